@@ -42,7 +42,7 @@ def rm_with(answer: Any) -> RM:
     ("answer", "served"),
     [({"all": None}, 2), ({}, 2), ({"all": 0}, 0), ({"all": 9}, 2), ({"other": 0}, 2)],
 )
-def test_as_many_take_part_as_the_policy_admits(answer: Any, served: int) -> None:
+def test_policy_limits_the_number_of_admitted_applications(answer: Any, served: int) -> None:
     rm = rm_with(answer)
     assert len(rm.schedule()) == served
     assert rm.failures() == []
@@ -77,7 +77,7 @@ class Alone(AppSortPolicy):
         return {"all": 1}
 
 
-def test_the_size_of_the_cluster_may_change_who_takes_part() -> None:
+def test_cluster_size_may_change_the_admitted_applications() -> None:
     config = configuration(queue("a", properties=ALONE))
     rm = RM(config, with_plugins(app_sort_policies=[Alone]))
     rm.node("n1", vcore=10, memory=10)
@@ -104,7 +104,7 @@ class InTurns(Alone):
         return int((len(app.id) + minute) % 2)
 
 
-def test_the_time_may_change_who_takes_part() -> None:
+def test_time_may_change_the_admitted_applications() -> None:
     config = configuration(queue("a", properties=ALONE))
     rm = RM(config, with_plugins(app_sort_policies=[InTurns]))
     InTurns.clock = rm.clock
@@ -118,7 +118,7 @@ def test_the_time_may_change_who_takes_part() -> None:
     assert rm.schedule() == [("odd", "ask", "n1")] * 2
 
 
-def test_an_idle_application_that_is_removed_lets_the_next_take_part() -> None:
+def test_removal_of_an_idle_application_admits_the_next() -> None:
     config = configuration(queue("a", properties=ALONE))
     rm = RM(config, with_plugins(app_sort_policies=[Alone]))
     rm.node("n1", vcore=10)
@@ -187,7 +187,7 @@ def next_of(apps: Mapping[str, PlainApp]) -> str | None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_as_many_take_part_as_by_sorting_all_applications(seed: int) -> None:
+def test_admitted_applications_equal_those_of_a_full_sort(seed: int) -> None:
     rm = RM(
         configuration(queue("a", properties={**ALONE, "application.sort.policy": "quota"})),
         with_plugins(app_sort_policies=[Quota]),

@@ -24,7 +24,7 @@ def order(rm: RM) -> list[str]:
 # -- fifo -------------------------------------------------------------------------------------------------
 
 
-def test_fifo_serves_the_first_one_to_its_end() -> None:
+def test_fifo_serves_all_asks_of_the_oldest_application_first() -> None:
     rm = RM(leaf("fifo"))
     for app_id in ("b", "a"):
         rm.app(app_id)
@@ -34,12 +34,12 @@ def test_fifo_serves_the_first_one_to_its_end() -> None:
     assert order(rm) == ["b", "b", "a", "a"]
 
 
-def test_fifo_is_what_a_queue_does_that_names_nothing() -> None:
+def test_fifo_is_the_default() -> None:
     rm = RM()
     assert rm.find_queue().settings.app_sort == "fifo"
 
 
-def test_ties_of_fifo_go_by_arrival() -> None:
+def test_ties_of_fifo_are_broken_by_order_of_submission() -> None:
     rm = RM(leaf("fifo"))
     for app_id in ("z", "y", "x"):
         rm.app(app_id)
@@ -49,7 +49,7 @@ def test_ties_of_fifo_go_by_arrival() -> None:
     assert order(rm) == ["z", "y", "x"]
 
 
-def test_an_earlier_creation_time_of_its_asks_makes_an_application_older() -> None:
+def test_earlier_creation_time_of_an_ask_makes_its_application_older() -> None:
     rm = RM(leaf("fifo"))
     rm.pass_time(100)
     rm.app("late")
@@ -61,7 +61,7 @@ def test_an_earlier_creation_time_of_its_asks_makes_an_application_older() -> No
 
 
 @pytest.mark.parametrize("time", ["soon", "-1", "1.5", "", "1e3"])
-def test_a_creation_time_that_is_none_counts_as_now(time: str) -> None:
+def test_invalid_creation_time_is_replaced_by_now(time: str) -> None:
     rm = RM(leaf("fifo"))
     rm.pass_time(100)
     rm.app("first")
@@ -72,7 +72,7 @@ def test_a_creation_time_that_is_none_counts_as_now(time: str) -> None:
     assert order(rm) == ["first", "second"]
 
 
-def test_what_cannot_be_placed_is_passed_over() -> None:
+def test_asks_that_cannot_be_placed_are_skipped() -> None:
     rm = RM(leaf("fifo"))
     rm.app("huge")
     rm.ask("huge", vcore=100)
@@ -85,7 +85,7 @@ def test_what_cannot_be_placed_is_passed_over() -> None:
 # -- fair -------------------------------------------------------------------------------------------------
 
 
-def test_fair_takes_turns() -> None:
+def test_fair_alternates_between_applications() -> None:
     rm = RM(leaf("fair"))
     for app_id in ("a", "b"):
         rm.app(app_id)
@@ -133,7 +133,7 @@ def holding(rm: RM, **amounts: dict[str, int]) -> None:
         ({"vcore": 5, "gpu": 0, "memory": 0}, {"vcore": 5}, "one"),
     ],
 )
-def test_between_equal_largest_shares_the_next_largest_decides(
+def test_equal_dominant_shares_are_compared_by_the_next_largest(
     one: dict[str, int], two: dict[str, int], first: str
 ) -> None:
     rm = RM(leaf("fair"))
@@ -142,7 +142,7 @@ def test_between_equal_largest_shares_the_next_largest_decides(
     assert order(rm)[0] == first
 
 
-def test_fair_takes_the_share_of_what_the_queue_is_guaranteed_where_it_is() -> None:
+def test_fair_share_is_relative_to_the_guarantee_if_there_is_one() -> None:
     rm = RM(leaf("fair", resources={"guaranteed": {"vcore": "2m"}}))
     rm.node(vcore=10, memory=1000)
     rm.app("memory")
@@ -171,7 +171,7 @@ def test_fair_shares_follow_the_size_of_the_cluster() -> None:
     assert order(rm) == ["vcore", "memory"]
 
 
-def test_released_work_counts_no_more() -> None:
+def test_released_allocations_do_not_count() -> None:
     rm = RM(leaf("fair"))
     rm.node(vcore=10)
     for app_id in ("a", "b"):
@@ -215,7 +215,7 @@ def test_a_policy_of_a_third_party_with_options() -> None:
     assert order(rm) == ["b", "c", "a"]
 
 
-def test_a_reload_may_change_the_options_alone() -> None:
+def test_reload_may_change_only_the_options() -> None:
     registry = with_plugins(app_sort_policies=[ByTag])
     options = {"application.sort.policy.tag": "rank"}
     rm = RM(leaf("by-tag", properties=options), registry)

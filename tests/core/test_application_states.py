@@ -56,7 +56,7 @@ def told(rm: RM, app_id: str = "app") -> list[str]:
 
 
 @pytest.mark.parametrize(("state", "event"), list(itertools.product(APPLICATION.states, EVENTS)))
-def test_the_table_is_the_one_decided(state: str, event: str) -> None:
+def test_transitions_are_those_of_the_table(state: str, event: str) -> None:
     assert APPLICATION.moves.get((state, event)) == TABLE.get((state, event))
 
 
@@ -96,7 +96,7 @@ def test_starting_times_out_to_running_after_five_minutes() -> None:
     assert rm.find_app().state_log[-1].reason == "starting timed out"
 
 
-def test_the_starting_time_out_of_one_that_runs_already_does_nothing() -> None:
+def test_starting_timeout_of_a_running_application_has_no_effect() -> None:
     rm = one_node()
     rm.app()
     rm.ask(vcore=1, count=2)
@@ -106,7 +106,7 @@ def test_the_starting_time_out_of_one_that_runs_already_does_nothing() -> None:
     assert history(rm) == before
 
 
-def test_without_requests_and_allocations_it_is_completing_and_after_thirty_seconds_completed() -> None:
+def test_idle_application_is_completing_and_completed_after_thirty_seconds() -> None:
     rm = one_node()
     rm.app()
     rm.ask(vcore=1)
@@ -120,7 +120,7 @@ def test_without_requests_and_allocations_it_is_completing_and_after_thirty_seco
     assert rm.state() == "Completed"
 
 
-def test_what_still_waits_keeps_it_from_completing() -> None:
+def test_pending_asks_prevent_completing() -> None:
     rm = one_node()
     rm.app()
     rm.ask(key="fits", vcore=1)
@@ -133,7 +133,7 @@ def test_what_still_waits_keeps_it_from_completing() -> None:
     assert rm.state() == "Completing"
 
 
-def test_an_accepted_application_whose_only_ask_goes_is_completing() -> None:
+def test_accepted_application_is_completing_when_its_only_ask_is_released() -> None:
     rm = one_node()
     rm.app()
     rm.ask(vcore=1)
@@ -166,7 +166,7 @@ def test_a_completed_application_cannot_come_back() -> None:
     assert (refused.allocation_key, refused.reason) == ("late", "failed to find application app")
 
 
-def test_a_completed_application_expires_after_its_retention_and_is_forgotten() -> None:
+def test_completed_application_expires_after_its_retention_and_is_removed() -> None:
     rm = RM(timeouts=Timeouts(retention=100 * SECOND))
     rm.node(vcore=10)
     rm.app()
@@ -182,11 +182,11 @@ def test_a_completed_application_expires_after_its_retention_and_is_forgotten() 
         rm.find_app()
 
 
-def test_retention_is_three_days_unless_said_otherwise() -> None:
+def test_default_retention_is_three_days() -> None:
     assert Timeouts().retention == 3 * 24 * 3600 * SECOND
 
 
-def test_a_rejected_application_says_why_is_final_and_is_forgotten_later() -> None:
+def test_rejected_is_final_has_a_reason_and_expires() -> None:
     rm = RM(timeouts=Timeouts(retention=100 * SECOND))
     rm.app(queue_name="root.nowhere")
     (refused,) = rm.said("rejected_applications")
@@ -201,7 +201,7 @@ def test_a_rejected_application_says_why_is_final_and_is_forgotten_later() -> No
     assert "app" not in rm.at_work().partition.ended
 
 
-def test_a_rejected_application_is_told_once_and_not_as_an_update() -> None:
+def test_rejection_is_reported_once_and_not_as_an_update() -> None:
     rm = RM()
     rm.app(queue_name="root.nowhere")
     heard = rm.heard()
@@ -241,7 +241,7 @@ def test_removing_the_partition_fails_its_applications(app_id: str) -> None:
     assert not app.allocations
 
 
-def test_a_failed_application_gives_back_what_it_has_and_what_it_asked_for() -> None:
+def test_failed_application_releases_its_allocations_and_asks() -> None:
     rm = failing()
     rm.reload(ONE)
     heard = rm.heard()
@@ -253,7 +253,7 @@ def test_a_failed_application_gives_back_what_it_has_and_what_it_asked_for() -> 
     assert rm.running == {}
 
 
-def test_an_application_that_fails_takes_no_new_asks() -> None:
+def test_failing_application_accepts_no_asks() -> None:
     rm = one_node()
     rm.app()
     rm.ask(vcore=1)
@@ -277,7 +277,7 @@ def test_the_state_log_has_state_time_and_reason() -> None:
     assert all(entry.reason for entry in rm.find_app().state_log)
 
 
-def test_of_a_long_state_log_the_middle_is_forgotten() -> None:
+def test_long_state_log_drops_its_middle() -> None:
     rm = one_node()
     rm.app()
     for number in range(200):
@@ -294,7 +294,7 @@ def test_of_a_long_state_log_the_middle_is_forgotten() -> None:
     assert [time for _, time in log] == sorted(time for _, time in log)
 
 
-def test_the_rm_is_told_every_change_with_its_time_and_reason() -> None:
+def test_every_state_change_is_reported_with_time_and_reason() -> None:
     rm = one_node()
     rm.app()
     rm.pass_time(2)
@@ -308,7 +308,7 @@ def test_the_rm_is_told_every_change_with_its_time_and_reason() -> None:
     assert [one.message for one in updates] == [entry.reason for entry in rm.find_app().state_log]
 
 
-def test_running_to_running_is_no_change() -> None:
+def test_running_to_running_is_not_reported() -> None:
     rm = one_node()
     rm.app()
     rm.ask(vcore=1, count=2)
@@ -320,7 +320,7 @@ def test_running_to_running_is_no_change() -> None:
     assert history(rm) == ["Accepted", "Starting", "Running"]
 
 
-def test_an_illegal_event_names_the_application_its_state_and_the_event() -> None:
+def test_illegal_event_error_names_application_state_and_event() -> None:
     rm = one_node()
     rm.app()
     with pytest.raises(StateError, match="application app is New: event complete is not possible"):
@@ -351,7 +351,7 @@ def test_the_running_counter_follows_the_states_in_every_queue_above() -> None:
     assert counts() == [0, 1, 1, 1], "an application that is taken away while it runs counts no more"
 
 
-def test_a_removed_application_gives_everything_back_and_its_id_may_be_used_again() -> None:
+def test_removed_application_releases_everything_and_its_id_is_reusable() -> None:
     rm = one_node()
     rm.app()
     rm.ask(vcore=1, count=20)
@@ -375,7 +375,7 @@ def test_removing_an_unknown_application_is_harmless() -> None:
     assert rm.responses[1:] == []
 
 
-def test_a_queue_made_for_an_application_goes_ten_seconds_after_its_last_one() -> None:
+def test_dynamic_queue_is_removed_ten_seconds_after_its_last_application() -> None:
     rm = RM(configuration(queue("a"), placementrules=[{"name": "user", "create": True}]))
     rm.app(user="jane")
     rm.ask(vcore=1)

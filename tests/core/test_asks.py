@@ -41,7 +41,7 @@ def test_an_ask_is_pending_until_its_last_allocation() -> None:
     assert ask_state(rm) == "Allocated"
 
 
-def test_each_repeat_is_an_allocation_of_its_own_under_the_key_of_the_ask() -> None:
+def test_each_replica_is_a_separate_allocation_with_the_key_of_the_ask() -> None:
     rm = one_node()
     rm.ask(count=3, vcore=1, tags={"a": "b"}, priority=7)
     rm.schedule()
@@ -63,7 +63,7 @@ def test_each_repeat_is_an_allocation_of_its_own_under_the_key_of_the_ask() -> N
         (TerminationType.PREEMPTED_BY_SCHEDULER, "Preempted"),
     ],
 )
-def test_how_an_allocation_ends(termination: TerminationType, state: str) -> None:
+def test_terminations_of_an_allocation(termination: TerminationType, state: str) -> None:
     rm = one_node()
     rm.ask(vcore=1)
     rm.schedule()
@@ -84,7 +84,7 @@ def test_an_ended_allocation_cannot_end_again() -> None:
         allocation.end("timeout")
 
 
-def test_what_the_rm_stops_is_confirmed_and_what_it_confirms_is_not() -> None:
+def test_releases_by_the_rm_are_confirmed_and_its_confirmations_are_not() -> None:
     rm = one_node()
     rm.ask(count=2, vcore=1)
     rm.schedule()
@@ -105,7 +105,7 @@ def test_what_the_rm_stops_is_confirmed_and_what_it_confirms_is_not() -> None:
 # -- updates -------------------------------------------------------------------------------------------------
 
 
-def test_an_update_sets_how_many_still_wait_and_keeps_those_that_run() -> None:
+def test_update_sets_the_pending_replicas_and_keeps_allocations() -> None:
     rm = one_node()
     rm.ask(count=3, vcore=1)
     rm.schedule(2)
@@ -146,7 +146,7 @@ def test_an_update_may_change_the_priority() -> None:
     assert rm.schedule() == [("app", "second", "n1")]
 
 
-def test_an_update_keeps_the_place_among_equals() -> None:
+def test_update_keeps_the_position_among_equal_priorities() -> None:
     rm = one_node(vcore=1)
     for key in ("first", "second"):
         rm.ask(key=key, vcore=1)
@@ -172,7 +172,7 @@ def test_an_update_with_another_amount_long_after_the_first_allocation() -> None
 # -- release of asks -----------------------------------------------------------------------------------------
 
 
-def test_a_released_ask_waits_no_more_and_what_runs_of_it_stays() -> None:
+def test_released_ask_is_no_longer_pending_and_its_allocations_stay() -> None:
     rm = one_node(vcore=1)
     rm.ask(count=3, vcore=1)
     rm.schedule()
@@ -182,7 +182,7 @@ def test_a_released_ask_waits_no_more_and_what_runs_of_it_stays() -> None:
     assert len(rm.running) == 1
 
 
-def test_without_a_key_all_asks_of_the_application_go() -> None:
+def test_release_without_key_ends_all_asks_of_the_application() -> None:
     rm = one_node(vcore=1)
     for key in ("one", "two"):
         rm.ask(key=key, vcore=5)
@@ -190,7 +190,7 @@ def test_without_a_key_all_asks_of_the_application_go() -> None:
     assert rm.find_app().asks == {}
 
 
-def test_a_key_alone_is_searched_for_in_the_partition() -> None:
+def test_release_by_key_alone_searches_the_partition() -> None:
     rm = one_node(vcore=1)
     rm.app("other")
     rm.ask("app", "mine", vcore=5)
@@ -200,7 +200,7 @@ def test_a_key_alone_is_searched_for_in_the_partition() -> None:
     assert rm.find_app("other").asks == {}
 
 
-def test_neither_application_nor_key_is_refused() -> None:
+def test_release_without_application_and_key_is_rejected() -> None:
     rm = one_node()
     rm.ask(vcore=100)
     rm.heard()
@@ -210,7 +210,7 @@ def test_neither_application_nor_key_is_refused() -> None:
     assert list(rm.find_app().asks) == ["ask"]
 
 
-def test_releasing_what_is_unknown_is_harmless_and_answered() -> None:
+def test_release_of_unknown_ask_is_answered_without_effect() -> None:
     rm = one_node()
     rm.ask(vcore=1)
     rm.schedule()
@@ -301,7 +301,9 @@ def test_a_release_without_key_ends_everything_of_the_application() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_bad_ask_is_refused_with_the_reason_and_stops_no_other(entry: AllocationAsk, reason: str) -> None:
+def test_invalid_ask_is_rejected_with_a_reason_and_others_are_accepted(
+    entry: AllocationAsk, reason: str
+) -> None:
     rm = one_node()
     rm.heard()
     good = AllocationAsk("good", "app", resource_ask=Resource(vcore=1))
@@ -313,7 +315,7 @@ def test_a_bad_ask_is_refused_with_the_reason_and_stops_no_other(entry: Allocati
 
 
 @pytest.mark.parametrize("bad", [Resource(), Resource(vcore=-1)])
-def test_a_bad_update_leaves_the_ask_as_it_was(bad: Resource) -> None:
+def test_invalid_update_leaves_the_ask_unchanged(bad: Resource) -> None:
     rm = one_node(vcore=0)
     rm.ask(count=2, vcore=1)
     rm.update(asks=[AllocationAsk("ask", "app", resource_ask=bad)])
@@ -321,7 +323,7 @@ def test_a_bad_update_leaves_the_ask_as_it_was(bad: Resource) -> None:
     assert rm.find_queue().pending == {"vcore": 2}
 
 
-def test_an_ask_for_none_of_a_type_does_not_need_it() -> None:
+def test_ask_for_zero_of_a_type_does_not_need_the_type() -> None:
     """YuniKorn 1.9 passes the headroom check and fails at the increment."""
     rm = RM(configuration(queue("a", resources={"max": {"vcore": "1m"}})))
     rm.node(vcore=4, memory=4)
@@ -332,7 +334,7 @@ def test_an_ask_for_none_of_a_type_does_not_need_it() -> None:
     assert rm.schedule() == [("app", "two", "n1")]
 
 
-def test_huge_amounts_are_only_amounts() -> None:
+def test_huge_amounts_are_accepted() -> None:
     rm = one_node()
     rm.ask(vcore=2**63 - 1, count=2**31 - 1)
     rm.ask(key="small", vcore=1)
@@ -351,7 +353,7 @@ def with_classes() -> RM:
     return rm
 
 
-def test_a_priority_class_stands_for_its_priority() -> None:
+def test_priority_class_sets_the_priority() -> None:
     rm = with_classes()
     for name in ("low", "high"):
         ask = AllocationAsk(name, "app", resource_ask=Resource(vcore=1), priority_class_name=name)
@@ -390,7 +392,7 @@ def test_a_placed_allocation_may_have_a_priority_class_as_well() -> None:
     assert [one.priority for one in rm.running.values()] == [100]
 
 
-def test_an_unknown_class_names_the_known_ones() -> None:
+def test_unknown_priority_class_is_rejected_with_the_known_ones() -> None:
     rm = with_classes()
     ask = AllocationAsk("k", "app", resource_ask=Resource(vcore=1), priority_class_name="hihg")
     rm.update(asks=[ask])
@@ -402,7 +404,7 @@ def test_an_unknown_class_names_the_known_ones() -> None:
 # -- asks without an application -----------------------------------------------------------------------------
 
 
-def test_an_ask_without_application_gets_one_of_its_own() -> None:
+def test_ask_without_application_creates_its_own_application() -> None:
     rm = RM(configuration(queue("default"), queue("a")))
     rm.node(vcore=3)
     rm.ask("", "alone", count=2, vcore=1)
@@ -415,7 +417,7 @@ def test_an_ask_without_application_gets_one_of_its_own() -> None:
     assert rm.state("alone") == "Completed"
 
 
-def test_an_ask_without_application_is_rejected_once_when_no_queue_takes_it() -> None:
+def test_ask_without_application_is_rejected_once_if_no_queue_accepts_it() -> None:
     rm = RM(configuration(queue("a")))
     rm.ask("", "alone", vcore=1)
     (refused,) = rm.said("rejected_allocations")
@@ -428,7 +430,7 @@ def test_an_ask_without_application_is_rejected_once_when_no_queue_takes_it() ->
     assert rm.at_work().partition.applications == {}
 
 
-def test_an_ask_without_application_is_refused_where_user_nobody_may_not_submit() -> None:
+def test_ask_without_application_is_rejected_if_user_nobody_may_not_submit() -> None:
     closed = configuration(queue("default")).replace('"submitacl": "*"', '"submitacl": "ann"')
     rm = RM(closed)
     rm.ask("", "alone", vcore=1)

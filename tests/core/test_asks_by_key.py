@@ -12,7 +12,7 @@ from yunikorn.resources import Resource
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_of_many_applications_the_first_that_has_the_key_is_meant(seed: int) -> None:
+def test_release_by_key_alone_applies_to_the_first_application_with_the_key(seed: int) -> None:
     rm = RM(configuration(queue("a")))
     rm.node("n1", vcore=5)
     chance, asked = random.Random(seed), dict[str, set[str]]()

@@ -133,9 +133,7 @@ def outcome(
 
 
 @given(st.lists(asks, max_size=12), st.booleans())
-def test_asks_that_are_booked_together_are_as_asks_booked_one_by_one(
-    entries: list[dict[str, Any]], limited: bool
-) -> None:
+def test_ask_batch_equals_asks_booked_one_by_one(entries: list[dict[str, Any]], limited: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("yunikorn.interface.ask_batcher._is_plain", lambda ask: False)
         alone = outcome(entries, limited=limited)
@@ -143,14 +141,16 @@ def test_asks_that_are_booked_together_are_as_asks_booked_one_by_one(
 
 
 @given(st.lists(unplaced, max_size=12), st.booleans())
-def test_so_are_asks_of_the_newer_layout(entries: list[dict[str, Any]], limited: bool) -> None:
+def test_ask_batch_of_the_newer_layout_equals_asks_booked_one_by_one(
+    entries: list[dict[str, Any]], limited: bool
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("yunikorn.interface.ask_batcher._plain_ask_of", lambda one: None)
         alone = outcome(entries, limited=limited, kind=Allocation)
     assert outcome(entries, limited=limited, kind=Allocation) == alone
 
 
-def test_what_runs_is_not_asked_for_again_in_the_newer_layout() -> None:
+def test_allocated_asks_of_the_newer_layout_are_not_pending_again() -> None:
     rm = RM()
     rm.node(vcore=9)
     rm.app("app1")
@@ -162,7 +162,7 @@ def test_what_runs_is_not_asked_for_again_in_the_newer_layout() -> None:
     assert len(rm.running) == 3
 
 
-def test_priorities_of_asks_that_come_together_count_at_once() -> None:
+def test_priorities_in_an_ask_batch_apply_immediately() -> None:
     rm = RM()
     rm.node(vcore=2)
     rm.app("app1")

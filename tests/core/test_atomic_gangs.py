@@ -47,7 +47,7 @@ def end(rm: GangRM, app_id: str, count: int = 1) -> None:
 
 
 @pytest.mark.parametrize("policy", ["fifo", "fair", "stateaware"])
-def test_all_members_get_their_place_in_one_decision_under_every_policy(policy: str) -> None:
+def test_all_members_are_placed_in_one_decision_under_every_policy(policy: str) -> None:
     rm = cluster(queue("a", properties={"application.sort.policy": policy}))
     gang(rm, "app", 5)
     assert sorted(rm.schedule(1)) == [("app", "app-m", "n1")] * 3 + [("app", "app-m", "n2")] * 2
@@ -55,7 +55,7 @@ def test_all_members_get_their_place_in_one_decision_under_every_policy(policy: 
     assert rm.used() == {"vcore": 5}
 
 
-def test_a_gang_that_does_not_fit_gets_nothing_and_holds_nothing() -> None:
+def test_gang_that_does_not_fit_allocates_and_reserves_nothing() -> None:
     rm = cluster()
     fill(rm, 4)
     gang(rm, "app", 5)
@@ -71,7 +71,7 @@ def test_a_gang_that_does_not_fit_gets_nothing_and_holds_nothing() -> None:
     assert len(rm.schedule()) == 5
 
 
-def test_room_in_too_small_pieces_is_no_room() -> None:
+def test_fragmented_free_resources_do_not_fit_a_gang() -> None:
     rm = cluster()
     fill(rm, 2)
     gang(rm, "app", 2, size=3)
@@ -86,7 +86,7 @@ def test_room_in_too_small_pieces_is_no_room() -> None:
     assert [app for app, _, _ in rm.schedule()] == ["pieces"]
 
 
-def test_members_are_waited_for_until_all_are_there() -> None:
+def test_gang_waits_for_all_its_members() -> None:
     rm = cluster()
     rm.gang("app", "Atomic", vcore=4)
     rm.task("app", "one", "members", 2, vcore=1)
@@ -98,7 +98,7 @@ def test_members_are_waited_for_until_all_are_there() -> None:
     assert sorted(key for _, key, _ in rm.schedule(1)) == ["one", "one", "three", "two"]
 
 
-def test_a_member_that_is_taken_back_is_missed() -> None:
+def test_released_member_makes_the_gang_incomplete() -> None:
     rm = cluster()
     rm.gang("app", "Atomic", vcore=3)
     for key in ("one", "two", "three"):
@@ -110,7 +110,7 @@ def test_a_member_that_is_taken_back_is_missed() -> None:
     assert [key for _, key, _ in rm.schedule()] == ["two"]
 
 
-def test_members_beyond_the_size_come_after_the_gang_like_any_request() -> None:
+def test_surplus_members_are_scheduled_after_the_gang() -> None:
     rm = cluster()
     fill(rm, 5)
     rm.gang("app", "Atomic", vcore=3)
@@ -129,7 +129,7 @@ def test_members_of_different_sizes_are_placed_in_their_order() -> None:
     assert [key for _, key, _ in rm.schedule(1)] == ["large", "small", "small", "small"]
 
 
-def test_a_gang_keeps_within_its_queues_quota_and_its_users_limit_as_a_whole() -> None:
+def test_gang_as_a_whole_stays_within_queue_quota_and_user_limit() -> None:
     limits = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "5m"}}]
     rm = cluster(
         queue("a", resources={"max": {"vcore": "6m"}}), queue("b", limits=limits), queue("c"), nodes=4
@@ -154,7 +154,7 @@ def test_a_gang_larger_than_its_queues_quota_is_refused() -> None:
     ]
 
 
-def test_an_atomic_gang_says_its_size_and_takes_no_placeholders() -> None:
+def test_atomic_gang_needs_a_size_and_accepts_no_placeholders() -> None:
     rm = cluster()
     rm.gang("app", "Atomic")
     assert [one.reason for one in rm.heard().rejected_applications] == [
@@ -168,7 +168,7 @@ def test_an_atomic_gang_says_its_size_and_takes_no_placeholders() -> None:
 
 
 @pytest.mark.parametrize("style", ["atomic", "ATOMIC"])
-def test_the_case_of_letters_in_the_style_does_not_matter(style: str) -> None:
+def test_gang_style_ignores_case(style: str) -> None:
     rm = cluster()
     rm.gang("app", style)
     assert len(rm.heard().rejected_applications) == 1
@@ -180,7 +180,7 @@ def test_the_case_of_letters_in_the_style_does_not_matter(style: str) -> None:
     assert len(rm.schedule(1)) == 9
 
 
-def test_a_gang_counts_as_one_application_that_may_run() -> None:
+def test_gang_counts_as_one_running_application() -> None:
     rm = cluster(queue("a", maxapplications=1), nodes=4)
     gang(rm, "g1", 2)
     gang(rm, "g2", 2)
@@ -189,7 +189,7 @@ def test_a_gang_counts_as_one_application_that_may_run() -> None:
     assert [app for app, _, _ in rm.schedule()] == ["g2"] * 2
 
 
-def test_a_member_that_is_lost_is_replaced_like_any_task() -> None:
+def test_lost_member_is_replaced_like_any_task() -> None:
     rm = cluster(nodes=3)
     gang(rm, "app", 6)
     assert len(rm.schedule()) == 6
@@ -198,7 +198,7 @@ def test_a_member_that_is_lost_is_replaced_like_any_task() -> None:
     assert [key for _, key, _ in rm.schedule()] == ["again"]
 
 
-def test_a_gang_of_which_members_run_already_is_not_waited_for() -> None:
+def test_gang_with_running_members_is_not_gathered_again() -> None:
     rm = GangRM()
     rm.gang("app", "Atomic", vcore=4)
     existing = Allocation("m1", "app", "u1", "n1", Resource(vcore=1), task_group_name="members")
@@ -231,7 +231,7 @@ class ClassedZone(Zone):
 
 
 @pytest.mark.parametrize("name", ["zone", "classed"])
-def test_predicates_are_asked_for_every_member(name: str) -> None:
+def test_predicates_are_called_for_every_member(name: str) -> None:
     text = document(partition(queue("a"), predicates=[{"name": name}]))
     rm = GangRM(text, with_plugins(predicates=[Zone, ClassedZone]))
     rm.node("x1", {"zone": "x"}, vcore=4)
@@ -251,7 +251,7 @@ def test_predicates_are_asked_for_every_member(name: str) -> None:
     ]  # fmt: skip
 
 
-def test_a_required_node_counts_for_the_member_that_requires_it() -> None:
+def test_required_node_applies_to_its_member_only() -> None:
     rm = cluster()
     fill(rm, 4)
     rm.gang("app", "Atomic", vcore=4)
@@ -266,7 +266,7 @@ def test_a_required_node_counts_for_the_member_that_requires_it() -> None:
 # -- waiting ---------------------------------------------------------------------------------------------
 
 
-def test_without_change_a_waiting_gang_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_gang_is_not_retried_without_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     rm = cluster()
     fill(rm, 4)
     for number in range(50):
@@ -309,7 +309,7 @@ def starving(patience: int = PATIENCE) -> GangRM:
     return rm
 
 
-def test_a_gang_is_passed_over_at_first() -> None:
+def test_waiting_gang_is_skipped_before_its_patience_ends() -> None:
     rm = starving()
     for _ in range(20):
         rm.pass_time(29)
@@ -318,7 +318,7 @@ def test_a_gang_is_passed_over_at_first() -> None:
     assert rm.state("app") == "Accepted"
 
 
-def test_a_gang_that_waited_long_enough_holds_back_what_comes_after_it() -> None:
+def test_overdue_gang_holds_back_later_requests() -> None:
     rm = starving()
     end(rm, "filler")
     assert [app for app, _, _ in rm.schedule()] == ["crowd"]
@@ -336,7 +336,7 @@ def test_a_gang_that_waited_long_enough_holds_back_what_comes_after_it() -> None
     assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 2
 
 
-def test_what_comes_before_an_overdue_gang_is_served_all_the_same() -> None:
+def test_requests_before_an_overdue_gang_are_served() -> None:
     rm = starving()
     rm.pass_time(PATIENCE)
     end(rm, "filler", 3)
@@ -350,7 +350,7 @@ def test_what_comes_before_an_overdue_gang_is_served_all_the_same() -> None:
     assert rm.schedule() == []
 
 
-def test_an_overdue_gang_that_goes_lets_the_others_go_on() -> None:
+def test_removal_of_an_overdue_gang_ends_back_pressure() -> None:
     rm = starving()
     rm.pass_time(PATIENCE)
     end(rm, "filler", 3)
@@ -379,7 +379,7 @@ def test_an_overdue_gang_that_can_never_run_delays_no_asks() -> None:
     assert [key for _, key, _ in rm.schedule()] == ["more"]
 
 
-def test_a_gang_that_waits_for_a_quota_holds_back_its_queue_alone() -> None:
+def test_gang_over_quota_holds_back_its_queue_only() -> None:
     rm = cluster(
         queue("a", resources={"max": {"vcore": "4m"}}), queue("b"), nodes=3,
         timeouts=Timeouts(gang_patience=PATIENCE * SECOND, reservation=None),
@@ -402,7 +402,7 @@ def test_a_gang_that_waits_for_a_quota_holds_back_its_queue_alone() -> None:
     assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 4
 
 
-def test_a_gang_that_waits_for_its_users_limit_holds_back_its_user_alone() -> None:
+def test_gang_over_a_user_limit_holds_back_its_user_only() -> None:
     limits = [{"limit": "all", "users": ["*"], "maxresources": {"vcore": "4m"}}]
     rm = cluster(
         queue("a", limits=limits), nodes=3,
@@ -421,7 +421,7 @@ def test_a_gang_that_waits_for_its_users_limit_holds_back_its_user_alone() -> No
     assert [app for app, _, _ in rm.schedule()] == ["app"] * 4
 
 
-def test_a_gang_says_why_it_waits() -> None:
+def test_waiting_gang_is_explained() -> None:
     ear = Ear()
     text = ear.text(partition(queue("a"), queue("b")))
     rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
@@ -445,7 +445,7 @@ def test_a_gang_says_why_it_waits() -> None:
     ]
 
 
-def test_a_gang_that_can_never_run_is_not_told_of_room_that_it_cannot_have() -> None:
+def test_gang_that_can_never_run_is_reported_with_the_usable_capacity() -> None:
     ear = Ear()
     text = ear.text(partition(queue("a")))
     rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
@@ -460,7 +460,7 @@ def test_a_gang_that_can_never_run_is_not_told_of_room_that_it_cannot_have() -> 
     assert message.endswith("; with the current quotas and nodes (vcore 7 in total) it cannot run at all")
 
 
-def test_a_reload_leaves_a_waiting_gang_whole() -> None:
+def test_reload_keeps_a_waiting_gang() -> None:
     rm = cluster()
     fill(rm, 4)
     gang(rm, "app", 5)

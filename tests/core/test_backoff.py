@@ -52,7 +52,7 @@ def test_an_application_backs_off_after_repeated_misses() -> None:
     assert rm.scheduler.next_timer() is not None
 
 
-def test_the_backoff_ends_by_timer() -> None:
+def test_backoff_ends_by_timer() -> None:
     rm = cluster()
     for key in ("first", "second"):
         rm.ask(key=key, memory=1, tags={"refuse": "yes"})
@@ -64,7 +64,7 @@ def test_the_backoff_ends_by_timer() -> None:
     assert rm.schedule() == [("app", "third", "n1")]
 
 
-def test_a_rest_that_a_reload_ended_does_not_shorten_the_next_one() -> None:
+def test_backoff_ended_by_a_reload_does_not_shorten_the_next() -> None:
     rm = cluster()
     for key in ("first", "second"):
         rm.ask(key=key, memory=1, tags={"refuse": "yes"})
@@ -130,7 +130,7 @@ def test_a_reload_ends_all_backoffs() -> None:
     assert rm.schedule() == [("app", "big", "n1")]
 
 
-def test_an_application_that_goes_takes_its_timer_along() -> None:
+def test_removed_application_leaves_no_backoff_timer() -> None:
     rm = cluster(count=1)
     rm.ask(key="first", memory=1, tags={"refuse": "yes"})
     rm.schedule()

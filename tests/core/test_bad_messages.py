@@ -30,7 +30,7 @@ def test_an_rm_needs_an_id() -> None:
         rm.scheduler.register_resource_manager(RegisterResourceManagerRequest(""), rm)
 
 
-def test_a_bad_configuration_is_no_registration_and_an_earlier_one_stays() -> None:
+def test_invalid_configuration_fails_the_registration_and_keeps_the_earlier_one() -> None:
     rm = RM()
     rm.node(vcore=1)
     request = RegisterResourceManagerRequest("rm", config="partitions: [")
@@ -41,7 +41,7 @@ def test_a_bad_configuration_is_no_registration_and_an_earlier_one_stays() -> No
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_without_a_configuration_the_default_one_holds() -> None:
+def test_default_configuration_applies_without_a_configuration() -> None:
     rm = RM()
     rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm"), rm)
     rm.app_tagged("app", "", {"namespace": "lab"})
@@ -55,7 +55,7 @@ def submission(app_id: str, queue_name: str, partition_name: str = "") -> AddApp
     return AddApplicationRequest(app_id, queue_name, partition_name, UserGroupInformation("user", ["group"]))
 
 
-def test_an_id_that_is_taken_is_rejected_and_the_first_one_is_not_touched() -> None:
+def test_duplicate_application_id_is_rejected_and_the_first_is_unchanged() -> None:
     rm = RM(configuration(queue("a"), queue("b")))
     rm.node(vcore=3)
     rm.app("app", "root.a")
@@ -80,7 +80,7 @@ def test_the_same_id_may_be_used_in_two_partitions() -> None:
     assert len(rm.said("accepted_applications")) == 2
 
 
-def test_bad_applications_stop_no_good_ones() -> None:
+def test_invalid_applications_do_not_affect_valid_ones() -> None:
     rm = RM()
     rm.update(
         new_applications=[
@@ -100,7 +100,7 @@ def test_bad_applications_stop_no_good_ones() -> None:
     assert reasons[""] == "an application needs an id"
 
 
-def test_removals_of_what_is_unknown_are_harmless() -> None:
+def test_removals_of_unknown_applications_have_no_effect() -> None:
     rm = RM()
     rm.app()
     rm.heard()
@@ -133,7 +133,9 @@ def test_removals_of_what_is_unknown_are_harmless() -> None:
         ),
     ],
 )
-def test_a_bad_node_is_rejected_with_the_reason_and_stops_no_other(node: NewNodeInfo, reason: str) -> None:
+def test_invalid_node_is_rejected_with_a_reason_and_others_are_accepted(
+    node: NewNodeInfo, reason: str
+) -> None:
     rm = RM()
     rm.node("n1", vcore=1)
     rm.heard()
@@ -144,7 +146,7 @@ def test_a_bad_node_is_rejected_with_the_reason_and_stops_no_other(node: NewNode
     assert rm.at_work().partition.cluster.total == {"vcore": 6}
 
 
-def test_a_node_without_resources_is_a_node() -> None:
+def test_node_without_resources_is_accepted() -> None:
     rm = RM()
     rm.node("empty")
     rm.app()
@@ -163,7 +165,7 @@ def test_updates_of_unknown_nodes_are_answered(action: NodeAction) -> None:
     ]
 
 
-def test_a_node_is_found_in_whichever_partition_it_is() -> None:
+def test_node_is_found_in_any_partition() -> None:
     rm = RM(document(partition(queue("a")), partition(queue("a"), name="other")))
     rm.node("n1", {"si/node-partition": "other"}, vcore=1)
     rm.change_node("n1", vcore=5)
@@ -178,7 +180,7 @@ def test_a_node_is_found_in_whichever_partition_it_is() -> None:
         UpdateNodeInfo("n1", attributes={"a": "b"}, schedulable_resource=Resource(vcore=-1)),
     ],
 )
-def test_a_bad_update_changes_nothing(update: UpdateNodeInfo) -> None:
+def test_invalid_node_update_changes_nothing(update: UpdateNodeInfo) -> None:
     rm = RM()
     rm.node("n1", {"zone": "x"}, vcore=3)
     rm.update(updated_nodes=[update])
@@ -190,7 +192,7 @@ def test_a_bad_update_changes_nothing(update: UpdateNodeInfo) -> None:
 # -- everything at once --------------------------------------------------------------------------------------
 
 
-def test_an_update_with_nothing_in_it_says_nothing() -> None:
+def test_empty_update_has_no_response() -> None:
     rm = RM()
     rm.update()
     assert rm.responses == []

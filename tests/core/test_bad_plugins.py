@@ -137,7 +137,7 @@ def test_applications_with_bad_keys_sort_last_and_are_served(
 
 
 @pytest.mark.parametrize("kind", BAD_KEYS)
-def test_applications_with_bad_keys_may_come_and_go(kind: str) -> None:
+def test_applications_with_bad_keys_can_be_added_and_removed(kind: str) -> None:
     rm = with_app_policy(policy_of_apps(BAD_KEYS[kind], admission_classes=True))
     rm.node(vcore=5)
     for number in range(40):
@@ -226,7 +226,7 @@ def test_a_bad_key_is_tried_again_when_its_application_changes() -> None:
 
 
 @pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
-def test_an_admission_class_that_is_none_is_reported_and_the_application_takes_part(bad: Any) -> None:
+def test_invalid_admission_class_is_reported_and_the_application_is_admitted(bad: Any) -> None:
     class AdmissionClasses(api.AppSortPolicy):
         name = "lanes"
 
@@ -268,7 +268,7 @@ BAD_SCORES: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("by_ask_class", [False, True], ids=["node", "node and ask class"])
 @pytest.mark.parametrize("kind", BAD_SCORES)
-def test_nodes_with_bad_scores_go_last_and_are_used(kind: str, by_ask_class: bool) -> None:
+def test_nodes_with_bad_scores_sort_last_and_are_used(kind: str, by_ask_class: bool) -> None:
     def score_of(node: api.Node) -> Any:
         return BAD_SCORES[kind](node) if node.id == "a" else len(node.id)
 
@@ -296,7 +296,7 @@ def test_nodes_with_bad_scores_go_last_and_are_used(kind: str, by_ask_class: boo
     assert "node a" in failure.message
 
 
-def test_infinite_scores_are_scores() -> None:
+def test_infinite_scores_are_valid() -> None:
     class Infinite(api.NodeSortPolicy):
         name = "infinite"
 
@@ -350,7 +350,7 @@ def test_a_predicate_that_fails_refuses_that_node(bad: Any, says: str) -> None:
 
 @pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
 @pytest.mark.parametrize("method", ["ask_class", "node_class"])
-def test_a_class_that_is_none_is_reported_and_the_answer_is_asked_for(method: str, bad: Any) -> None:
+def test_invalid_ask_class_is_reported_and_the_predicate_is_called(method: str, bad: Any) -> None:
     class Classes(api.Predicate):
         name = "classes"
 
@@ -378,7 +378,7 @@ def test_a_class_that_is_none_is_reported_and_the_answer_is_asked_for(method: st
 # -- all others -------------------------------------------------------------------------------------------
 
 
-def test_a_sink_that_fails_is_switched_off_and_the_others_go_on() -> None:
+def test_failing_sink_is_disabled_and_others_continue() -> None:
     heard: list[str] = []
 
     class Bad(api.EventSink):
@@ -487,7 +487,7 @@ def test_failures_are_events_and_sinks_receive_those_of_others() -> None:
     assert told[1].timestamp == rm.clock.now()
 
 
-def test_a_resource_manager_that_takes_events_is_spared_what_its_records_cannot_say() -> None:
+def test_failure_events_without_a_record_type_are_not_sent_to_the_rm() -> None:
     heard: list[Any] = []
 
     class Listening(RM):

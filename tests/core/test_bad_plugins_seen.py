@@ -136,12 +136,12 @@ CASES = [
 ]
 
 
-def test_every_kind_is_here() -> None:
+def test_every_plugin_kind_is_covered() -> None:
     assert list(SETTINGS) == [kind.id for kind in KINDS]
 
 
 @pytest.mark.parametrize("setting", CASES)
-def test_what_a_bad_plugin_does_is_contained_named_counted_and_seen(
+def test_plugin_failures_are_contained_named_counted_and_visible(
     setting: Setting, caplog: pytest.LogCaptureFixture
 ) -> None:
     events: list[api.Event] = []

@@ -25,7 +25,7 @@ def print_stories() -> None:
                 storm.twins.rm.heard()
 
 
-def test_hashes_change_nothing(
+def test_decisions_are_independent_of_the_hash_seed(
     run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     # The checkout comes last, for the tests package alone: the installed yunikorn is tested.

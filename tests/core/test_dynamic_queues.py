@@ -43,7 +43,7 @@ def names(decisions: list[tuple[str, str, str]]) -> list[str]:
 # -- created by placement ----------------------------------------------------------------------------------
 
 
-def test_a_rule_whose_queue_cannot_be_made_hands_on_to_the_next() -> None:
+def test_rule_whose_queue_cannot_be_created_falls_through_to_the_next() -> None:
     rm = rm_with(queue("leaf"), queue("other"), rules=[*PROVIDED, {"name": "fixed", "value": "root.other"}])
     rm.app("below-a-leaf", "root.leaf.x")
     rm.app("reserved-name", "root.new.@recovery@")
@@ -53,7 +53,7 @@ def test_a_rule_whose_queue_cannot_be_made_hands_on_to_the_next() -> None:
     assert not exists(rm, "root.new")
 
 
-def test_a_draining_queue_gets_no_queue_below_and_the_next_rule_is_tried() -> None:
+def test_no_queue_is_created_below_a_draining_queue_and_the_next_rule_is_tried() -> None:
     rules = [*PROVIDED, {"name": "fixed", "value": "root.other", "create": True}]
     rm = rm_with(queue("leaving", queue("busy")), rules=rules)
     rm.app("one", "root.leaving.busy")
@@ -63,7 +63,7 @@ def test_a_draining_queue_gets_no_queue_below_and_the_next_rule_is_tried() -> No
     assert rm.find_app("two").queue is rm.find_queue("root.other")
 
 
-def test_an_application_that_must_be_taken_is_where_no_queue_can_be_made() -> None:
+def test_forced_application_enters_the_recovery_queue_if_no_queue_can_be_created() -> None:
     rm = rm_with(queue("leaf"), rules=PROVIDED)
     rm.app_tagged("forced", "root.leaf.x", {"application.create.force": "true"})
     rm.app("other", "root.leaf.x")
@@ -72,7 +72,7 @@ def test_an_application_that_must_be_taken_is_where_no_queue_can_be_made() -> No
     assert "provided: queue root.leaf.x cannot be created: root.leaf is a leaf queue" in refused.reason
 
 
-def test_a_queue_comes_with_its_first_application_and_goes_after_its_last() -> None:
+def test_dynamic_queue_exists_from_its_first_application_until_after_its_last() -> None:
     rm = rm_with(users())
     rm.app("one", user="ann")
     rm.app("two", user="ann")
@@ -89,7 +89,7 @@ def test_a_queue_comes_with_its_first_application_and_goes_after_its_last() -> N
     assert exists(rm, "root.users")  # it is in the configuration, so it stays
 
 
-def test_one_that_is_used_again_in_time_stays() -> None:
+def test_dynamic_queue_that_is_reused_in_time_stays() -> None:
     rm = rm_with(users())
     rm.app("one", user="ann")
     first = rm.find_queue("root.users.ann")
@@ -116,7 +116,7 @@ def test_a_removed_dynamic_queue_can_be_created_again() -> None:
         assert rm.find_queue("root").waiting == 0
 
 
-def test_made_parents_go_with_their_last_queue() -> None:
+def test_dynamic_parents_are_removed_with_their_last_child() -> None:
     rm = rm_with(queue("a"), rules=PROVIDED)
     rm.app("deep", "root.x.y.z")
     rm.app("flat", "root.x.w")
@@ -159,7 +159,7 @@ TEMPLATE = {
 }
 
 
-def test_a_made_leaf_is_as_its_template_says() -> None:
+def test_dynamic_leaf_has_the_settings_of_its_template() -> None:
     rm = rm_with(users(childtemplate=TEMPLATE))
     for app in ("one", "two"):
         rm.app(app, user="ann")
@@ -175,7 +175,7 @@ def test_a_made_leaf_is_as_its_template_says() -> None:
     assert names(rm.schedule()) == ["one"]  # the second would exceed its max, the other one `maxapplications`
 
 
-def test_a_made_leaf_inherits_nothing_but_its_template() -> None:
+def test_dynamic_leaf_inherits_only_the_template() -> None:
     rm = rm_with(
         users(properties={"application.sort.policy": "fair"}),
         queue("p", parent=True, childtemplate={"properties": {"application.sort.priority": "disabled"}}),
@@ -213,7 +213,7 @@ def test_configured_parents_take_the_template_above_unless_they_have_one() -> No
     assert rm.find_queue("root.users.leaf").max_applications == 0  # configured leaves ignore the template
 
 
-def test_another_template_is_for_queues_that_are_made_from_then_on() -> None:
+def test_changed_template_applies_to_new_dynamic_queues_only() -> None:
     rm = rm_with(users(childtemplate=TEMPLATE), rules=PROVIDED)
     rm.app("old", "root.users.team.old")
     rm.reload(text(users(childtemplate={"maxapplications": 9}), rules=PROVIDED))
@@ -244,7 +244,7 @@ def test_the_recovery_queue_ignores_templates() -> None:
 # -- draining -----------------------------------------------------------------------------------------------
 
 
-def test_a_queue_that_is_configured_no_more_drains_works_on_and_goes() -> None:
+def test_queue_removed_from_the_configuration_drains_and_is_removed() -> None:
     rm = rm_with(queue("a"), queue("b"), rules=[{"name": "provided"}])
     rm.app("one", "root.a")
     rm.ask("one", count=2, memory=1)
@@ -263,7 +263,7 @@ def test_a_queue_that_is_configured_no_more_drains_works_on_and_goes() -> None:
     assert not exists(rm, "root.a")
 
 
-def test_an_empty_one_goes_in_ten_seconds_with_all_below() -> None:
+def test_empty_draining_queue_is_removed_with_its_children_after_ten_seconds() -> None:
     rm = rm_with(queue("p", queue("x"), queue("y")), queue("b"))
     rm.reload(text(queue("b")))
     assert [rm.find_queue(path).state for path in ("root.p", "root.p.x")] == ["Draining", "Draining"]
@@ -273,7 +273,7 @@ def test_an_empty_one_goes_in_ten_seconds_with_all_below() -> None:
     assert not exists(rm, "root.p")
 
 
-def test_one_that_returns_in_time_is_active_again() -> None:
+def test_draining_queue_that_is_configured_again_is_active() -> None:
     rm = rm_with(queue("a"), queue("b"), rules=[{"name": "provided"}])
     rm.app("one", "root.a")
     rm.reload(text(queue("b"), rules=[{"name": "provided"}]))
@@ -286,7 +286,7 @@ def test_one_that_returns_in_time_is_active_again() -> None:
     assert names(rm.schedule()) == ["two"]
 
 
-def test_nothing_is_made_below_a_draining_parent() -> None:
+def test_no_queue_is_created_below_a_draining_parent() -> None:
     rm = rm_with(users(), queue("b"), rules=PROVIDED)
     rm.app("one", "root.users.ann")
     rm.reload(text(queue("b"), rules=PROVIDED))
@@ -302,7 +302,7 @@ def test_nothing_is_made_below_a_draining_parent() -> None:
 # -- from dynamic to configured ----------------------------------------------------------------------------
 
 
-def test_a_made_queue_becomes_a_configured_one_when_the_configuration_names_it() -> None:
+def test_dynamic_queue_becomes_configured_when_the_configuration_names_it() -> None:
     rm = rm_with(users(childtemplate=TEMPLATE))
     rm.app("one", user="ann")
     rm.ask("one", count=9, memory=1)
@@ -322,7 +322,7 @@ def test_a_made_queue_becomes_a_configured_one_when_the_configuration_names_it()
     assert exists(rm, "root.users.ann")
 
 
-def test_a_configured_queue_never_becomes_a_made_one() -> None:
+def test_configured_queue_never_becomes_dynamic() -> None:
     rm = rm_with(users(queue("ann")))
     rm.app("one", user="ann")
     rm.reload(text(users()))
@@ -337,7 +337,7 @@ def test_a_configured_queue_never_becomes_a_made_one() -> None:
 # -- with limits --------------------------------------------------------------------------------------------
 
 
-def test_limits_above_hold_in_queues_that_come_and_go() -> None:
+def test_limits_of_ancestors_apply_to_dynamic_queues() -> None:
     limits = [{"limit": "l", "users": ["*"], "maxresources": {"memory": "3"}}]
     rm = rm_with(users(limits=limits))
     for turn in range(3):
@@ -352,7 +352,7 @@ def test_limits_above_hold_in_queues_that_come_and_go() -> None:
         assert list(rm.at_work().partition.usage) == []
 
 
-def test_recovered_work_makes_its_queue_again() -> None:
+def test_recovered_allocation_recreates_its_dynamic_queue() -> None:
     rm = RM(text(users()))
     rm.app("one", user="ann")
     rm.node(memory=10, existing=[Allocation("k", "one", "k#1", "n1", Resource(memory=2))])
@@ -362,7 +362,7 @@ def test_recovered_work_makes_its_queue_again() -> None:
 # -- events -------------------------------------------------------------------------------------------------
 
 
-def test_events_tell_of_queues() -> None:
+def test_queue_changes_are_events() -> None:
     ear = Ear()
     rm = ear.rm(partition(users(), queue("b"), placementrules=BY_USER))
     rm.app("one", user="ann")

@@ -18,7 +18,7 @@ def told(ear: Ear, kind: str, object_id: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_the_life_of_an_application_is_told_from_its_beginning_to_its_end() -> None:
+def test_all_changes_of_an_application_are_events() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a")))
     rm.node("n1", vcore=2)
@@ -43,7 +43,7 @@ def test_the_life_of_an_application_is_told_from_its_beginning_to_its_end() -> N
     ]
 
 
-def test_an_application_that_is_taken_away_leaves_once() -> None:
+def test_removed_application_has_one_removal_event() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a")))
     rm.app("app")
@@ -52,7 +52,7 @@ def test_an_application_that_is_taken_away_leaves_once() -> None:
     assert ear.messages("app") == ["Application app Removed"]
 
 
-def test_an_application_that_is_rejected_was_new_before() -> None:
+def test_rejected_application_has_a_new_event_first() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a"), placementrules=PROVIDED))
     rm.app("app", "root.b")
@@ -61,7 +61,7 @@ def test_an_application_that_is_rejected_was_new_before() -> None:
         assert told(ear, "APP", app_id) == [("ADD", "APP_NEW", ""), ("SET", "APP_REJECT", "")]
 
 
-def test_the_queues_of_the_first_configuration_are_told() -> None:
+def test_queues_of_the_first_configuration_are_events() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("p", queue("a", resources={"max": {"vcore": "1"}}))))
     rm.node("n1", vcore=2)
@@ -70,7 +70,7 @@ def test_the_queues_of_the_first_configuration_are_told() -> None:
     assert told(ear, "QUEUE", "root.p.a") == [("ADD", "DETAILS_NONE", ""), ("SET", "QUEUE_MAX", "")]
 
 
-def test_an_allocation_on_a_node_that_leaves_ends_with_the_node() -> None:
+def test_removed_node_has_events_for_its_allocations() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a")))
     rm.node("n1", vcore=2)
@@ -82,7 +82,7 @@ def test_an_allocation_on_a_node_that_leaves_ends_with_the_node() -> None:
     assert [end[2:] for end in ends] == [("REMOVE", "ALLOC_NODEREMOVED")]
 
 
-def test_a_request_over_a_quota_is_reported_once_and_again_when_there_is_room() -> None:
+def test_over_quota_ask_has_one_event_and_another_when_there_is_room() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a", resources={"max": {"vcore": "3m"}})))
     rm.node("n1", vcore=9)

@@ -41,7 +41,7 @@ def ends(rm: RM) -> list[tuple[str, TerminationType]]:
     return [(one.allocation_key, one.termination_type) for one in rm.heard().released_allocations]
 
 
-def test_an_application_fails_when_it_has_run_for_its_time() -> None:
+def test_application_fails_after_its_execution_timeout() -> None:
     rm = RM()
     rm.node(memory=2)
     submit(rm, seconds=60)
@@ -70,7 +70,7 @@ def test_an_application_fails_when_it_has_run_for_its_time() -> None:
     assert rm.state() == "Failed"
 
 
-def test_its_time_starts_when_it_first_runs_and_not_while_it_waits() -> None:
+def test_execution_timeout_starts_with_the_first_allocation() -> None:
     rm = RM()
     submit(rm, seconds=60)
     rm.ask(memory=1)
@@ -86,7 +86,7 @@ def test_its_time_starts_when_it_first_runs_and_not_while_it_waits() -> None:
     assert rm.state() == "Failed"
 
 
-def test_an_application_that_came_back_from_completing_goes_on_with_what_is_left() -> None:
+def test_resumed_application_continues_with_its_remaining_execution_time() -> None:
     rm = RM()
     rm.node(memory=1)
     submit(rm, seconds=60)
@@ -106,7 +106,7 @@ def test_an_application_that_came_back_from_completing_goes_on_with_what_is_left
     assert rm.state() == "Failed"
 
 
-def test_an_application_that_ended_in_time_is_left_alone() -> None:
+def test_application_that_ended_in_time_does_not_time_out() -> None:
     rm = RM()
     rm.node(memory=1)
     submit(rm, seconds=60)
@@ -119,7 +119,7 @@ def test_an_application_that_ended_in_time_is_left_alone() -> None:
     assert rm.state() == "Completed"
 
 
-def test_a_removed_application_leaves_no_timer_behind() -> None:
+def test_removed_application_leaves_no_timer() -> None:
     rm = RM()
     rm.node(memory=1)
     submit(rm, seconds=60)
@@ -129,7 +129,7 @@ def test_a_removed_application_leaves_no_timer_behind() -> None:
     assert rm.scheduler.next_timer() is None
 
 
-def test_each_allocation_of_an_ask_has_its_own_time() -> None:
+def test_each_allocation_of_an_ask_has_its_own_timeout() -> None:
     rm = RM()
     rm.node(memory=1)
     rm.app()
@@ -151,7 +151,7 @@ def test_each_allocation_of_an_ask_has_its_own_time() -> None:
     assert rm.state() == "Completing"
 
 
-def test_an_expired_allocation_makes_room_for_the_next() -> None:
+def test_expired_allocation_frees_its_resources() -> None:
     rm = RM()
     rm.node(memory=1)
     rm.app("first")
@@ -166,7 +166,7 @@ def test_an_expired_allocation_makes_room_for_the_next() -> None:
     assert rm.schedule() == [("second", "task", "n1")]
 
 
-def test_an_allocation_that_ended_in_time_is_not_ended_again() -> None:
+def test_allocation_that_ended_in_time_does_not_time_out() -> None:
     rm = RM()
     rm.node(memory=2)
     rm.app()
@@ -180,7 +180,7 @@ def test_an_allocation_that_ended_in_time_is_not_ended_again() -> None:
     assert [one.allocation_key for one in rm.running.values()] == ["other"]
 
 
-def test_a_changed_time_holds_for_allocations_still_to_come() -> None:
+def test_changed_timeout_applies_to_later_allocations() -> None:
     rm = RM()
     rm.node(memory=1)
     rm.app()
@@ -198,7 +198,7 @@ def test_a_changed_time_holds_for_allocations_still_to_come() -> None:
     assert ends(rm) == [("task", TerminationType.TIMEOUT)]
 
 
-def test_one_that_has_nothing_when_its_time_is_over_loses_all_its_requests() -> None:
+def test_expired_application_without_allocations_loses_its_asks() -> None:
     rm = RM()
     rm.node(memory=1)
     submit(rm, seconds=60)
@@ -215,7 +215,7 @@ def test_one_that_has_nothing_when_its_time_is_over_loses_all_its_requests() -> 
     assert rm.find_queue().waiting == 0
 
 
-def test_times_that_are_not_used_up_do_not_pile_up() -> None:
+def test_unexpired_timeouts_leave_no_timers() -> None:
     rm = RM()
     rm.node(memory=1)
     rm.app()

@@ -23,7 +23,7 @@ def waiting(config: str = "") -> RM:
     return rm
 
 
-def test_a_request_that_nothing_stops_has_no_reason() -> None:
+def test_schedulable_ask_has_no_reason() -> None:
     rm = waiting()
     rm.node(memory=1)
     rm.ask(memory=1)
@@ -32,14 +32,14 @@ def test_a_request_that_nothing_stops_has_no_reason() -> None:
     assert rm.scheduler.explain("rm", "default", "app") == {}
 
 
-def test_a_request_without_nodes() -> None:
+def test_ask_without_nodes_is_explained() -> None:
     rm = waiting()
     rm.ask(memory=1)
     rm.schedule()
     assert reasons(rm) == ["there are no nodes"]
 
 
-def test_nodes_are_counted_by_what_they_lack() -> None:
+def test_nodes_are_counted_by_missing_resource() -> None:
     rm = waiting()
     rm.node("small", memory=4, vcore=1000)
     rm.node("busy", memory=8, vcore=1000)
@@ -55,7 +55,7 @@ def test_nodes_are_counted_by_what_they_lack() -> None:
     ]
 
 
-def test_a_request_that_is_larger_than_any_node() -> None:
+def test_ask_larger_than_any_node_is_explained() -> None:
     rm = waiting()
     rm.node("n1", memory=4)
     rm.node("n2", memory=4)
@@ -74,7 +74,7 @@ class Rack(api.Predicate):
         return None if wanted in ("", node.attributes.get("rack")) else f"not in rack {wanted}"
 
 
-def test_predicates_are_counted_by_what_they_say() -> None:
+def test_predicate_refusals_are_counted_by_reason() -> None:
     rm = RM(configuration(predicates=["rack"]), with_plugins(predicates=[Rack]))
     rm.app()
     for number in range(3):
@@ -85,7 +85,7 @@ def test_predicates_are_counted_by_what_they_say() -> None:
     assert reasons(rm) == [said]
 
 
-def test_a_required_node_that_is_missing_or_full() -> None:
+def test_missing_or_full_required_node_is_explained() -> None:
     rm = waiting()
     rm.node(memory=4)
     rm.ask(memory=4, tags={"yunikorn.apache.org/requiredNode": "n9"})
@@ -95,7 +95,7 @@ def test_a_required_node_that_is_missing_or_full() -> None:
     assert reasons(rm, key="full")[-1].startswith("its required node does not accept it: n1: ")
 
 
-def test_quotas_are_named_with_their_numbers() -> None:
+def test_quotas_are_reported_with_their_amounts() -> None:
     rm = waiting(configuration(queue("a", resources={"max": {"memory": "3"}})))
     rm.node(memory=10)
     rm.ask(key="first", memory=2)
@@ -109,7 +109,7 @@ def test_quotas_are_named_with_their_numbers() -> None:
     ]
 
 
-def test_a_full_cluster_is_not_called_a_quota() -> None:
+def test_full_cluster_is_not_reported_as_a_quota() -> None:
     rm = waiting()
     rm.node(memory=2)
     rm.ask(key="first", memory=2)
@@ -121,7 +121,7 @@ def test_a_full_cluster_is_not_called_a_quota() -> None:
     ]
 
 
-def test_limits_of_users_are_named_with_their_numbers() -> None:
+def test_user_limits_are_reported_with_their_amounts() -> None:
     limits = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "3"}}]
     rm = waiting(configuration(queue("a", limits=limits)))
     rm.node(memory=10)
@@ -133,7 +133,7 @@ def test_limits_of_users_are_named_with_their_numbers() -> None:
     ]
 
 
-def test_an_application_that_may_not_run_says_so_itself() -> None:
+def test_application_blocked_by_maxapplications_is_explained() -> None:
     rm = waiting(configuration(queue("a", maxapplications=1)))
     rm.node(memory=10)
     rm.ask(memory=1)
@@ -146,7 +146,7 @@ def test_an_application_that_may_not_run_says_so_itself() -> None:
     assert rm.find_app("app").max_apps_reason == ""
 
 
-def test_a_user_with_too_many_applications() -> None:
+def test_user_at_maxapplications_is_explained() -> None:
     limits = [{"limit": "one each", "users": ["*"], "maxapplications": 1}]
     rm = waiting(configuration(queue("a", limits=limits)))
     rm.node(memory=10)
@@ -158,7 +158,7 @@ def test_a_user_with_too_many_applications() -> None:
     assert reasons(rm, "second") == ["user user in queue root.a runs 1 of at most 1 applications"]
 
 
-def test_stopped_queues_and_partitions() -> None:
+def test_stopped_queues_and_partitions_are_explained() -> None:
     rm = waiting()
     rm.node(memory=1)
     rm.ask(memory=1)
@@ -169,7 +169,7 @@ def test_stopped_queues_and_partitions() -> None:
     assert reasons(rm) == ["partition default is stopped", "queue root.a is stopped"]
 
 
-def test_an_application_that_its_queue_keeps_out() -> None:
+def test_application_excluded_by_the_policy_is_explained() -> None:
     rm = waiting(configuration(queue("a", properties={"application.sort.policy": "stateaware"})))
     rm.node(memory=10)
     rm.ask(memory=1)
@@ -196,7 +196,7 @@ def test_an_application_in_backoff_is_explained() -> None:
     )
 
 
-def test_several_reasons_come_in_the_order_of_the_checks() -> None:
+def test_multiple_reasons_are_in_the_order_of_the_checks() -> None:
     limits = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "3"}}]
     tree = configuration(queue("a", limits=limits, resources={"max": {"memory": "4"}}))
     rm = waiting(tree)
@@ -226,7 +226,7 @@ def test_explaining_changes_nothing() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_first_reasons_cover_everything_that_waits() -> None:
+def test_first_reasons_cover_all_pending_asks() -> None:
     rm = waiting(configuration(queue("a", resources={"max": {"memory": "3"}}), queue("b")))
     rm.node(memory=10)
     rm.ask(count=5, memory=1)
@@ -240,7 +240,7 @@ def test_first_reasons_cover_everything_that_waits() -> None:
     ]
 
 
-def test_what_is_not_there_cannot_be_explained() -> None:
+def test_unknown_applications_and_asks_are_rejected() -> None:
     rm = waiting()
     with pytest.raises(UsageError, match="no application 'nobody'"):
         rm.scheduler.explain("rm", "default", "nobody")
@@ -251,7 +251,7 @@ def test_what_is_not_there_cannot_be_explained() -> None:
 HOLDS = ("APP_CANNOTRUN_QUEUE", "APP_RUNNABLE_QUEUE", "APP_CANNOTRUN_QUOTA", "APP_RUNNABLE_QUOTA")
 
 
-def test_events_tell_once_who_may_not_start_and_when_it_may_again() -> None:
+def test_blocked_application_has_one_event_and_one_when_it_may_start() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a", maxapplications=1)))
     rm.node(memory=10)
@@ -277,7 +277,7 @@ def test_events_tell_once_who_may_not_start_and_when_it_may_again() -> None:
     assert ear.of(*HOLDS) == []
 
 
-def test_events_tell_of_limits_of_users_too() -> None:
+def test_user_limits_that_block_applications_are_events() -> None:
     ear = Ear()
     limits = [{"limit": "one each", "users": ["*"], "maxapplications": 1}]
     rm = ear.rm(partition(queue("a", limits=limits)))
@@ -298,7 +298,7 @@ def test_events_tell_of_limits_of_users_too() -> None:
     ]
 
 
-def test_one_that_waited_for_a_node_is_told_when_its_queue_becomes_full() -> None:
+def test_application_that_waited_for_a_node_has_an_event_when_its_queue_becomes_full() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a", maxapplications=1)))
     rm.node("n1", memory=2)

@@ -156,7 +156,7 @@ class History:
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_questions_between_any_two_decisions_leave_all_later_ones_as_they_were(seed: int) -> None:
+def test_explaining_between_decisions_changes_no_later_decision(seed: int) -> None:
     quiet, curious = History(seed, curious=False), History(seed, curious=True)
     for _ in range(STEPS):
         quiet.step()

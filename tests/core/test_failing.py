@@ -89,7 +89,7 @@ def check_has_failed(rm: GangRM, app: Application, reason: str) -> None:
     assert app.id not in {one.application_id for one in rm.evicted.values()}
 
 
-def test_what_the_applications_of_a_removed_partition_had_and_asked_for_is_told() -> None:
+def test_allocations_and_asks_of_a_removed_partition_are_reported_as_ended() -> None:
     rm = every_state()
     rm.reload(ONE)
     heard = rm.heard()
@@ -110,7 +110,7 @@ def test_what_the_applications_of_a_removed_partition_had_and_asked_for_is_told(
     assert {one.message for one in heard.released_allocations} == {reason}
 
 
-def test_only_what_timed_out_is_told_to_have_timed_out() -> None:
+def test_only_expired_allocations_are_reported_as_timed_out() -> None:
     rm = GangRM(document(partition(queue("a"))))
     rm.node(vcore=1)
     for app_id in ("failed", "late"):
@@ -122,7 +122,7 @@ def test_only_what_timed_out_is_told_to_have_timed_out() -> None:
     assert told == [("failed", "one", STOPPED), ("failed", "two", STOPPED)]
 
 
-def test_events_of_the_asks_of_a_failed_application_say_why_they_ended() -> None:
+def test_ask_events_of_a_failed_application_have_its_reason() -> None:
     rm = Listening(document(partition(queue("a"))))
     rm.app()
     for key in ("one", "two", "three"):

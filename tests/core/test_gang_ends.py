@@ -28,7 +28,7 @@ def half(style: str, seconds: float = MINUTE, tags: dict[str, str] | None = None
     return rm
 
 
-def test_a_soft_gang_that_does_not_come_together_gives_up_its_places_and_goes_on_without() -> None:
+def test_incomplete_soft_gang_releases_its_placeholders_and_continues_without() -> None:
     rm = half("Soft")
     rm.pass_time(MINUTE - 1)
     assert rm.state() == "Accepted"
@@ -54,13 +54,13 @@ def test_a_soft_gang_that_does_not_come_together_gives_up_its_places_and_goes_on
     ("style", "state"),
     [("hard", "Failing"), ("HARD", "Failing"), ("soft", "Resuming"), ("sOFt", "Resuming"), ("", "Resuming")],
 )
-def test_the_case_of_letters_in_a_style_does_not_matter(style: str, state: str) -> None:
+def test_gang_style_ignores_case(style: str, state: str) -> None:
     rm = half(style)
     rm.pass_time(MINUTE)
     assert rm.state() == state
 
 
-def test_an_unknown_style_is_soft_and_the_answer_says_so() -> None:
+def test_unknown_style_is_soft_and_reported_in_the_response() -> None:
     rm = GangRM()
     rm.gang("app", "rigid", seconds=MINUTE, vcore=6)
     heard = rm.heard()
@@ -79,7 +79,7 @@ def test_an_unknown_style_is_soft_and_the_answer_says_so() -> None:
     assert rm.state() == "Resuming"
 
 
-def test_the_style_holds_for_a_gang_that_did_not_announce_its_size() -> None:
+def test_style_applies_to_a_gang_without_announced_size() -> None:
     rm = GangRM()
     rm.node("n1", vcore=3)
     rm.gang("app", "hard")
@@ -104,7 +104,7 @@ def test_real_tasks_of_a_soft_gang_survive_its_timeout() -> None:
     assert rm.state() == "Starting"
 
 
-def test_a_soft_gang_with_nothing_real_waits_for_its_tasks_after_its_timeout() -> None:
+def test_soft_gang_without_real_tasks_waits_for_them_after_its_timeout() -> None:
     rm = GangRM(configuration(queue("a", maxapplications=1), queue("b")))
     rm.node("n1", vcore=3)
     rm.gang("app", "Soft", seconds=MINUTE, vcore=4)
@@ -126,7 +126,7 @@ def test_a_soft_gang_with_nothing_real_waits_for_its_tasks_after_its_timeout() -
 
 
 @pytest.mark.parametrize("priorities", ["enabled", "disabled"])
-def test_a_gang_that_waits_for_its_tasks_keeps_no_other_of_a_queue_waiting(
+def test_gang_waiting_for_its_tasks_blocks_no_other_application(
     priorities: str,
 ) -> None:
     policy = {"application.sort.policy": "stateaware", "application.sort.priority": priorities}
@@ -149,7 +149,7 @@ def test_a_gang_that_waits_for_its_tasks_keeps_no_other_of_a_queue_waiting(
     assert rm.schedule() == [("app", "t", "n2")]
 
 
-def test_a_soft_gang_that_was_gathered_and_got_no_task_ends_like_any_application_with_nothing() -> None:
+def test_complete_soft_gang_without_tasks_completes_like_an_idle_application() -> None:
     rm = ready(3, "Soft", seconds=MINUTE)
     rm.pass_time(MINUTE)
     assert rm.told() == [("ph", "TIMEOUT")] * 3
@@ -162,7 +162,7 @@ def test_a_soft_gang_that_was_gathered_and_got_no_task_ends_like_any_application
 
 
 @pytest.mark.parametrize("minutes", [1, 6])
-def test_a_hard_gang_that_was_gathered_and_got_no_task_fails(minutes: int) -> None:
+def test_complete_hard_gang_without_tasks_fails(minutes: int) -> None:
     rm = ready(3, "Hard", seconds=minutes * MINUTE)
     assert rm.state() == "Starting"
     rm.task("app", "large", "", vcore=11)
@@ -183,7 +183,7 @@ def test_a_hard_gang_that_was_gathered_and_got_no_task_fails(minutes: int) -> No
     assert rm.used() == {}
 
 
-def test_a_hard_gang_goes_on_with_a_task_that_is_on_its_way_to_the_place_of_a_placeholder() -> None:
+def test_hard_gang_survives_its_timeout_with_a_task_replacing_a_placeholder() -> None:
     rm = ready(3, "Hard", seconds=MINUTE)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
@@ -195,7 +195,7 @@ def test_a_hard_gang_goes_on_with_a_task_that_is_on_its_way_to_the_place_of_a_pl
     assert rm.used() == {"vcore": 2}
 
 
-def test_a_hard_gang_whose_tasks_have_ended_goes_on_with_those_that_wait() -> None:
+def test_hard_gang_with_ended_tasks_continues_with_pending_ones() -> None:
     rm = ready(3, "Hard", seconds=MINUTE)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
@@ -212,7 +212,7 @@ def test_a_hard_gang_whose_tasks_have_ended_goes_on_with_those_that_wait() -> No
 
 
 @pytest.mark.parametrize("style", ["Soft", "Hard"])
-def test_a_gang_that_is_not_whole_stays_accepted_with_its_first_real_task(style: str) -> None:
+def test_incomplete_gang_stays_accepted_with_its_first_real_task(style: str) -> None:
     rm = half(style)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
@@ -227,7 +227,7 @@ def test_a_gang_that_is_not_whole_stays_accepted_with_its_first_real_task(style:
 
 
 @pytest.mark.parametrize("style", ["Soft", "Hard"])
-def test_a_gang_that_is_not_whole_goes_on_with_its_first_real_task_after_its_timeout(style: str) -> None:
+def test_incomplete_gang_continues_with_its_first_real_task_after_its_timeout(style: str) -> None:
     rm = half(style)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
@@ -246,7 +246,7 @@ def test_a_gang_that_is_not_whole_goes_on_with_its_first_real_task_after_its_tim
     assert rm.schedule() == [("app", "big", "n2")]
 
 
-def test_a_hard_gang_that_does_not_come_together_fails() -> None:
+def test_incomplete_hard_gang_fails_at_its_timeout() -> None:
     rm = half("Hard")
     rm.pass_time(MINUTE)
     assert rm.state() == "Failing"
@@ -265,7 +265,7 @@ def test_a_hard_gang_that_does_not_come_together_fails() -> None:
     assert rm.find_queue().running == 0
 
 
-def test_without_a_timeout_of_its_own_a_gang_has_fifteen_minutes() -> None:
+def test_default_gang_timeout_is_fifteen_minutes() -> None:
     rm = half("Soft", seconds=0)
     rm.pass_time(15 * MINUTE - 1)
     assert rm.state() == "Accepted"
@@ -308,7 +308,7 @@ def test_unused_placeholders_are_released_at_the_timeout() -> None:
     assert [key for _, key, _ in rm.schedule()] == ["more"]
 
 
-def test_an_application_completes_with_its_last_real_task_and_gives_back_what_is_left() -> None:
+def test_application_completes_with_its_last_real_task_and_releases_placeholders() -> None:
     rm = ready(3)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
@@ -327,7 +327,7 @@ def test_an_application_completes_with_its_last_real_task_and_gives_back_what_is
 # -- failures ---------------------------------------------------------------------------------------------
 
 
-def test_when_the_node_of_placeholder_and_task_goes_the_task_waits_again() -> None:
+def test_removal_of_the_node_of_placeholder_and_task_makes_the_task_pending() -> None:
     rm = ready(1)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
@@ -339,7 +339,7 @@ def test_when_the_node_of_placeholder_and_task_goes_the_task_waits_again() -> No
     assert rm.used() == {"vcore": 2}
 
 
-def test_when_the_placeholders_node_goes_the_task_on_another_node_is_there_at_once() -> None:
+def test_removal_of_the_placeholders_node_commits_a_task_on_another_node() -> None:
     rm = picky()
     rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
     rm.schedule()
@@ -352,7 +352,7 @@ def test_when_the_placeholders_node_goes_the_task_on_another_node_is_there_at_on
     assert rm.counts("app", "workers") == (2, 1, 1)
 
 
-def test_when_the_tasks_node_goes_before_its_placeholder_the_task_waits_again() -> None:
+def test_removal_of_the_tasks_node_before_its_placeholder_makes_the_task_pending() -> None:
     rm = picky()
     rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
     rm.schedule()
@@ -368,7 +368,7 @@ def test_when_the_tasks_node_goes_before_its_placeholder_the_task_waits_again() 
     assert rm.confirmed() == [("app", "t", "n3")]
 
 
-def test_an_application_may_go_while_places_are_made() -> None:
+def test_application_can_be_removed_during_replacement() -> None:
     rm = picky()
     rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
     rm.schedule()
@@ -379,7 +379,7 @@ def test_an_application_may_go_while_places_are_made() -> None:
     assert rm.find_queue().running == 0
 
 
-def test_placeholders_that_the_resource_manager_stops_are_counted_and_their_tasks_run_without() -> None:
+def test_placeholders_released_by_the_rm_are_counted_and_tasks_run_without_them() -> None:
     rm = ready(2)
     for uuid in list(rm.running):
         rm.release("app", uuid)
@@ -388,7 +388,7 @@ def test_placeholders_that_the_resource_manager_stops_are_counted_and_their_task
     assert len(rm.schedule()) == 2
 
 
-def test_placeholder_asks_that_are_taken_back_are_not_waited_for() -> None:
+def test_released_placeholder_asks_are_not_awaited() -> None:
     rm = GangRM()
     rm.gang("app", vcore=4)
     rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
@@ -427,7 +427,7 @@ def test_a_gang_is_recovered_with_its_placeholders() -> None:
     assert rm.confirmed() == [("app", "t", "n1")]
 
 
-def test_a_reload_leaves_gangs_as_they_are() -> None:
+def test_reload_keeps_gangs() -> None:
     rm = ready(2)
     rm.task("app", "t", "workers", 3, vcore=2)
     rm.schedule(1)
@@ -440,7 +440,7 @@ def test_a_reload_leaves_gangs_as_they_are() -> None:
     assert rm.schedule() == [("app", "t", "n1")]
 
 
-def test_a_creation_time_that_is_no_time_is_ignored() -> None:
+def test_invalid_creation_time_is_ignored() -> None:
     rm = GangRM()
     rm.node("n1", vcore=5)
     rm.gang("app", seconds=MINUTE, tags={"yunikorn.apache.org/creationTime": "9" * 5000}, vcore=6)
@@ -453,7 +453,7 @@ def test_a_creation_time_that_is_no_time_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("style", ["Soft", "Hard"])
-def test_placeholders_have_their_time_also_beside_a_driver_that_runs(style: str) -> None:
+def test_placeholders_time_out_beside_a_running_driver(style: str) -> None:
     rm = GangRM()
     rm.node("n1", vcore=4)
     rm.gang("app", style, seconds=MINUTE, vcore=4)
@@ -473,7 +473,7 @@ def test_placeholders_have_their_time_also_beside_a_driver_that_runs(style: str)
     assert [key for _, key, _ in rm.schedule()] == ["task", "task"]
 
 
-def test_tasks_of_a_hard_gang_that_fails_have_not_timed_out() -> None:
+def test_tasks_of_a_failed_hard_gang_are_not_reported_as_timed_out() -> None:
     rm = half("Hard")
     rm.pass_time(MINUTE)
     told = {one.allocation_key: one for one in rm.heard().released_allocation_asks}

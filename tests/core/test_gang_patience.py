@@ -51,7 +51,7 @@ def test_gangs_of_one_size_wait_at_the_same_time(nodes: int, keys: dict[str, Any
 
 
 @pytest.mark.parametrize("size", [8, 7])
-def test_a_gang_that_comes_later_waits_from_then_on_whatever_its_size(size: int) -> None:
+def test_patience_of_a_later_gang_starts_at_its_arrival_whatever_its_size(size: int) -> None:
     rm = crowded()
     rm.remove_app("second")
     rm.pass_time(PATIENCE / 2)
@@ -72,7 +72,7 @@ def test_a_gang_that_comes_later_waits_from_then_on_whatever_its_size(size: int)
 
 
 @pytest.mark.parametrize("hold", ["applications", "stopped", "order"])
-def test_a_gang_that_may_not_run_yet_does_not_wait_for_room(hold: str) -> None:
+def test_patience_does_not_start_before_a_gang_may_run(hold: str) -> None:
     keys: dict[str, Any] = {"maxapplications": 1} if hold == "applications" else {}
     if hold == "order":
         keys = {"properties": {"application.sort.policy": "stateaware"}}
@@ -102,7 +102,7 @@ def test_a_gang_that_may_not_run_yet_does_not_wait_for_room(hold: str) -> None:
     assert rm.schedule() == []
 
 
-def test_a_gang_that_is_not_whole_for_a_while_waits_from_the_start_again() -> None:
+def test_patience_restarts_after_a_gang_was_incomplete() -> None:
     rm = crowded()
     rm.remove_app("second")
     rm.remove_app("crowd")
@@ -125,7 +125,7 @@ def test_a_gang_that_is_not_whole_for_a_while_waits_from_the_start_again() -> No
     assert rm.schedule() == []
 
 
-def test_each_gang_that_waits_says_so_and_one_of_a_size_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_waiting_gang_is_reported_and_one_of_each_size_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     ear = Ear()
     text = ear.text(partition(queue("a"), queue("b")))
     rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
@@ -166,7 +166,7 @@ class Shy(api.Predicate):
         return "shunned" if ask.tags.get("not") == node.id else None
 
 
-def test_gangs_that_a_predicate_refuses_each_for_itself_wait_at_the_same_time() -> None:
+def test_gangs_refused_individually_by_a_predicate_wait_at_the_same_time() -> None:
     text = document(partition(queue("a"), queue("b"), predicates=[{"name": "shy"}]))
     rm = GangRM(text, with_plugins(predicates=[Shy]), timeouts=PERIODS)
     rm.node("n1", vcore=4)
@@ -196,7 +196,7 @@ def test_gangs_that_a_predicate_refuses_each_for_itself_wait_at_the_same_time() 
     ],
     ids=["zone too small", "zone", "no zone", "node too small", "node"],
 )
-def test_a_gang_that_predicates_keep_from_running_on_empty_nodes_holds_back_no_others(
+def test_gang_refused_by_predicates_on_empty_nodes_holds_back_no_others(
     size: int, tags: dict[str, str], holds_back: bool
 ) -> None:
     text = document(partition(queue("a"), queue("b"), predicates=[{"name": "classed"}]))

@@ -283,7 +283,7 @@ class Storm:
 
 @pytest.mark.parametrize("shy", [False, True])
 @pytest.mark.parametrize("seed", range(SEEDS))
-def test_gangs_stay_whole_and_accounting_holds(seed: int, shy: bool) -> None:
+def test_gangs_stay_complete_and_accounting_holds(seed: int, shy: bool) -> None:
     storm = Storm(seed, shy=shy)
     for _ in range(STEPS):
         storm.step()

@@ -15,7 +15,7 @@ MINUTE = 60
 # -- placing placeholders ----------------------------------------------------------------------------------
 
 
-def test_an_application_starts_when_all_its_placeholders_have_their_place() -> None:
+def test_application_starts_when_all_its_placeholders_are_allocated() -> None:
     rm = GangRM(configuration(queue("a")))
     rm.node("n1", vcore=10)
     rm.gang("app", vcore=6)
@@ -44,7 +44,7 @@ def test_a_placeholder_without_a_task_group_is_a_task_like_any_other() -> None:
     assert not rm.heard().new_allocations[0].placeholder
 
 
-def test_a_gang_that_did_not_announce_its_size_starts_when_none_of_its_placeholders_waits() -> None:
+def test_gang_without_announced_size_starts_when_no_placeholder_is_pending() -> None:
     rm = GangRM()
     rm.node("n1", vcore=3)
     rm.app()
@@ -57,7 +57,7 @@ def test_a_gang_that_did_not_announce_its_size_starts_when_none_of_its_placehold
 
 
 @pytest.mark.parametrize("policy", ["fifo", "stateaware", "fair"])
-def test_placeholders_need_a_policy_that_lets_one_gang_gather_before_the_next(policy: str) -> None:
+def test_placeholders_need_fifo_or_stateaware(policy: str) -> None:
     rm = GangRM(configuration(queue("a", properties={"application.sort.policy": policy})))
     rm.gang("app", vcore=6)
     refused = [one.reason for one in rm.heard().rejected_applications]
@@ -70,7 +70,7 @@ def test_placeholders_need_a_policy_that_lets_one_gang_gather_before_the_next(po
         assert refused == []
 
 
-def test_a_gang_larger_than_what_its_queues_may_ever_have_is_refused_with_the_numbers() -> None:
+def test_gang_larger_than_its_queue_quota_is_rejected_with_the_amounts() -> None:
     rm = GangRM(
         configuration(
             queue("p", queue("a", resources={"max": {"vcore": "8"}}), resources={"max": {"memory": "100"}})
@@ -88,7 +88,7 @@ def test_a_gang_larger_than_what_its_queues_may_ever_have_is_refused_with_the_nu
     ]
 
 
-def test_a_gang_larger_than_the_cluster_is_told_so_at_once_and_runs_when_the_cluster_has_grown() -> None:
+def test_gang_larger_than_the_cluster_is_reported_and_runs_after_growth() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a")))
     told = GangRM(scheduler=rm.scheduler, config=ear.text(partition(queue("a"))), rm_id="gangs")
@@ -124,7 +124,7 @@ def test_a_half_placed_gang_counts_as_a_running_application() -> None:
 # -- replacing placeholders --------------------------------------------------------------------------------
 
 
-def test_real_tasks_take_the_places_of_placeholders_in_two_steps() -> None:
+def test_real_tasks_replace_placeholders_in_two_steps() -> None:
     rm = ready(2)
     where = {one.uuid: one.node_id for one in rm.running.values()}
     rm.task("app", "t", "workers", 2, vcore=2)
@@ -142,7 +142,7 @@ def test_real_tasks_take_the_places_of_placeholders_in_two_steps() -> None:
     assert rm.state() == "Running"
 
 
-def test_the_first_real_task_in_a_placeholders_place_leaves_the_application_starting() -> None:
+def test_first_replacement_keeps_the_application_starting() -> None:
     rm = ready(2)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
@@ -150,7 +150,7 @@ def test_the_first_real_task_in_a_placeholders_place_leaves_the_application_star
     assert rm.state() == "Starting"
 
 
-def test_real_tasks_wait_for_their_placeholders_even_where_there_is_room() -> None:
+def test_real_tasks_wait_for_their_placeholders_despite_free_resources() -> None:
     rm = GangRM()
     rm.gang("app", vcore=4)
     rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
@@ -162,7 +162,7 @@ def test_real_tasks_wait_for_their_placeholders_even_where_there_is_room() -> No
     assert rm.confirmed() == [("app", "t", "n1")] * 2
 
 
-def test_tasks_of_a_group_that_come_before_its_placeholders_wait_for_them_from_then_on() -> None:
+def test_tasks_submitted_before_their_placeholders_wait_for_them() -> None:
     rm = GangRM()
     rm.gang("app", vcore=2)
     rm.task("app", "t", "workers", vcore=2)
@@ -172,7 +172,7 @@ def test_tasks_of_a_group_that_come_before_its_placeholders_wait_for_them_from_t
     assert rm.confirmed() == [("app", "t", "n1")]
 
 
-def test_tasks_beyond_the_placeholders_are_scheduled_like_any_once_all_places_are_taken() -> None:
+def test_surplus_tasks_are_scheduled_normally_after_all_replacements() -> None:
     rm = ready(1)
     rm.task("app", "t", "workers", 3, vcore=2)
     assert rm.schedule() == []
@@ -189,7 +189,7 @@ def test_tasks_without_a_group_or_of_a_group_without_placeholders_do_not_wait() 
     assert rm.state() == "Running"
 
 
-def test_tasks_take_places_in_their_order() -> None:
+def test_tasks_replace_placeholders_in_their_order() -> None:
     rm = ready(2)
     rm.task("app", "late", "workers", vcore=2, priority=0)
     rm.task("app", "urgent", "workers", vcore=2, priority=5)
@@ -199,7 +199,7 @@ def test_tasks_take_places_in_their_order() -> None:
     assert [key for _, key, _ in rm.schedule()] == ["early"]
 
 
-def test_a_smaller_task_leaves_the_rest_of_the_place_free() -> None:
+def test_smaller_task_frees_the_rest_of_the_placeholder() -> None:
     rm = ready(2)
     rm.task("app", "t", "workers", vcore=1)
     rm.schedule()
@@ -212,7 +212,7 @@ def test_a_smaller_task_leaves_the_rest_of_the_place_free() -> None:
     assert usage.usage == {"vcore": 3}
 
 
-def test_placeholders_that_are_too_small_are_released_and_the_task_is_scheduled_like_any() -> None:
+def test_too_small_placeholders_are_released_and_the_task_is_scheduled_normally() -> None:
     ear = Ear()
     text = ear.text(partition(queue("a")))
     rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
@@ -238,7 +238,7 @@ def test_placeholders_that_are_too_small_are_released_and_the_task_is_scheduled_
     assert rm.schedule() == [("app", "t", "n1")]
 
 
-def test_a_task_that_may_not_run_where_its_placeholder_is_takes_another_node() -> None:
+def test_task_refused_on_its_placeholders_node_uses_another_node() -> None:
     rm = picky()
     rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
     assert rm.schedule() == []
@@ -252,7 +252,7 @@ def test_a_task_that_may_not_run_where_its_placeholder_is_takes_another_node() -
     assert rm.used() == {"vcore": 4}
 
 
-def test_a_task_that_finds_no_node_at_all_waits_with_its_placeholder_until_one_comes() -> None:
+def test_task_without_a_node_keeps_its_placeholder_until_one_is_registered() -> None:
     rm = picky()
     rm.app("filler")
     rm.ask("filler", "f", vcore=2)
@@ -265,7 +265,7 @@ def test_a_task_that_finds_no_node_at_all_waits_with_its_placeholder_until_one_c
     assert rm.confirmed() == [("app", "t", "n2")]
 
 
-def test_a_task_that_is_taken_back_while_its_place_is_made_is_forgotten() -> None:
+def test_task_released_during_its_replacement_is_dropped() -> None:
     rm = ready(1)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
@@ -277,7 +277,7 @@ def test_a_task_that_is_taken_back_while_its_place_is_made_is_forgotten() -> Non
     assert rm.state() == "Completed"
 
 
-def test_confirmations_that_nobody_waits_for_are_harmless() -> None:
+def test_unexpected_confirmations_have_no_effect() -> None:
     rm = ready(1)
     rm.release("app", "nonsense", termination=TerminationType.PLACEHOLDER_REPLACED)
     uuid = next(iter(rm.running))

@@ -35,7 +35,7 @@ def lent(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counts
 
 
-def test_asks_of_one_type_are_members_only_as_far_as_their_type_is_missing() -> None:
+def test_asks_are_members_only_while_their_type_is_missing() -> None:
     rm = cluster(nodes=1)
     rm.node("n2", memory=9)
     rm.gang("app", "Atomic", vcore=3, memory=4)
@@ -48,7 +48,7 @@ def test_asks_of_one_type_are_members_only_as_far_as_their_type_is_missing() -> 
     assert Counter(rm.schedule()) == {("app", "cores", "n1"): 1, ("app", "bytes", "n2"): 2}
 
 
-def test_an_ask_of_several_types_is_repeated_until_none_of_them_is_missing() -> None:
+def test_ask_of_multiple_types_has_replicas_until_no_type_is_missing() -> None:
     rm = cluster(nodes=0)
     rm.node("n1", vcore=8, memory=8)
     rm.gang("app", "Atomic", vcore=3, memory=7)
@@ -56,7 +56,7 @@ def test_an_ask_of_several_types_is_repeated_until_none_of_them_is_missing() -> 
     assert rm.schedule(1) == [("app", "both", "n1")] * 4
 
 
-def test_a_later_ask_supplies_what_earlier_ones_leave_missing() -> None:
+def test_later_ask_supplies_the_types_that_are_still_missing() -> None:
     rm = cluster(nodes=2)
     rm.gang("app", "Atomic", vcore=7)
     rm.task("app", "few", "members", 2, vcore=2)
@@ -74,7 +74,7 @@ def test_an_ask_that_supplies_nothing_missing_is_no_member() -> None:
     assert rm.schedule() == [("app", "disk", "n2")]
 
 
-def test_too_little_free_room_for_a_large_gang_is_found_without_trying_places(lent: Counter[str]) -> None:
+def test_insufficient_capacity_for_a_large_gang_is_found_without_trying_nodes(lent: Counter[str]) -> None:
     rm = cluster(nodes=0)
     for number in range(3):
         rm.node(f"n{number}", memory=20_001)
@@ -88,7 +88,7 @@ def test_too_little_free_room_for_a_large_gang_is_found_without_trying_places(le
     assert lent == {"n0": 10_000, "n1": 10_000, "n2": 10_000, "n3": 1}
 
 
-def test_nodes_that_take_no_new_requests_have_no_room_for_a_large_gang(lent: Counter[str]) -> None:
+def test_unschedulable_nodes_do_not_count_for_a_large_gang(lent: Counter[str]) -> None:
     rm = cluster(nodes=0)
     rm.node("n1", memory=500)
     rm.node("n2", schedulable=False, memory=500)
@@ -98,7 +98,7 @@ def test_nodes_that_take_no_new_requests_have_no_room_for_a_large_gang(lent: Cou
     assert not lent
 
 
-def test_a_required_node_alone_has_room_for_the_members_that_require_it(lent: Counter[str]) -> None:
+def test_only_the_required_node_counts_for_members_that_require_it(lent: Counter[str]) -> None:
     rm = cluster(nodes=0)
     rm.node("n1", schedulable=False, memory=500)
     rm.node("n2", memory=500)
@@ -111,7 +111,7 @@ def test_a_required_node_alone_has_room_for_the_members_that_require_it(lent: Co
     assert len(rm.schedule(1)) == 501
 
 
-def test_a_gang_with_more_members_than_one_decision_may_place_is_not_placed_and_says_so() -> None:
+def test_gang_over_the_maximum_size_is_not_placed_and_reported() -> None:
     ear = Ear()
     text = ear.text(partition(queue("a"), queue("b")))
     rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
@@ -153,7 +153,7 @@ def test_a_gang_of_the_largest_size_is_placed(most: int, monkeypatch: pytest.Mon
     assert len(rm.schedule(1)) == (4 if most == 4 else 0)
 
 
-def test_a_gang_below_nothing_that_must_be_taken_needs_no_member() -> None:
+def test_gang_with_empty_minimum_needs_no_member() -> None:
     rm = cluster(nodes=1)
     rm.gang("app", "Atomic", vcore=-1, tags={"application.create.force": "true"})
     rm.task("app", "m", "members", 2, vcore=1)
@@ -175,7 +175,7 @@ def test_a_gang_whose_member_requires_a_drained_node_is_tried_again_when_that_no
     assert sorted(rm.schedule()) == [("app", "free", "n2"), ("app", "pinned", "n1")]
 
 
-def test_members_that_are_taken_back_one_by_one_are_replaced_by_those_that_remain() -> None:
+def test_members_released_one_by_one_are_replaced_by_the_remaining_ones() -> None:
     rm = cluster(nodes=1)
     rm.gang("app", "Atomic", vcore=3)
     for number in range(9):
@@ -186,7 +186,7 @@ def test_members_that_are_taken_back_one_by_one_are_replaced_by_those_that_remai
     assert rm.schedule() == [("app", "t7", "n1")]
 
 
-def test_members_that_are_taken_back_together_are_replaced_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_members_released_together_are_replaced_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     rm = cluster(nodes=1)
     rm.gang("app", "Atomic", vcore=3)
     for number in range(40):
@@ -209,7 +209,7 @@ def test_members_that_are_taken_back_together_are_replaced_at_once(monkeypatch: 
     assert choices == [3]
 
 
-def test_a_gang_that_has_just_lost_a_member_becomes_overdue_all_the_same() -> None:
+def test_gang_that_just_lost_a_member_still_becomes_overdue() -> None:
     rm = cluster(nodes=1)
     rm.app("filler")
     rm.ask("filler", "f", 4, vcore=1)

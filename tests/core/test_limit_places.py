@@ -17,7 +17,7 @@ LIMITS = [limit(users=["ann"], apps=1), limit(users=["*"], apps=1), limit(groups
 
 
 @pytest.mark.parametrize("one", LIMITS, ids=["user", "each user", "group"])
-def test_an_application_that_asks_for_more_keeps_its_place_when_its_last_allocation_ends(one: Any) -> None:
+def test_application_with_pending_asks_still_counts_after_its_last_allocation(one: Any) -> None:
     rm = rm_with(limited(one))
     submit(rm, "first", "ann", "dev")
     assert names(rm.schedule()) == ["first"]
@@ -33,7 +33,7 @@ def test_an_application_that_asks_for_more_keeps_its_place_when_its_last_allocat
     assert names(rm.schedule()) == ["second"]
 
 
-def test_the_place_is_free_when_the_last_request_is_taken_back() -> None:
+def test_application_stops_counting_when_its_last_ask_is_released() -> None:
     rm = rm_with(limited(LIMITS[0]))
     submit(rm, "first", "ann")
     rm.schedule()
@@ -45,7 +45,7 @@ def test_the_place_is_free_when_the_last_request_is_taken_back() -> None:
     assert names(rm.schedule()) == ["second"]
 
 
-def test_the_place_is_kept_while_the_last_request_changes_its_size() -> None:
+def test_application_still_counts_while_its_last_ask_is_resized() -> None:
     rm = rm_with(limited(LIMITS[0]))
     submit(rm, "first", "ann")
     rm.schedule()
@@ -58,7 +58,7 @@ def test_the_place_is_kept_while_the_last_request_changes_its_size() -> None:
     assert names(rm.schedule()) == ["first"]
 
 
-def test_an_application_that_comes_back_takes_its_place_at_once() -> None:
+def test_resumed_application_counts_immediately() -> None:
     rm = rm_with(limited(LIMITS[0]))
     submit(rm, "first", "ann")
     rm.schedule()
@@ -71,7 +71,7 @@ def test_an_application_that_comes_back_takes_its_place_at_once() -> None:
     assert names(rm.schedule()) == ["second"]
 
 
-def test_work_that_is_found_in_an_application_that_is_completing_takes_a_place() -> None:
+def test_recovered_allocation_makes_a_completing_application_count() -> None:
     rm = rm_with(limited(LIMITS[0]))
     submit(rm, "first", "ann")
     rm.schedule()
@@ -85,7 +85,7 @@ def test_work_that_is_found_in_an_application_that_is_completing_takes_a_place()
     assert names(rm.schedule()) == ["second"]
 
 
-def test_a_new_limit_counts_an_application_that_only_asks() -> None:
+def test_new_limit_counts_applications_with_pending_asks_only() -> None:
     rm = rm_with(limited(limit(users=["bob"], apps=1)))
     submit(rm, "first", "ann")
     rm.schedule()
@@ -106,7 +106,7 @@ def test_a_new_limit_counts_an_application_that_only_asks() -> None:
     assert set(again.applications) == {"second"}
 
 
-def test_a_gang_that_resumes_gives_its_place_back_and_may_take_it_again() -> None:
+def test_resuming_gang_stops_counting_and_may_count_again() -> None:
     rm = GangRM(configuration(queue("a", limits=[LIMITS[0]]), queue("b")))
     rm.node("n1", vcore=3)
     for app_id in ("gang", "other"):
@@ -123,7 +123,7 @@ def test_a_gang_that_resumes_gives_its_place_back_and_may_take_it_again() -> Non
     assert rm.schedule() == [("other", "ph", "n1")]
 
 
-def test_a_group_has_the_limits_of_its_own_name_at_each_level_and_never_those_of_the_wildcard() -> None:
+def test_named_group_uses_its_own_limits_at_each_level_and_never_the_wildcard() -> None:
     leaf = {"limits": [limit(groups=["dev"], memory=2)]}
     above = [limit(groups=["ops"], memory=3), limit(groups=["*"], memory=3)]
     rm = rm_with(configuration(queue("p", queue("a", **leaf), queue("b", **leaf), queue("c"), limits=above)))

@@ -71,7 +71,7 @@ def used(rm: RM, kind: str, name: str, path: str = "root.a") -> dict[str, int] |
 # -- resources of a user ----------------------------------------------------------------------------------
 
 
-def test_a_user_gets_so_much_and_the_others_go_on() -> None:
+def test_user_at_its_limit_does_not_block_others() -> None:
     rm = rm_with(limited(limit(users=["ann"], memory=3)))
     submit(rm, "hers", "ann", count=5)
     submit(rm, "his", "bob", count=5)
@@ -82,7 +82,7 @@ def test_a_user_gets_so_much_and_the_others_go_on() -> None:
     assert used(rm, USER, "ann") == {"memory": 3}
 
 
-def test_all_applications_of_a_user_share_it() -> None:
+def test_all_applications_of_a_user_share_its_limit() -> None:
     rm = rm_with(limited(limit(users=["ann"], memory=3)))
     submit(rm, "one", "ann", count=2)
     submit(rm, "two", "ann", count=2)
@@ -91,7 +91,7 @@ def test_all_applications_of_a_user_share_it() -> None:
     assert names(rm.schedule()) == ["two"]
 
 
-def test_a_large_request_does_not_stand_in_the_way_of_a_small_one() -> None:
+def test_large_ask_over_the_limit_does_not_block_a_small_one() -> None:
     rm = rm_with(limited(limit(users=["ann"], memory=4)))
     submit(rm, "large", "ann", memory=3)
     submit(rm, "larger", "ann", memory=5)
@@ -99,7 +99,7 @@ def test_a_large_request_does_not_stand_in_the_way_of_a_small_one() -> None:
     assert names(rm.schedule()) == ["large", "small"]
 
 
-def test_a_type_that_is_not_named_is_not_limited_and_zero_is_none_of_it() -> None:
+def test_unnamed_type_is_unlimited_and_zero_allows_none() -> None:
     rm = RM(limited(limit(users=["ann"], memory=2, gpu=0)))
     rm.node(memory=100, vcore=100, gpu=8)
     rm.app("hers", user="ann")
@@ -109,14 +109,14 @@ def test_a_type_that_is_not_named_is_not_limited_and_zero_is_none_of_it() -> Non
     assert [key for _, key, _ in rm.schedule()] == ["cores", "no-cards"]
 
 
-def test_users_are_limited_each_for_themselves_by_the_wildcard() -> None:
+def test_user_wildcard_limits_each_user_separately() -> None:
     rm = rm_with(limited(limit(users=["ann"], memory=1), limit(users=["*"], memory=2)))
     for app, user in (("a", "ann"), ("b", "bob"), ("c", "cid")):
         submit(rm, app, user, count=4)
     assert names(rm.schedule()) == ["a", "b", "b", "c", "c"]
 
 
-def test_the_one_who_is_named_is_not_under_the_wildcard_even_without_such_a_limit() -> None:
+def test_named_user_is_not_under_the_wildcard_even_without_such_a_limit() -> None:
     """Ann's own entry has no resources: at this queue only her number of applications is limited."""
     rm = rm_with(limited(limit(users=["ann"], apps=5), limit(users=["*"], memory=2)))
     submit(rm, "a", "ann", count=4)
@@ -166,7 +166,7 @@ def test_partitions_have_separate_usage_trackers() -> None:
     assert (placed.count("default"), placed.count("lab")) == (2, 3)
 
 
-def test_recovered_work_is_booked_and_never_refused() -> None:
+def test_recovered_allocations_are_booked_over_the_limit() -> None:
     rm = RM(limited(limit(users=["ann"], memory=3)))
     rm.app("hers", user="ann", groups=[])
     rm.node(memory=100, existing=[Allocation("k", "hers", "k#1", "n1", Resource(memory=5))])
@@ -180,7 +180,7 @@ def test_recovered_work_is_booked_and_never_refused() -> None:
 # -- groups -----------------------------------------------------------------------------------------------
 
 
-def test_members_of_a_group_share_its_amount() -> None:
+def test_members_of_a_group_share_its_limit() -> None:
     rm = rm_with(limited(limit(groups=["dev"], memory=3)))
     submit(rm, "a", "ann", "dev", count=2)
     submit(rm, "b", "bob", "dev", count=2)
@@ -192,7 +192,7 @@ def test_members_of_a_group_share_its_amount() -> None:
     assert used(rm, GROUP, "ops") is None  # no limit names them: nothing is counted for them
 
 
-def test_user_and_group_must_both_have_room() -> None:
+def test_user_and_group_limits_both_apply() -> None:
     rm = rm_with(limited(limit(groups=["dev"], memory=3), limit(users=["ann"], memory=2)))
     submit(rm, "a", "ann", "dev", count=4)
     submit(rm, "b", "bob", "dev", count=4)
@@ -203,7 +203,7 @@ def test_user_and_group_must_both_have_room() -> None:
     assert names(rm.schedule()) == ["a"]
 
 
-def test_one_group_counts_for_an_application_the_first_in_the_order_of_the_limits() -> None:
+def test_application_counts_for_the_first_group_in_the_order_of_the_limits() -> None:
     rm = rm_with(limited(limit(groups=["dev"], memory=1), limit(groups=["ops"], memory=3)))
     submit(rm, "both", "ann", "ops", "dev", count=5)
     submit(rm, "ops", "bob", "ops", count=5)
@@ -211,7 +211,7 @@ def test_one_group_counts_for_an_application_the_first_in_the_order_of_the_limit
     assert names(rm.schedule()) == ["both", "ops", "ops", "ops"]
 
 
-def test_the_group_that_is_limited_nearest_to_the_leaf_counts_all_the_way_up() -> None:
+def test_limited_group_nearest_to_the_leaf_counts_at_all_ancestors() -> None:
     tree = queue(
         "p",
         queue("a", limits=[limit(groups=["ops"], memory=4)]),
@@ -229,7 +229,7 @@ def test_the_group_that_is_limited_nearest_to_the_leaf_counts_all_the_way_up() -
     assert used(rm, GROUP, "dev", "root.p") == {"memory": 1}
 
 
-def test_all_others_share_the_amount_of_the_group_wildcard() -> None:
+def test_group_wildcard_limits_all_other_groups_together() -> None:
     rm = rm_with(limited(limit(groups=["dev"], memory=5), limit(groups=["*"], memory=3)))
     submit(rm, "a", "ann", "dev", count=9)
     submit(rm, "b", "bob", "ops", count=2)
@@ -248,7 +248,7 @@ def test_a_user_without_any_limited_group_is_free_of_group_limits() -> None:
 # -- applications of a user or group ----------------------------------------------------------------------
 
 
-def test_so_many_applications_of_a_user_run_and_the_next_waits_for_its_turn() -> None:
+def test_application_over_the_users_maxapplications_waits() -> None:
     rm = rm_with(limited(limit(users=["ann"], apps=1)))
     submit(rm, "a1", "ann", count=2)
     submit(rm, "a2", "ann")
@@ -272,7 +272,7 @@ def test_applications_of_a_group_are_counted_together() -> None:
     assert names(rm.schedule()) == ["app-4"]
 
 
-def test_places_go_by_priority_then_by_age() -> None:
+def test_waiting_applications_start_by_priority_then_age() -> None:
     rm = rm_with(limited(limit(users=["*"], apps=1)))
     for app, priority in (("running", 0), ("first", 0), ("urgent", 7), ("second", 0)):
         rm.app(app, user="ann")
@@ -286,7 +286,7 @@ def test_places_go_by_priority_then_by_age() -> None:
     assert served == ["urgent", "first", "second"]
 
 
-def test_queue_and_user_must_both_have_a_place() -> None:
+def test_maxapplications_of_queue_and_user_both_apply() -> None:
     rm = rm_with(configuration(queue("a", maxapplications=2, limits=[limit(users=["ann"], apps=1)])))
     for app, user in (("a1", "ann"), ("a2", "ann"), ("b1", "bob"), ("b2", "bob")):
         submit(rm, app, user)
@@ -300,7 +300,7 @@ def test_queue_and_user_must_both_have_a_place() -> None:
 # -- other configurations ---------------------------------------------------------------------------------
 
 
-def test_a_higher_limit_helps_at_once_and_a_lower_one_takes_nothing_away() -> None:
+def test_raised_limit_applies_immediately_and_lowered_limit_ends_nothing() -> None:
     rm = rm_with(limited(limit(users=["ann"], memory=2)))
     submit(rm, "hers", "ann", count=9)
     assert len(rm.schedule()) == 2
@@ -315,7 +315,7 @@ def test_a_higher_limit_helps_at_once_and_a_lower_one_takes_nothing_away() -> No
     assert names(rm.schedule()) == ["hers"]
 
 
-def test_a_limit_that_is_new_counts_what_is_used_already() -> None:
+def test_new_limit_counts_existing_usage() -> None:
     rm = rm_with(configuration(queue("a")))
     submit(rm, "hers", "ann", "dev", count=3)
     rm.schedule()
@@ -327,7 +327,7 @@ def test_a_limit_that_is_new_counts_what_is_used_already() -> None:
     assert len(rm.schedule()) == 8
 
 
-def test_another_limited_group_takes_over_with_all_that_is_used() -> None:
+def test_changed_limited_group_takes_over_existing_usage() -> None:
     """YuniKorn 1.9 starts the new group at zero, and subtracts usage from it that it never had."""
     rm = rm_with(limited(limit(groups=["dev"], memory=5)))
     submit(rm, "hers", "ann", "dev", "ops", count=9)
@@ -340,7 +340,7 @@ def test_another_limited_group_takes_over_with_all_that_is_used() -> None:
     assert used(rm, GROUP, "ops") == {"memory": 5}
 
 
-def test_fewer_applications_stop_none_and_more_let_the_next_start() -> None:
+def test_lowered_maxapplications_stops_none_and_raised_lets_the_next_start() -> None:
     rm = rm_with(limited(limit(users=["*"], apps=2)))
     for number in range(1, 6):
         submit(rm, f"app-{number}", "ann", count=1)
@@ -356,7 +356,7 @@ def test_fewer_applications_stop_none_and_more_let_the_next_start() -> None:
     assert names(rm.schedule()) == ["app-5"]
 
 
-def test_an_ask_that_is_repeated_after_a_reload_is_held_to_the_new_limits() -> None:
+def test_updated_ask_after_a_reload_is_under_the_new_limits() -> None:
     rm = rm_with(limited(limit(users=["ann"], apps=1)))
     submit(rm, "hers", "ann")
     rm.schedule()
@@ -387,7 +387,7 @@ def test_idle_users_leave_no_usage_tracker() -> None:
     assert pending_classes.schedulable.bit_length() < 2 * 600
 
 
-def test_requests_that_come_back_after_their_kind_was_forgotten_are_served() -> None:
+def test_asks_are_served_after_their_pending_class_was_removed() -> None:
     """Meanwhile so many other ask classes come that the old class is forgotten and its bit reused."""
     rm = rm_with(limited(limit(users=["ann"], memory=2)), memory=10_000)
     submit(rm, "hers", "ann")
@@ -405,7 +405,7 @@ def test_requests_that_come_back_after_their_kind_was_forgotten_are_served() -> 
     assert names(rm.schedule()) == ["hers"]
 
 
-def test_events_tell_of_limits_and_usage() -> None:
+def test_limits_and_usage_are_events() -> None:
     ear = Ear()
     rm = ear.rm(
         partition(queue("a", limits=[limit(users=["ann"], memory=1), limit(groups=["dev"], memory=9)]))
@@ -437,7 +437,7 @@ def test_events_tell_of_limits_and_usage() -> None:
     ]
 
 
-def test_an_application_that_goes_takes_its_link_along() -> None:
+def test_removed_application_has_a_link_removal_event() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a", limits=[limit(groups=["dev"], memory=9)])))
     rm.app("hers", user="ann", groups=["dev"])
@@ -470,7 +470,7 @@ def test_usage_of_a_user_by_queue() -> None:
     assert book.through(USER, "nobody") == []
 
 
-def test_the_example_of_the_documentation_does_what_it_says() -> None:
+def test_example_of_the_documentation_works() -> None:
     page = (Path(__file__).parents[2] / "docs" / "scheduling.md").read_text("utf-8")
     (text,) = re.findall(r"## Limits\n.*?```yaml\n(.*?)```", page, re.DOTALL)
     rm = RM(text)

@@ -34,7 +34,7 @@ def only(rm: RM, app: str) -> str:
     return found[0]
 
 
-def test_only_so_many_run_and_the_next_starts_when_one_has_ended() -> None:
+def test_next_application_starts_when_one_has_ended() -> None:
     rm = lined_up(4, config=configuration(queue("a", maxapplications=2)))
     assert names(rm.schedule()) == ["app-1", "app-2"]
     assert [rm.state(f"app-{number}") for number in (1, 2, 3, 4)] == [
@@ -51,14 +51,14 @@ def test_only_so_many_run_and_the_next_starts_when_one_has_ended() -> None:
     assert rm.schedule() == []
 
 
-def test_those_that_run_get_more_while_the_others_wait() -> None:
+def test_running_applications_get_more_while_others_wait() -> None:
     rm = lined_up(2, config=configuration(queue("a", maxapplications=1)))
     assert names(rm.schedule()) == ["app-1"]
     rm.ask("app-1", "more", count=2, memory=1)
     assert names(rm.schedule()) == ["app-1", "app-1"]
 
 
-def test_an_application_without_allocations_still_runs_as_long_as_it_asks() -> None:
+def test_application_with_pending_asks_only_still_counts() -> None:
     """Counted by state, as in YuniKorn 1.9: an application keeps its place between two tasks."""
     rm = lined_up(2, config=configuration(queue("a", maxapplications=1)))
     rm.schedule()
@@ -70,7 +70,7 @@ def test_an_application_without_allocations_still_runs_as_long_as_it_asks() -> N
     assert names(rm.schedule()) == ["app-2"]
 
 
-def test_they_start_in_the_order_of_the_policy() -> None:
+def test_waiting_applications_start_in_the_order_of_the_policy() -> None:
     rm = RM(configuration(queue("a", maxapplications=1)))
     rm.node(memory=10)
     for app, priority in (("first", 0), ("low", -1), ("high", 5), ("second", 0)):
@@ -85,7 +85,7 @@ def test_they_start_in_the_order_of_the_policy() -> None:
 
 
 @pytest.mark.parametrize("way", ["removed", "node lost", "completed"])
-def test_a_place_is_free_however_an_application_ends(way: str) -> None:
+def test_every_end_of_an_application_lets_the_next_start(way: str) -> None:
     rm = lined_up(2, config=configuration(queue("a", maxapplications=1)))
     rm.schedule()
     rm.node("n2", memory=5)
@@ -100,7 +100,7 @@ def test_a_place_is_free_however_an_application_ends(way: str) -> None:
     assert names(rm.schedule()) == ["app-2"]
 
 
-def test_a_completing_application_that_asks_again_is_not_held_up() -> None:
+def test_completing_application_with_new_asks_is_not_blocked() -> None:
     """As in YuniKorn 1.9: only a start needs a place, so the queue may run one application too many."""
     rm = lined_up(3, config=configuration(queue("a", maxapplications=1)))
     rm.schedule()
@@ -118,7 +118,7 @@ def test_a_completing_application_that_asks_again_is_not_held_up() -> None:
     assert names(rm.schedule()) == ["app-3"]
 
 
-def test_every_level_counts() -> None:
+def test_maxapplications_applies_at_every_level() -> None:
     tree = queue("p", queue("a", maxapplications=2), queue("b", maxapplications=2), maxapplications=3)
     rm = RM(configuration(tree))
     rm.node(memory=100)
@@ -138,7 +138,7 @@ def test_every_level_counts() -> None:
     assert names(rm.schedule()) == ["b3"]
 
 
-def test_root_counts_too_and_a_reload_changes_it() -> None:
+def test_maxapplications_of_root_applies_and_can_be_reloaded() -> None:
     def text(most: int) -> str:
         own = {"maxapplications": most} if most else {}
         root = queue("root", queue("a", **own), submitacl="*", **own)
@@ -166,14 +166,14 @@ def test_a_lower_max_applications_stops_no_running_application() -> None:
     assert names(rm.schedule()) == ["app-4"]
 
 
-def test_no_number_any_more_lets_all_start() -> None:
+def test_removed_maxapplications_lets_all_start() -> None:
     rm = lined_up(4, config=configuration(queue("a", maxapplications=1)))
     rm.schedule()
     rm.reload(configuration(queue("a")))
     assert names(rm.schedule()) == ["app-2", "app-3", "app-4"]
 
 
-def test_a_number_that_is_new_counts_who_runs_already() -> None:
+def test_new_maxapplications_counts_running_applications() -> None:
     rm = lined_up(2, config=configuration(queue("a")))
     rm.schedule()
     rm.app("app-3")
@@ -184,7 +184,7 @@ def test_a_number_that_is_new_counts_who_runs_already() -> None:
     assert names(rm.schedule()) == ["app-3"]
 
 
-def test_quota_and_max_applications_together_leave_no_application_behind() -> None:
+def test_quota_and_maxapplications_together_starve_no_application() -> None:
     """While the queue is full its quota becomes free, and the other way round."""
     config = configuration(queue("a", maxapplications=2, resources={"max": {"memory": "10"}}))
     rm = lined_up(3, config=config, memory=6)
@@ -198,7 +198,7 @@ def test_quota_and_max_applications_together_leave_no_application_behind() -> No
     assert names(rm.schedule()) == ["app-2"]
 
 
-def test_recovered_applications_count_and_are_not_refused() -> None:
+def test_recovered_applications_count_and_are_not_rejected() -> None:
     rm = RM(configuration(queue("a", maxapplications=1)))
     for number in (1, 2, 3):
         rm.app(f"app-{number}")
@@ -214,7 +214,7 @@ def test_recovered_applications_count_and_are_not_refused() -> None:
     assert names(rm.schedule()) == ["app-3"]
 
 
-def test_stateaware_keeps_to_it_as_well() -> None:
+def test_stateaware_respects_maxapplications() -> None:
     rm = lined_up(
         3,
         config=configuration(
@@ -230,7 +230,7 @@ def test_stateaware_keeps_to_it_as_well() -> None:
     assert names(rm.schedule()) == ["app-3"]
 
 
-def test_the_cost_of_a_free_place_is_independent_of_waiting_applications(
+def test_cost_of_starting_an_application_is_independent_of_waiting_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rm = lined_up(10_000, config=configuration(queue("a", maxapplications=1)))

@@ -133,9 +133,7 @@ def has_no_room_for_its_gang(rm: RM, number: int) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", [RM, ListeningGangs])
-def test_an_application_that_ends_leaves_nothing(
-    kind: type[RM], one_round: Callable[[RM, int], None]
-) -> None:
+def test_ended_application_leaves_no_objects(kind: type[RM], one_round: Callable[[RM, int], None]) -> None:
     rules = [{"name": "provided", "create": True}]
     leaf = queue("a", properties={"application.sort.policy": "stateaware"})
     rm = kind(configuration(leaf, queue("made", parent=True), placementrules=rules))
@@ -143,7 +141,7 @@ def test_an_application_that_ends_leaves_nothing(
     check(rm, lambda number: one_round(rm, number))
 
 
-def test_a_partition_that_comes_and_goes_leaves_nothing() -> None:
+def test_removed_partition_leaves_no_objects() -> None:
     rm = ListeningGangs(document(partition(queue("a"))))
     rm.node("n1", vcore=10)
 

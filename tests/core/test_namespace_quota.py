@@ -28,9 +28,7 @@ def rm() -> RM:
         "vcore: 7",
     ],
 )
-def test_a_quota_that_cannot_be_read_is_ignored_and_stops_nothing(
-    rm: RM, text: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unreadable_quota_is_ignored(rm: RM, text: str, caplog: pytest.LogCaptureFixture) -> None:
     rm.app_tagged("app", "root.new", {QUOTA: text})
     assert rm.state("app") == "New"
     assert rm.find_queue("root.new").max is None
@@ -39,18 +37,18 @@ def test_a_quota_that_cannot_be_read_is_ignored_and_stops_nothing(
     assert len(record.getMessage()) < 600
 
 
-def test_a_value_that_is_left_out_is_zero_and_allows_none(rm: RM) -> None:
+def test_missing_value_is_zero_and_allows_none(rm: RM) -> None:
     rm.app_tagged("app", "root.new", {QUOTA: '{"resources": {"vcore": {"value": 5}, "gpu": {}}}'})
     assert rm.find_queue("root.new").max == {"vcore": 5, "gpu": 0}
 
 
 @pytest.mark.parametrize(("text", "most"), [("3", 3), ("0", 0), ("-3", 0), ("x", 0), ("9" * 5000, 0)])
-def test_a_number_of_applications_is_taken_when_it_is_one(rm: RM, text: str, most: int) -> None:
+def test_valid_maxapplications_is_used(rm: RM, text: str, most: int) -> None:
     rm.app_tagged("app", "root.new", {"namespace.resourcemaxapps": text})
     assert rm.find_queue("root.new").max_applications == most
 
 
-def test_a_creation_time_of_any_length_stops_nothing(rm: RM) -> None:
+def test_creation_time_of_any_length_is_accepted(rm: RM) -> None:
     rm.node("n1", vcore=1000)
     rm.app("app", "root.a")
     rm.ask("app", "ask", tags={"creationTime": "9" * 5000}, vcore=1000)

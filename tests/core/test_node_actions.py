@@ -61,7 +61,7 @@ def room(rm: RM, node_id: str = "n1") -> Mapping[str, Any]:
 # -- actions ----------------------------------------------------------------------------------------------
 
 
-def test_a_drained_node_keeps_its_work_and_gets_no_more_until_it_is_schedulable_again() -> None:
+def test_drained_node_keeps_its_allocations_and_gets_no_more_until_schedulable() -> None:
     rm = cluster()
     rm.ask(key="first", memory=1)
     assert rm.schedule() == [("app", "first", "n1")]
@@ -81,7 +81,7 @@ def test_a_drained_node_keeps_its_work_and_gets_no_more_until_it_is_schedulable_
 
 
 @pytest.mark.parametrize("action", [NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE])
-def test_attributes_and_resources_that_come_with_a_drain_are_applied(action: NodeAction) -> None:
+def test_attributes_and_resources_of_a_drain_action_are_applied(action: NodeAction) -> None:
     rm = cluster()
     rm.node("n2", {"zone": "a"}, schedulable=action == NodeAction.DRAIN_NODE, memory=4)
     rm.change_node("n2", action, {"zone": "b"}, occupied={"memory": 1}, memory=8)
@@ -94,7 +94,7 @@ def test_attributes_and_resources_that_come_with_a_drain_are_applied(action: Nod
 
 
 @pytest.mark.parametrize("action", [NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE])
-def test_a_drain_that_brings_nothing_along_leaves_the_node_as_it_is(action: NodeAction) -> None:
+def test_drain_action_without_attributes_keeps_them(action: NodeAction) -> None:
     """Kubernetes shims send empty resources with every drain."""
     rm = cluster()
     rm.node(
@@ -107,7 +107,7 @@ def test_a_drain_that_brings_nothing_along_leaves_the_node_as_it_is(action: Node
     assert node.schedulable == (action == NodeAction.DRAIN_TO_SCHEDULABLE)
 
 
-def test_a_drain_that_fails_applies_nothing_of_what_comes_along() -> None:
+def test_failed_drain_action_applies_nothing() -> None:
     rm = cluster()
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE, {"zone": "b"}, memory=8)
     rm.change_node("n1", NodeAction.DRAIN_NODE, {"zone": "b"}, memory=-1)
@@ -119,7 +119,7 @@ def test_a_drain_that_fails_applies_nothing_of_what_comes_along() -> None:
     assert (node.attributes, node.capacity, node.schedulable) == ({}, {"memory": 4}, True)
 
 
-def test_room_that_comes_with_a_drained_node_made_schedulable_is_used_at_once() -> None:
+def test_capacity_of_a_node_made_schedulable_is_used_immediately() -> None:
     rm = cluster()
     rm.change_node("n1", NodeAction.DRAIN_NODE)
     rm.ask(memory=6)
@@ -128,7 +128,7 @@ def test_room_that_comes_with_a_drained_node_made_schedulable_is_used_at_once() 
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_the_name_of_its_partition_alone_leaves_the_attributes_of_a_node() -> None:
+def test_partition_attribute_alone_keeps_the_attributes() -> None:
     rm = cluster()
     rm.node("n2", {"zone": "a"}, memory=4)
     rm.change_node("n2", NodeAction.UPDATE, {NODE_PARTITION: "default"}, memory=5)
@@ -175,7 +175,7 @@ def test_a_node_moves_to_another_partition_in_one_update() -> None:
     assert list(rm.at_work("other").partition.nodes) == ["n1"]
 
 
-def test_a_node_that_came_and_went_between_two_updates_is_gone() -> None:
+def test_node_registered_and_removed_between_updates_is_gone() -> None:
     rm = cluster()
     rm.update(
         new_schedulable_nodes=[registered("n2", memory=8)],
@@ -235,7 +235,7 @@ def test_a_decommissioned_node_ends_its_allocations_and_says_why() -> None:
     assert rm.schedule() == [("app", "again", "n1")]
 
 
-def test_more_capacity_lets_in_what_waited() -> None:
+def test_increased_capacity_places_pending_asks() -> None:
     rm = cluster(memory=1)
     rm.ask(memory=3)
     assert rm.schedule() == []
@@ -243,7 +243,7 @@ def test_more_capacity_lets_in_what_waited() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_an_action_that_is_not_known_changes_nothing_and_is_answered() -> None:
+def test_unknown_action_is_rejected_without_effect() -> None:
     rm = cluster(memory=4)
     rm.change_node("n1", NodeAction.UNKNOWN, memory=1)
     assert [(one.node_id, one.reason) for one in rm.said("failed_node_updates")] == [
@@ -252,7 +252,7 @@ def test_an_action_that_is_not_known_changes_nothing_and_is_answered() -> None:
     assert room(rm) == {"memory": 4}
 
 
-def test_less_capacity_than_is_used_ends_nothing_and_lets_nothing_in() -> None:
+def test_capacity_below_usage_ends_nothing_and_places_nothing() -> None:
     rm = cluster(memory=4)
     rm.ask(key="runs", count=3, memory=1)
     rm.schedule()
@@ -270,7 +270,7 @@ def test_less_capacity_than_is_used_ends_nothing_and_lets_nothing_in() -> None:
     assert rm.schedule() == [("app", "waits", "n1")]
 
 
-def test_occupied_room_is_not_given_away_and_comes_back() -> None:
+def test_occupied_resources_are_not_allocated_until_freed() -> None:
     rm = cluster(memory=4)
     rm.change_node("n1", occupied={"memory": 3})
     rm.ask(memory=2)
@@ -279,7 +279,7 @@ def test_occupied_room_is_not_given_away_and_comes_back() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_new_attributes_replace_the_old_and_none_leave_them() -> None:
+def test_new_attributes_replace_old_ones_and_missing_ones_keep_them() -> None:
     rm = cluster()
     rm.change_node("n1", attributes={"zone": "x"})
     rm.change_node("n1", memory=8)
@@ -288,7 +288,7 @@ def test_new_attributes_replace_the_old_and_none_leave_them() -> None:
     assert rm.find_node().attributes == {"disk": "ssd"}
 
 
-def test_an_unknown_node_or_a_bad_amount_is_answered() -> None:
+def test_update_of_an_unknown_node_or_with_an_invalid_amount_is_rejected() -> None:
     rm = cluster()
     rm.change_node("n9", NodeAction.DRAIN_NODE)
     rm.change_node("n1", memory=-1)
@@ -344,7 +344,7 @@ def test_foreign_allocations_add_to_what_the_node_reports_as_occupied() -> None:
     assert room(rm) == {"memory": 4}
 
 
-def test_foreign_allocations_come_with_a_node_and_go_with_it() -> None:
+def test_foreign_allocations_are_registered_and_removed_with_their_node() -> None:
     rm = RM()
     rm.node("n1", existing=[foreign("pod", "n1", memory=3)], memory=4)
     assert room(rm) == {"memory": 1}
@@ -356,7 +356,7 @@ def test_foreign_allocations_come_with_a_node_and_go_with_it() -> None:
     assert room(rm) == {"memory": 4}
 
 
-def test_a_foreign_allocation_that_cannot_be_booked_is_refused() -> None:
+def test_foreign_allocation_that_cannot_be_booked_is_rejected() -> None:
     rm = cluster()
     rm.update(
         allocations=[
@@ -388,7 +388,7 @@ def test_an_allocation_that_the_rm_made_is_booked_and_acknowledged() -> None:
     assert room(rm) == {"memory": 4}
 
 
-def test_an_rm_may_place_a_waiting_request_itself() -> None:
+def test_rm_may_place_a_pending_ask_itself() -> None:
     rm = cluster(nodes=2)
     rm.ask(key="task", count=2, memory=1)
     rm.update(allocations=[placed("task", "n2", "task-a", memory=1)])
@@ -405,7 +405,7 @@ LIMITS = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "5
 
 @pytest.mark.parametrize("limits", [[], LIMITS])
 @pytest.mark.parametrize("size", [1, 3, 7])
-def test_a_waiting_request_that_the_rm_places_with_another_size_is_booked_with_that(
+def test_pending_ask_placed_by_the_rm_is_booked_with_the_reported_size(
     size: int, limits: list[dict[str, Any]]
 ) -> None:
     ear = Ear()
@@ -445,7 +445,7 @@ def check_sums(rm: RM, sizes: Mapping[str, int], *, pending: int) -> None:
         assert usage.usage["memory"] == total
 
 
-def test_a_gang_is_whole_only_when_the_sizes_that_the_rm_gave_its_placeholders_say_so() -> None:
+def test_gang_completeness_counts_the_placeholder_sizes_reported_by_the_rm() -> None:
     rm = GangRM()
     rm.node(vcore=10)
     rm.gang("app", vcore=4)
@@ -456,7 +456,7 @@ def test_a_gang_is_whole_only_when_the_sizes_that_the_rm_gave_its_placeholders_s
         assert rm.state("app") == state
 
 
-def test_an_allocation_may_grow_and_shrink_where_it_is() -> None:
+def test_allocation_may_be_resized_in_place() -> None:
     rm = RM(configuration(queue("a", resources={"max": {"memory": "4"}})))
     rm.node(memory=8)
     rm.app()
@@ -483,7 +483,7 @@ def test_an_allocation_may_grow_and_shrink_where_it_is() -> None:
     assert room(rm) == {"memory": 7}
 
 
-def test_shrinking_an_allocation_makes_room_for_its_user() -> None:
+def test_shrinking_an_allocation_lowers_the_usage_of_its_user() -> None:
     limits = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "4"}}]
     rm = RM(configuration(queue("a", limits=limits)))
     rm.node(memory=8)
@@ -496,7 +496,7 @@ def test_shrinking_an_allocation_makes_room_for_its_user() -> None:
     assert rm.schedule() == [("app", "next", "n1")]
 
 
-def test_what_the_rm_reports_must_fit_together() -> None:
+def test_contradictory_reports_are_rejected() -> None:
     rm = cluster(nodes=2)
     rm.app("other")
     rm.ask(key="task", count=2, memory=1)
@@ -531,7 +531,7 @@ def test_what_the_rm_reports_must_fit_together() -> None:
 # -- late messages -----------------------------------------------------------------------------------------
 
 
-def test_releases_of_what_is_not_known_are_answered_counted_and_harmless() -> None:
+def test_unknown_releases_are_answered_and_counted_without_effect() -> None:
     rm = cluster()
     rm.ask(memory=1)
     rm.schedule()
@@ -553,7 +553,7 @@ def test_releases_of_what_is_not_known_are_answered_counted_and_harmless() -> No
     assert room(rm) == {"memory": 4}
 
 
-def test_confirmations_of_what_has_ended_are_answered_counted_and_harmless() -> None:
+def test_confirmations_of_ended_allocations_are_answered_and_counted_without_effect() -> None:
     rm = cluster()
     rm.ask(memory=1)
     rm.schedule()
@@ -569,7 +569,7 @@ def test_confirmations_of_what_has_ended_are_answered_counted_and_harmless() -> 
     assert (unknown_releases.releases, unknown_releases.confirmations) == (0, 2)
 
 
-def test_a_release_of_everything_of_an_application_without_allocations_is_no_stray() -> None:
+def test_release_of_an_application_without_allocations_is_no_unknown_release() -> None:
     rm = cluster()
     rm.ask(memory=1)
     rm.release()

@@ -33,15 +33,15 @@ def score(policy: dict[str, Any]) -> float:
     return named.policy.score(rm.find_node("full"))
 
 
-def test_without_weights_cores_and_memory_count_alike() -> None:
+def test_vcore_and_memory_have_equal_default_weights() -> None:
     assert score({"type": "fair"}) == pytest.approx(0.70)
 
 
-def test_weights_shift_the_mean() -> None:
+def test_weights_change_the_score() -> None:
     assert score({"type": "fair", "resourceweights": {"vcore": 4.0, "memory": 1.0}}) == pytest.approx(0.82)
 
 
-def test_binpacking_is_the_other_way_round() -> None:
+def test_binpacking_reverses_the_order() -> None:
     assert score({"type": "binpacking"}) == pytest.approx(0.30)
 
 
@@ -50,7 +50,7 @@ def test_weights_are_relative_to_each_other() -> None:
     assert score({"type": "fair", "resourceweights": {"vcore": 1.0, "memory": 0.25}}) == four_to_one
 
 
-def test_a_type_without_a_weight_does_not_count() -> None:
+def test_type_without_a_weight_is_ignored() -> None:
     assert score({"type": "fair", "resourceweights": {"memory": 1.0}}) == pytest.approx(0.5)
     assert score({"type": "fair", "resourceweights": {"memory": 1.0, "vcore": 0.0}}) == pytest.approx(0.5)
     assert score({"type": "fair", "resourceweights": {"gpu": 1.0}}) == 0.0
@@ -61,7 +61,7 @@ def test_negative_weights_are_refused() -> None:
         two_nodes({"type": "fair", "resourceweights": {"vcore": -1.0}})
 
 
-def test_fair_spreads() -> None:
+def test_fair_spreads_allocations_over_nodes() -> None:
     rm = RM(configuration(nodesortpolicy={"type": "fair"}))
     for node_id in ("n1", "n2"):
         rm.node(node_id, vcore=4)
@@ -88,7 +88,7 @@ def test_binpacking_fills_node_after_node() -> None:
     assert placed_on(rm) == ["n1", "n1", "n2", "n2"]
 
 
-def test_binpacking_takes_the_most_used_that_fits() -> None:
+def test_binpacking_uses_the_fullest_node_that_fits() -> None:
     rm = RM(configuration(nodesortpolicy={"type": "binpacking"}))
     rm.node("a", vcore=4, occupied={"vcore": 3})
     rm.node("b", vcore=4, occupied={"vcore": 2})
@@ -98,7 +98,7 @@ def test_binpacking_takes_the_most_used_that_fits() -> None:
     assert placed_on(rm) == ["b"]
 
 
-def test_ties_go_by_the_id_of_the_node() -> None:
+def test_ties_are_broken_by_node_id() -> None:
     rm = RM()
     for node_id in ("z", "b", "a"):
         rm.node(node_id, vcore=4)
@@ -107,7 +107,7 @@ def test_ties_go_by_the_id_of_the_node() -> None:
     assert placed_on(rm) == ["a", "b", "z"]
 
 
-def test_a_reload_changes_the_order_at_once() -> None:
+def test_reload_changes_the_order_immediately() -> None:
     rm = RM(configuration(nodesortpolicy={"type": "fair"}))
     for node_id in ("n1", "n2"):
         rm.node(node_id, vcore=4)
@@ -153,7 +153,7 @@ def test_an_application_may_choose_a_named_order() -> None:
     assert placed_on(rm) == ["n1"]
 
 
-def test_the_application_s_choice_goes_before_the_queue_s() -> None:
+def test_node_order_of_the_application_overrides_that_of_the_queue() -> None:
     rm = with_named_orders(queue("a", properties={"node.sort.policy": "packed"}))
     rm.node("n3", vcore=8, memory=8)
     rm.app_tagged("app", "root.a", {TAG: "by-memory"})
@@ -161,7 +161,7 @@ def test_the_application_s_choice_goes_before_the_queue_s() -> None:
     assert placed_on(rm) == ["n3"]
 
 
-def test_both_see_each_other_s_allocations() -> None:
+def test_all_node_orders_see_all_allocations() -> None:
     rm = with_named_orders()
     rm.app("plain")
     rm.app_tagged("packed", "root.a", {TAG: "packed"})
@@ -172,7 +172,7 @@ def test_both_see_each_other_s_allocations() -> None:
     assert rm.find_node("n2").available["vcore"] == 0
 
 
-def test_an_unknown_name_in_the_tag_is_an_event_and_means_the_default() -> None:
+def test_unknown_name_in_the_tag_is_an_event_and_falls_back_to_the_default() -> None:
     ear = Ear()
     rm = with_named_orders(ear=ear)
     rm.app_tagged("app", "root.a", {TAG: "nonsense"})
@@ -182,12 +182,12 @@ def test_an_unknown_name_in_the_tag_is_an_event_and_means_the_default() -> None:
     assert f"unknown node sort policy 'nonsense' in tag {TAG}; known: packed, by-memory" in messages
 
 
-def test_a_queue_that_names_an_unknown_order_is_refused() -> None:
+def test_queue_with_an_unknown_node_order_is_rejected() -> None:
     with pytest.raises(ConfigError, match="nonsense"):
         with_named_orders(queue("a", properties={"node.sort.policy": "nonsense"}))
 
 
-def test_a_named_order_that_a_reload_drops_gives_way_to_the_default() -> None:
+def test_named_order_removed_by_a_reload_falls_back_to_the_default() -> None:
     rm = with_named_orders()
     rm.app_tagged("app", "root.a", {TAG: "packed"})
     rm.ask(count=2, vcore=1)
@@ -208,7 +208,7 @@ class BestFit(api.NodeSortPolicy):
         return sum(node.available.get(name, 0) - amount for name, amount in ask_class.resource.items())
 
 
-def test_a_policy_may_look_at_the_request() -> None:
+def test_policy_may_depend_on_the_ask() -> None:
     registry = with_plugins(node_sort_policies=[BestFit])
     rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), registry)
     rm.node("cores", vcore=4, memory=20)
@@ -245,7 +245,7 @@ def test_the_order_of_an_ask_class_contains_all_nodes() -> None:
     assert len(order) == len(nodes)
 
 
-def test_its_orders_follow_the_nodes() -> None:
+def test_class_orders_follow_node_changes() -> None:
     registry = with_plugins(node_sort_policies=[BestFit])
     rm = RM(configuration(nodesortpolicy={"type": "best-fit"}), registry)
     rm.node("a", vcore=10)
@@ -289,7 +289,7 @@ def with_counted_nodes() -> RM:
     return rm
 
 
-def test_the_order_for_a_ask_class_waits_for_the_next_request_of_it() -> None:
+def test_order_of_an_ask_class_is_updated_at_its_next_ask() -> None:
     """Only nodes that changed since are scored again."""
     everything = ["n0", "n1", "n2", "n3"]
     asked = place_one_after_the_other(with_counted_nodes(), 2, 1, 2, 2, 1)
@@ -348,7 +348,7 @@ class ByMinute(api.NodeSortPolicy):
         return int((int(node.id[1:]) - minute) % 3)
 
 
-def test_scores_may_age() -> None:
+def test_scores_may_be_time_dependent() -> None:
     rm = RM(configuration(nodesortpolicy={"type": "by-minute"}), with_plugins(node_sort_policies=[ByMinute]))
     for number in range(3):
         rm.node(f"n{number}", vcore=9)

@@ -20,15 +20,15 @@ OBJECT_ROWS = {
 }
 
 
-def test_a_partition_has_the_table_of_the_seed() -> None:
+def test_partition_has_the_documented_transitions() -> None:
     assert PARTITION.moves == OBJECT_ROWS
 
 
-def test_a_queue_may_also_return_in_a_later_configuration() -> None:
+def test_draining_queue_may_become_active_again() -> None:
     assert QUEUE.moves == OBJECT_ROWS | {(state, "return"): "Active" for state in QUEUE.states}
 
 
-def test_the_other_tables() -> None:
+def test_other_state_machines_have_their_transitions() -> None:
     assert NODE.moves == {
         ("Schedulable", "drain"): "Draining",
         ("Draining", "drain"): "Draining",
@@ -62,7 +62,7 @@ def test_the_other_tables() -> None:
 
 
 @pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda lifecycle: lifecycle.name)
-def test_every_machine_can_be_drawn(lifecycle: Lifecycle) -> None:
+def test_every_state_machine_can_be_drawn(lifecycle: Lifecycle) -> None:
     lines = lifecycle.mermaid().splitlines()
     for (state, event), target in lifecycle.moves.items():
         arrow = f"{state} --> {target}: "
@@ -107,7 +107,7 @@ def test_a_draining_queue_takes_no_applications() -> None:
     assert "root.a is being removed" in refused.reason
 
 
-def test_a_draining_queue_goes_when_it_is_empty() -> None:
+def test_draining_queue_is_removed_when_empty() -> None:
     rm = busy_queue()
     rm.reload(configuration(queue("b")))
     rm.remove_app("app")
@@ -115,7 +115,7 @@ def test_a_draining_queue_goes_when_it_is_empty() -> None:
     assert rm.at_work().partition.queue("root.a") is None
 
 
-def test_an_empty_queue_that_is_dropped_goes_too_and_its_parent_after_it() -> None:
+def test_empty_dropped_queue_is_removed_with_its_parent() -> None:
     rm = RM(configuration(queue("p", queue("q", queue("r"))), queue("b")))
     rm.reload(configuration(queue("b")))
     rm.pass_time(60)
@@ -149,7 +149,7 @@ def test_a_stopped_queue_is_not_scheduled_until_it_is_started() -> None:
     assert rm.schedule() == [("app", "ask", "n2")]
 
 
-def test_what_runs_in_a_stopped_queue_goes_on() -> None:
+def test_allocations_of_a_stopped_queue_continue() -> None:
     rm = busy_queue()
     rm.reload(STOPPED)
     assert len(rm.running) == 2
@@ -191,7 +191,7 @@ def test_a_partition_that_is_removed_drains_and_is_gone() -> None:
     assert refused.reason == "failed to find partition default"
 
 
-def test_timers_of_a_removed_partition_do_no_harm() -> None:
+def test_timers_of_a_removed_partition_have_no_effect() -> None:
     rm = RM(document(partition(queue("a")), partition(queue("a"), name="other")))
     rm.node(vcore=2)
     rm.app("starting")
@@ -218,7 +218,7 @@ def busy_node() -> RM:
     return rm
 
 
-def test_a_draining_node_keeps_what_runs_and_takes_nothing_new() -> None:
+def test_draining_node_keeps_allocations_and_gets_no_new_ones() -> None:
     rm = busy_node()
     rm.change_node("n1", NodeAction.DRAIN_NODE)
     assert rm.find_node().state == "Draining"
@@ -246,7 +246,7 @@ def test_scheduling_a_node_that_is_not_draining_fails_with_the_reason() -> None:
     )
 
 
-def test_draining_twice_is_harmless() -> None:
+def test_draining_twice_has_no_effect() -> None:
     rm = busy_node()
     rm.change_node("n1", NodeAction.DRAIN_NODE)
     rm.change_node("n1", NodeAction.DRAIN_NODE)
@@ -254,7 +254,7 @@ def test_draining_twice_is_harmless() -> None:
 
 
 @pytest.mark.parametrize("drained", [False, True])
-def test_decommissioning_ends_the_allocations_and_tells_the_rm(drained: bool) -> None:
+def test_decommissioning_ends_allocations_and_reports_them(drained: bool) -> None:
     rm = busy_node()
     if drained:
         rm.change_node("n1", NodeAction.DRAIN_NODE)
@@ -292,7 +292,7 @@ def test_a_registered_rm_is_running_and_a_stopped_one_is_gone() -> None:
         rm.update()
 
 
-def test_registering_again_cleans_up_and_starts_over() -> None:
+def test_registering_again_removes_the_previous_state() -> None:
     rm = busy_node()
     again = RM(scheduler=rm.scheduler)
     assert len(rm.running) == 2, "what it runs is not ended: it is about to report it"
@@ -304,7 +304,7 @@ def test_registering_again_cleans_up_and_starts_over() -> None:
     assert again.schedule() == [("app", "ask", "n1")]
 
 
-def test_two_resource_managers_do_not_see_each_other() -> None:
+def test_resource_managers_are_isolated() -> None:
     one = RM(rm_id="one")
     two = RM(rm_id="two", scheduler=one.scheduler)
     for rm in (one, two):
@@ -318,7 +318,7 @@ def test_two_resource_managers_do_not_see_each_other() -> None:
     assert len(two.running) == 1
 
 
-def test_an_update_of_an_unknown_rm_is_an_error_that_names_the_known_ones() -> None:
+def test_update_of_an_unknown_rm_raises_with_the_known_ones() -> None:
     rm = RM(rm_id="known")
     with pytest.raises(UsageError, match="no resource manager 'other' is registered; registered: known"):
         rm.scheduler.update(UpdateRequest("other"))

@@ -32,12 +32,12 @@ def test_states_time_out_as_configured() -> None:
     assert rm.said("updated_applications")[-1].state == "Expired"
 
 
-def test_what_is_not_set_is_as_in_yunikorn() -> None:
+def test_default_timeouts_are_those_of_yunikorn() -> None:
     rm = RM(configuration(periods={"cleanup": "1s"}))
     assert rm.at_work().partition.timeouts == Timeouts(cleanup=SECOND)
 
 
-def test_reservations_can_be_switched_off() -> None:
+def test_reservations_can_be_disabled() -> None:
     rm = RM(configuration(periods={"reservation": "never"}))
     assert rm.at_work().partition.timeouts.reservation is None
 
@@ -63,13 +63,13 @@ def test_a_reload_changes_delays_from_then_on() -> None:
         ({"reservations": "2s"}, "reservations", "did you mean 'reservation'?"),
     ],
 )
-def test_a_bad_delay_is_named(timeouts: dict[str, str], path: str, message: str) -> None:
+def test_invalid_delay_is_reported(timeouts: dict[str, str], path: str, message: str) -> None:
     outcome = check_config(configuration(periods=timeouts), Registry.load(third_party=False))
     (problem,) = outcome.problems
     assert problem.path == f"partitions[0].periods.{path}"
     assert message in problem.message
 
 
-def test_yunikorn_does_not_know_the_key() -> None:
+def test_key_is_reported_as_unknown_to_yunikorn() -> None:
     outcome = check_config(configuration(periods={}), Registry.load(third_party=False))
     assert [note.path for note in outcome.notes] == ["partitions[0].periods"]

@@ -41,7 +41,7 @@ def with_properties(name: str, *children: Any, **properties: str) -> Any:
 # -- inside an application, and inside a queue --------------------------------------------------------------
 
 
-def test_requests_go_by_priority_then_in_the_order_in_which_they_came() -> None:
+def test_asks_are_served_by_priority_then_order_of_submission() -> None:
     rm = rm_with(queue("a"))
     rm.app()
     for key, priority in (("zero", 0), ("low", -5), ("high", 9), ("later", 0), ("high-too", 9)):
@@ -49,7 +49,7 @@ def test_requests_go_by_priority_then_in_the_order_in_which_they_came() -> None:
     assert [key for _, key, _ in rm.schedule()] == ["high", "high-too", "zero", "later", "low"]
 
 
-def test_requests_of_another_size_stand_where_their_priority_says_when_some_were_served_before() -> None:
+def test_asks_of_another_size_keep_their_priority_order_after_some_were_served() -> None:
     rm = rm_with(queue("a"))
     rm.app()
     for key, priority in (("first", 9), ("second", 8), ("ordinary", 0), ("later", 0)):
@@ -65,7 +65,7 @@ def test_requests_of_another_size_stand_where_their_priority_says_when_some_were
     assert [key for _, key, _ in rm.schedule()] == ["urgent", "later", "small", "large-again"]
 
 
-def test_an_application_counts_as_its_most_urgent_request() -> None:
+def test_application_has_the_priority_of_its_most_urgent_ask() -> None:
     rm = rm_with(queue("a"))
     submit(rm, "steady", 5, count=2)
     submit(rm, "mixed", 0, count=2)
@@ -80,7 +80,7 @@ def test_an_application_counts_as_its_most_urgent_request() -> None:
     ]
 
 
-def test_a_request_that_cannot_be_placed_keeps_its_application_in_front() -> None:
+def test_unplaceable_ask_keeps_the_priority_of_its_application() -> None:
     rm = rm_with(queue("a"))
     submit(rm, "old", 1, count=1)
     submit(rm, "blocked", 0, count=1)
@@ -92,7 +92,7 @@ def test_a_request_that_cannot_be_placed_keeps_its_application_in_front() -> Non
     assert names(rm.schedule()) == ["urgent", "blocked"]
 
 
-def test_where_priorities_are_disabled_equals_go_by_arrival() -> None:
+def test_equal_applications_are_served_by_submission_if_priorities_are_disabled() -> None:
     rm = rm_with(with_properties("a", application_sort_priority="disabled"))
     submit(rm, "low", -1)
     submit(rm, "high", 9)  # at the same moment: equal for fifo
@@ -101,7 +101,7 @@ def test_where_priorities_are_disabled_equals_go_by_arrival() -> None:
     assert names(rm.schedule()) == ["low", "high", "later"]
 
 
-def test_where_priorities_are_disabled_equal_queues_go_by_name() -> None:
+def test_equal_queues_are_served_by_name_if_priorities_are_disabled() -> None:
     rm = rm_with(
         with_properties("p", queue("a"), queue("b"), queue("c"), application_sort_priority="disabled")
     )
@@ -114,7 +114,7 @@ def test_where_priorities_are_disabled_equal_queues_go_by_name() -> None:
     assert names(rm.schedule()) == ["c", "b", "a"]
 
 
-def test_where_priorities_are_disabled_requests_of_one_application_still_go_by_theirs() -> None:
+def test_asks_of_one_application_are_served_by_priority_if_priorities_are_disabled() -> None:
     rm = rm_with(with_properties("a", application_sort_priority="disabled"))
     rm.app()
     for key, priority in (("low", 1), ("high", 5)):
@@ -150,7 +150,7 @@ def test_a_queue_publishes_its_most_urgent_application_and_its_offset() -> None:
     assert published(rm, "root.a") == NONE
 
 
-def test_behind_a_fence_only_the_offset_is_seen() -> None:
+def test_fenced_queue_publishes_only_its_offset() -> None:
     rm = rm_with(
         with_properties("a", priority_policy="fence"),
         with_properties("b", priority_policy="fence", priority_offset="7"),
@@ -163,7 +163,7 @@ def test_behind_a_fence_only_the_offset_is_seen() -> None:
     assert [published(rm, f"root.{leaf}") for leaf in "abc"] == [NONE] * 3
 
 
-def test_offsets_stop_at_the_ends_of_the_range() -> None:
+def test_priorities_with_offsets_are_clamped() -> None:
     rm = rm_with(
         with_properties("a", priority_offset=str(INT32_MAX)),
         with_properties("b", priority_offset=str(INT32_MIN)),
@@ -174,7 +174,7 @@ def test_offsets_stop_at_the_ends_of_the_range() -> None:
     assert published(rm, "root.b") == INT32_MIN + 1  # the lowest value means that nothing is pending
 
 
-def test_tenants_and_the_system() -> None:
+def test_priorities_of_fenced_tenants_and_system_queues() -> None:
     """Example of YuniKorn's documentation: fenced tenants, and system queues above and below them."""
     system = with_properties(
         "system",
@@ -205,7 +205,7 @@ def test_tenants_and_the_system() -> None:
     assert names(rm.schedule()) == ["system-high", "b1", "system-normal", "a2", "a1", "system-low"]
 
 
-def test_offset_and_fence_are_a_queues_own_but_the_order_is_inherited() -> None:
+def test_offset_and_fence_are_not_inherited_but_the_order_is() -> None:
     rm = rm_with(
         with_properties(
             "p",
@@ -223,7 +223,7 @@ def test_offset_and_fence_are_a_queues_own_but_the_order_is_inherited() -> None:
     assert not settings.sort_priority
 
 
-def test_between_queues_priority_goes_before_fairness_unless_the_parent_says_otherwise() -> None:
+def test_priority_precedes_fairness_between_queues_unless_disabled() -> None:
     for setting, wanted in (("enabled", ["b", "b", "b", "a"]), ("disabled", ["b", "a", "b", "b"])):
         rm = rm_with(
             with_properties(
@@ -254,7 +254,7 @@ def test_the_priority_of_a_queue_follows_every_change_of_its_requests() -> None:
     assert published(rm, "root.p") == NONE
 
 
-def test_a_reload_changes_offsets_fences_and_orders_at_once() -> None:
+def test_reload_changes_offsets_fences_and_orders_immediately() -> None:
     rm = rm_with(queue("a"), queue("b"))
     submit(rm, "a", 5, into="root.a", count=2)
     submit(rm, "b", 1, into="root.b", count=2)
@@ -270,7 +270,7 @@ def test_a_reload_changes_offsets_fences_and_orders_at_once() -> None:
     assert names(rm.schedule()) == ["a", "b"]
 
 
-def test_placed_work_has_no_priority_any_more() -> None:
+def test_allocations_do_not_raise_the_priority_of_a_queue() -> None:
     """Only pending asks count: a queue full of urgent allocations has no priority for that."""
     rm = rm_with(queue("a"), queue("b"))
     submit(rm, "urgent", 100, into="root.a")

@@ -50,23 +50,23 @@ def standing(
     return shares.fair_share_key(leaf)[0]
 
 
-def test_the_largest_part_of_what_is_guaranteed_counts() -> None:
+def test_fair_share_is_the_largest_ratio_to_the_guarantee() -> None:
     assert standing({"vcore": 100, "memory": 2500}, {"vcore": 1000, "memory": 5000}) == 0.5
 
 
-def test_using_what_is_guaranteed_to_be_nothing_is_full_use() -> None:
+def test_usage_of_a_zero_guarantee_is_a_full_share() -> None:
     assert standing({"vcore": 1}, {"vcore": 0, "memory": 1}) == 1.0
 
 
-def test_negative_use_counts_for_nothing() -> None:
+def test_negative_usage_is_ignored() -> None:
     assert standing({"vcore": -5}, {"vcore": 10}) == 0.0
 
 
-def test_without_a_guarantee_the_quota_counts() -> None:
+def test_share_is_relative_to_the_quota_without_a_guarantee() -> None:
     assert standing({"vcore": 5}, None, {"vcore": 20}, {"vcore": 10}) == 0.25
 
 
-def test_without_either_the_cluster_counts() -> None:
+def test_share_is_relative_to_the_cluster_without_guarantee_and_quota() -> None:
     assert standing({"vcore": 5}, None, None, {"vcore": 10}) == 0.5
 
 
@@ -74,14 +74,14 @@ def test_a_type_that_no_node_has_is_ignored() -> None:
     assert standing({"gpu": 5, "vcore": 1}, None, None, {"vcore": 10}) == 0.1
 
 
-def test_a_quota_of_nothing_that_is_used_is_full_use() -> None:
+def test_usage_of_a_zero_quota_is_a_full_share() -> None:
     assert standing({"vcore": 5}, None, {"vcore": 0, "memory": 3}, {"vcore": 10}) == 1.0
 
 
 # -- fair -------------------------------------------------------------------------------------------------
 
 
-def test_queues_take_turns_by_their_part_of_what_they_are_guaranteed() -> None:
+def test_queues_are_served_by_their_share_of_the_guarantee() -> None:
     rm = RM(root(guaranteed("a", vcore="1m"), guaranteed("b", vcore="2m")))
     for name in ("a", "b"):
         rm.app(name, f"root.{name}")
@@ -90,7 +90,7 @@ def test_queues_take_turns_by_their_part_of_what_they_are_guaranteed() -> None:
     assert in_order(rm) == ["a", "b", "b", "a", "b", "b"]
 
 
-def test_the_same_ratio_goes_to_the_queue_that_waits_for_more_then_by_name() -> None:
+def test_equal_shares_are_ordered_by_pending_then_name() -> None:
     rm = RM(root(queue("a"), queue("b"), queue("c")))
     for name, count in (("c", 2), ("b", 3), ("a", 2)):
         rm.app(name, f"root.{name}")
@@ -100,7 +100,7 @@ def test_the_same_ratio_goes_to_the_queue_that_waits_for_more_then_by_name() -> 
 
 
 @pytest.mark.parametrize("order", [*itertools.permutations(["memory", "vcore", "gpu"])], ids="-".join)
-def test_what_waits_is_the_same_in_whatever_order_it_was_asked_for(order: tuple[str, ...]) -> None:
+def test_pending_amounts_are_independent_of_submission_order(order: tuple[str, ...]) -> None:
     """A tenth, two tenths and three tenths: a sum of floats depends on the order of its terms."""
     amounts = {"memory": 1, "vcore": 2, "gpu": 3}
     rm = RM(root(queue("a"), queue("b")))
@@ -117,7 +117,7 @@ def test_what_waits_is_the_same_in_whatever_order_it_was_asked_for(order: tuple[
     # YuniKorn 1.9 breaks the tie of q2 and q3 by priority in both.
     [("enabled", ["q3", "q2", "q0", "q1"]), ("disabled", ["q2", "q3", "q0", "q1"])],
 )
-def test_the_vector_of_the_facts(priorities: str, expected: list[str]) -> None:
+def test_documented_example_of_fair_order(priorities: str, expected: list[str]) -> None:
     """Guaranteed 500, 300, 200, 200; allocated 300, 200, 100, 100; priorities 1, 1, 1, 3."""
     due = {"q0": 500, "q1": 300, "q2": 200, "q3": 200}
     used = {"q0": 300, "q1": 200, "q2": 100, "q3": 100}
@@ -140,7 +140,7 @@ def test_the_vector_of_the_facts(priorities: str, expected: list[str]) -> None:
     assert in_order(rm) == expected
 
 
-def test_with_priorities_disabled_fairness_goes_first() -> None:
+def test_fairness_comes_first_if_priorities_are_disabled() -> None:
     rm = RM(root(queue("a"), queue("b"), **{"application.sort.priority": "disabled"}))
     rm.node(vcore=10)
     for name, priority in (("a", 9), ("b", 0)):
@@ -149,7 +149,7 @@ def test_with_priorities_disabled_fairness_goes_first() -> None:
     assert in_order(rm) == ["a", "b", "a", "b"]
 
 
-def test_fairness_holds_on_every_level() -> None:
+def test_fairness_applies_at_every_level() -> None:
     rm = RM(root(queue("p", queue("a"), queue("b")), queue("q", queue("c"))))
     for name, path in (("a", "root.p.a"), ("b", "root.p.b"), ("c", "root.q.c")):
         rm.app(name, path)
@@ -158,7 +158,7 @@ def test_fairness_holds_on_every_level() -> None:
     assert in_order(rm) == ["a", "c", "b", "c", "a", "c", "b", "c"]
 
 
-def test_quotas_hold_on_every_level() -> None:
+def test_quotas_apply_at_every_level() -> None:
     limited = queue("p", queue("a", resources={"max": {"vcore": "1m"}}), queue("b"))
     limited["resources"] = {"max": {"vcore": "3m"}}
     rm = RM(root(limited))
@@ -171,7 +171,7 @@ def test_quotas_hold_on_every_level() -> None:
     assert in_order(rm) == ["b"], "a has its own quota full"
 
 
-def test_a_quota_that_is_raised_lets_in_what_waited() -> None:
+def test_raised_quota_places_pending_asks() -> None:
     def config(most: str) -> str:
         return root(queue("a", resources={"max": {"vcore": most}}))
 
@@ -232,7 +232,7 @@ class Aging(api.QueueSortPolicy):
         return int((minute + ord(queue.path[-1])) % 2)
 
 
-def test_keys_of_queues_may_age_too() -> None:
+def test_queue_keys_may_be_time_dependent() -> None:
     registry = with_plugins(queue_sort_policies=[Aging])
     rm = RM(root(queue("a"), queue("b"), **{"queue.sort.policy": "aging"}), registry)
     Aging.clock = rm.clock

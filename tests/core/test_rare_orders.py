@@ -21,7 +21,7 @@ def gang_of(rm: GangRM, app_id: str, count: int, memory: int) -> None:
         rm.task(app_id, f"m{number}", "t", memory=memory)
 
 
-def test_room_that_was_kept_is_not_given_to_the_request_that_stands_for_a_gang() -> None:
+def test_inheritable_reservation_is_not_inherited_by_an_atomic_gang() -> None:
     rm = GangRM(configuration(queue("a")))
     rm.node("n1", memory=4)
     rm.node("n2", memory=1)
@@ -39,7 +39,7 @@ def test_room_that_was_kept_is_not_given_to_the_request_that_stands_for_a_gang()
     assert rm.schedule() == [("late", "y", "n1")]
 
 
-def test_the_priority_of_a_gang_falls_with_that_of_its_foremost_member() -> None:
+def test_priority_of_a_gang_follows_its_first_member() -> None:
     rm = GangRM(configuration(queue("a")))
     rm.gang("gang", "Atomic", memory=2)
     rm.task("gang", "m0", "t", priority=5, memory=1)
@@ -50,7 +50,7 @@ def test_the_priority_of_a_gang_falls_with_that_of_its_foremost_member() -> None
     assert rm.find_queue().priority == 0
 
 
-def test_an_application_that_is_failing_is_given_nothing_by_the_rm_either() -> None:
+def test_rm_cannot_place_allocations_of_a_failing_application() -> None:
     rm = GangRM(configuration(queue("a")))
     rm.node("n1", memory=4)
     info = UserGroupInformation("user", ["group"])
@@ -68,7 +68,7 @@ def test_an_application_that_is_failing_is_given_nothing_by_the_rm_either() -> N
     assert rm.state() == "Failed"
 
 
-def test_what_is_on_its_way_out_counts_with_the_size_that_it_has() -> None:
+def test_resized_victims_count_with_their_current_size() -> None:
     rm = GangRM(configuration(queue("a", resources={"guaranteed": {"memory": "4"}}), queue("b")))
     rm.node("n1", memory=4)
     rm.app("big", "root.b")
@@ -109,7 +109,7 @@ def test_an_ask_of_another_class_drops_its_reservation() -> None:
     assert rm.find_app("app").asks["z"].reserved is not None
 
 
-def test_what_waits_for_a_placeholder_to_end_is_given_up_aloud_when_its_application_fails() -> None:
+def test_replacing_asks_of_a_failed_application_are_reported_as_ended() -> None:
     for hard in (True, False):
         rm = GangRM(configuration(queue("a")))
         rm.node("n1", memory=4)
@@ -129,7 +129,7 @@ def test_what_waits_for_a_placeholder_to_end_is_given_up_aloud_when_its_applicat
         assert rm.running == {}
 
 
-def test_a_placeholder_that_is_found_in_an_atomic_gang_is_a_member_that_runs() -> None:
+def test_recovered_placeholder_of_an_atomic_gang_is_a_running_member() -> None:
     rm = GangRM(configuration(queue("a")))
     gang_of(rm, "gang", 2, memory=1)
     found = Allocation("p", "gang", "p#1", "n1", Resource(memory=1), task_group_name="t2", placeholder=True)
@@ -139,7 +139,7 @@ def test_a_placeholder_that_is_found_in_an_atomic_gang_is_a_member_that_runs() -
     assert len(rm.schedule()) == 3
 
 
-def test_what_requires_a_node_goes_nowhere_else_also_when_it_is_given_room_that_was_kept() -> None:
+def test_ask_with_a_required_node_inherits_no_other_reservation() -> None:
     daemon = {"yunikorn.apache.org/requiredNode": "n1"}
     for other in ("n0", "n2"):
         rm = GangRM(configuration(queue("a")))
@@ -158,7 +158,7 @@ def test_what_requires_a_node_goes_nowhere_else_also_when_it_is_given_room_that_
         assert ("app", "daemon", "n1") in rm.schedule()
 
 
-def test_real_work_that_is_found_starts_an_application_that_is_resuming() -> None:
+def test_recovered_real_allocation_starts_a_resuming_application() -> None:
     rm = GangRM(configuration(queue("a")))
     rm.node("n1", memory=1)
     rm.gang("gang", "Soft", seconds=20, memory=2)
@@ -176,7 +176,7 @@ def test_real_work_that_is_found_starts_an_application_that_is_resuming() -> Non
     assert rm.find_queue().running == 1
 
 
-def test_a_node_that_preemption_sets_free_is_used_at_once() -> None:
+def test_node_freed_by_preemption_is_used_immediately() -> None:
     rm = GangRM(configuration(queue("a", resources={"guaranteed": {"memory": "6"}}), queue("b")))
     rm.node("n1", memory=4)
     rm.node("n2", memory=3)

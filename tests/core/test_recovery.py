@@ -36,14 +36,14 @@ def test_existing_allocations_are_booked_everywhere() -> None:
     assert sorted(rm.find_app().allocations) == ["u1", "u2"]
 
 
-def test_one_existing_allocation_means_starting() -> None:
+def test_application_with_one_existing_allocation_is_starting() -> None:
     rm = RM()
     rm.app()
     rm.node(vcore=10, existing=[existing("u1", vcore=3)])
     assert [entry.state for entry in rm.find_app().state_log] == ["Accepted", "Starting"]
 
 
-def test_it_may_be_released_like_any_other() -> None:
+def test_existing_allocation_can_be_released() -> None:
     rm = RM()
     rm.app()
     rm.node(vcore=10, existing=[existing("u1", vcore=3)])
@@ -52,7 +52,7 @@ def test_it_may_be_released_like_any_other() -> None:
     assert rm.state() == "Completing"
 
 
-def test_quotas_are_not_asked() -> None:
+def test_existing_allocations_ignore_quotas() -> None:
     rm = RM(configuration(queue("a", resources={"max": {"vcore": "2m"}})))
     rm.app()
     rm.node(vcore=3, existing=[existing("u1", vcore=3), existing("u2", vcore=3)])
@@ -65,7 +65,7 @@ def test_quotas_are_not_asked() -> None:
     assert rm.schedule() == [("app", "more", "n1")]
 
 
-def test_in_one_message_applications_come_before_nodes_and_allocations_last() -> None:
+def test_applications_nodes_and_allocations_of_one_update_are_processed_in_this_order() -> None:
     rm = RM()
     rm.update(
         new_schedulable_nodes=[
@@ -80,7 +80,7 @@ def test_in_one_message_applications_come_before_nodes_and_allocations_last() ->
     assert len(rm.schedule()) == 1
 
 
-def test_what_cannot_be_booked_is_refused_with_the_reason_and_stops_no_other() -> None:
+def test_unbookable_allocation_is_rejected_with_a_reason_and_others_are_booked() -> None:
     rm = RM()
     rm.app()
     rm.node(
@@ -102,7 +102,7 @@ def test_what_cannot_be_booked_is_refused_with_the_reason_and_stops_no_other() -
     assert rm.find_node().available == {"vcore": 8}
 
 
-def test_new_allocations_get_other_uuids_than_those_that_exist() -> None:
+def test_new_allocations_have_uuids_distinct_from_existing_ones() -> None:
     rm = RM()
     rm.app()
     rm.node(vcore=10, existing=[existing(f"ask#{number}", vcore=1) for number in range(1, 4)])
@@ -112,7 +112,7 @@ def test_new_allocations_get_other_uuids_than_those_that_exist() -> None:
     assert len(rm.running) == len(rm.find_app().allocations) == 6
 
 
-def test_the_creation_time_keeps_the_order_of_what_was_there_before() -> None:
+def test_creation_time_restores_the_order_of_applications() -> None:
     rm = RM()
     rm.pass_time(1000)
     rm.app("young")
@@ -149,7 +149,7 @@ def restarted(policy: str, *, forced: bool = False) -> RM:
 
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("policy", ["fifo", "stateaware"])
-def test_recovered_allocations_keep_the_order_of_what_was_there_before(policy: str, forced: bool) -> None:
+def test_recovered_allocations_restore_the_order_of_applications(policy: str, forced: bool) -> None:
     rm = restarted(policy, forced=forced)
     assert rm.find_app("old").submitted == 100 * SECOND
     assert rm.find_app("young").submitted == 900 * SECOND
@@ -159,7 +159,7 @@ def test_recovered_allocations_keep_the_order_of_what_was_there_before(policy: s
     assert rm.schedule() == [("old", "more", "n2")]
 
 
-def test_an_allocation_that_the_resource_manager_placed_long_ago_keeps_the_order_as_well() -> None:
+def test_old_allocation_placed_by_the_rm_restores_the_order_of_applications() -> None:
     rm = RM()
     rm.pass_time(1000)
     rm.node(vcore=1)
@@ -201,7 +201,7 @@ def test_a_creation_time_after_the_submission_changes_nothing() -> None:
     assert rm.find_app("first").submitted == 0
 
 
-def test_a_forced_application_is_taken_where_no_rule_places_it() -> None:
+def test_forced_application_is_accepted_if_no_rule_matches() -> None:
     rm = RM()
     rm.app_tagged("app", "root.nowhere", {"application.create.force": "true"})
     rm.node(vcore=10, existing=[existing("u1", vcore=3)])
@@ -209,7 +209,7 @@ def test_a_forced_application_is_taken_where_no_rule_places_it() -> None:
     assert rm.find_queue("root.@recovery@").allocated == {"vcore": 3}
 
 
-def test_a_whole_recovery() -> None:
+def test_complete_recovery() -> None:
     """A second scheduler receives the allocations of the first, and continues its work."""
     first = RM(configuration(queue("a"), queue("b")))
     for node_id in ("n1", "n2"):
@@ -283,7 +283,7 @@ def test_an_allocation_that_contradicts_its_report_is_rejected(fields: dict[str,
         {},
     ],
 )
-def test_an_allocation_that_names_where_it_is_or_nothing_is_booked(fields: dict[str, str]) -> None:
+def test_allocation_with_the_right_or_no_queue_and_node_is_booked(fields: dict[str, str]) -> None:
     rm = RM()
     rm.app()
     assert recovered(rm, **fields) == []
@@ -298,14 +298,14 @@ def test_an_allocation_may_name_the_queue_that_its_application_was_submitted_to(
     assert rm.find_queue().allocated == {"vcore": 1}
 
 
-def test_in_the_recovery_queue_an_allocation_may_name_the_queue_that_is_gone() -> None:
+def test_allocation_in_the_recovery_queue_may_name_a_removed_queue() -> None:
     rm = RM()
     rm.app_tagged("app", "", {"application.create.force": "true"})
     assert recovered(rm, queue_name="root.users.bob") == []
     assert rm.find_queue("root.@recovery@").allocated == {"vcore": 1}
 
 
-def test_an_allocation_whose_application_comes_later_is_held_against_its_queue_then() -> None:
+def test_early_allocation_is_checked_against_the_queue_of_its_later_application() -> None:
     rm = RM(configuration(queue("a"), queue("b")))
     forced = {"application.create.force": "true"}
     assert recovered(rm, queue_name="root.b", allocation_tags=forced) == []
@@ -323,7 +323,7 @@ def test_a_foreign_allocation_that_names_another_node_is_rejected() -> None:
     assert rm.find_node().available == {"vcore": 10}
 
 
-def test_what_the_rm_placed_itself_is_held_against_the_queue_of_its_application_too() -> None:
+def test_allocation_placed_by_the_rm_is_checked_against_the_queue_of_its_application() -> None:
     rm = RM(configuration(queue("a"), queue("b")))
     rm.node(vcore=10)
     rm.app()

@@ -40,14 +40,14 @@ def test_a_late_confirmation_of_the_end_of_an_ask_is_counted_as_such() -> None:
     ) == (0, 1)
 
 
-def test_all_asks_of_an_application_that_has_none_need_no_answer() -> None:
+def test_release_of_all_asks_of_an_application_without_asks_has_no_answer() -> None:
     rm = started()
     rm.heard()
     rm.release_ask("app")
     assert rm.heard().released_allocation_asks == []
 
 
-def test_a_release_without_uuid_tells_the_pending_asks_that_it_ends() -> None:
+def test_release_without_uuid_reports_the_pending_asks_that_it_ends() -> None:
     rm = started(vcore=2)
     rm.ask(key="served", count=2, vcore=1)
     rm.schedule()
@@ -66,7 +66,7 @@ def test_a_release_without_uuid_tells_the_pending_asks_that_it_ends() -> None:
     assert [one.allocation_key for one in heard.released_allocations] == ["served", "served"]
 
 
-def test_the_message_of_a_release_comes_back_and_is_in_the_events() -> None:
+def test_message_of_a_release_is_in_the_response_and_the_events() -> None:
     rm = Listening()
     rm.node(vcore=2)
     rm.app()
@@ -121,7 +121,7 @@ def test_the_message_of_a_confirmation_is_in_the_event() -> None:
 
 
 @pytest.mark.parametrize("message", [7, None, "\ud800"])
-def test_a_message_that_is_no_text_is_refused(message: Any) -> None:
+def test_message_that_is_no_text_is_rejected(message: Any) -> None:
     rm = started()
     rm.ask(vcore=100)
     rm.heard()
@@ -165,7 +165,7 @@ def test_an_ask_is_rejected_when_the_rm_or_the_scheduler_ends_it_while_it_is_pen
     }
 
 
-def test_an_ask_that_was_to_take_a_placeholders_place_is_rejected_when_it_ends_before_that() -> None:
+def test_replacing_ask_is_rejected_when_it_ends_before_its_replacement() -> None:
     rm = GangRM()
     rm.node(vcore=4)
     rm.gang("gang", vcore=2)
@@ -188,7 +188,7 @@ def refusals(rm: RM) -> list[str]:
     return [one.reason for one in heard.rejected_allocations]
 
 
-def test_a_release_by_key_alone_of_what_an_application_runs_is_rejected_and_names_the_application() -> None:
+def test_release_by_key_alone_of_a_running_allocation_is_rejected_and_names_the_application() -> None:
     rm = started()
     rm.ask(key="k", vcore=1)
     rm.schedule()
@@ -202,7 +202,7 @@ def test_a_release_by_key_alone_of_what_an_application_runs_is_rejected_and_name
     assert rm.at_work().partition.unknown_releases.releases == 1
 
 
-def test_a_release_by_key_alone_names_all_applications_that_run_the_key_or_the_number_of_the_others() -> None:
+def test_release_by_key_alone_names_or_counts_all_applications_that_run_the_key() -> None:
     rm = started(vcore=20)
     rm.release("", key="k")
     assert len(rm.heard().released_allocations) == 1, "nothing runs yet"
@@ -228,7 +228,7 @@ def test_a_release_by_key_alone_names_all_applications_that_run_the_key_or_the_n
     assert answer.message == "allocation key 'k' is unknown or no longer exists: nothing was released"
 
 
-def test_a_key_alone_is_known_again_as_what_it_names_comes_and_goes() -> None:
+def test_release_by_key_alone_follows_added_and_removed_allocations() -> None:
     rm = started()
     rm.release("", key="asked")
     rm.ask(key="asked", count=2, vcore=1)
@@ -253,7 +253,7 @@ def test_a_key_alone_is_known_again_as_what_it_names_comes_and_goes() -> None:
     assert len(rm.heard().released_allocations) == 2
 
 
-def test_a_foreign_allocation_is_released_by_a_key_that_an_application_runs_too() -> None:
+def test_foreign_allocation_is_released_by_a_key_that_an_application_also_runs() -> None:
     rm = started()
     rm.ask(key="k", vcore=1)
     rm.schedule()

@@ -30,14 +30,14 @@ def busy(config: str = "", registry: Any = None) -> RM:
 # -- as a whole or not at all ------------------------------------------------------------------------------
 
 
-def test_the_same_text_is_no_reload() -> None:
+def test_equal_text_is_no_reload() -> None:
     text = configuration(queue("a"), queue("b"))
     rm = busy(text)
     assert rm.reload(text) is False
     assert rm.reload(text + "\n") is True
 
 
-def test_the_checksum_of_the_text_itself_does_not_count() -> None:
+def test_checksum_line_of_the_text_is_ignored() -> None:
     plain = "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: '*'\n"
     rm = RM(plain + "checksum: one\n")
     assert rm.reload(plain + "checksum: two\n") is False
@@ -66,7 +66,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("why", BROKEN)
-def test_a_broken_configuration_is_refused_and_the_old_one_works_on(why: str) -> None:
+def test_invalid_configuration_is_rejected_and_the_old_one_stays(why: str) -> None:
     rm = busy()
     rm.heard()
     with pytest.raises(ConfigError) as refused:
@@ -81,7 +81,7 @@ def test_a_broken_configuration_is_refused_and_the_old_one_works_on(why: str) ->
     assert sorted(rm.schedule()) == [("app", "ask", "n2"), ("app", "ask", "n2"), ("other", "ask", "n2")]
 
 
-def test_all_reasons_against_it_are_told_at_once() -> None:
+def test_all_errors_of_a_reload_are_reported_together() -> None:
     rm = busy()
     rm.app("other", "root.b")
     with pytest.raises(ConfigError) as refused:
@@ -191,7 +191,7 @@ MOODY = {
 
 @pytest.mark.parametrize("made", [0, 1, 2])
 @pytest.mark.parametrize("kind", MOODY)
-def test_a_plugin_that_cannot_be_made_refuses_the_whole(kind: str, made: int) -> None:
+def test_plugin_that_cannot_be_created_rejects_the_reload(kind: str, made: int) -> None:
     rm = busy(registry=moody_plugins())
     Moody.left = made
     try:
@@ -214,7 +214,7 @@ def test_a_plugin_that_cannot_be_made_refuses_the_whole(kind: str, made: int) ->
 # -- every kind of change -----------------------------------------------------------------------------------
 
 
-def test_queues_come_and_go() -> None:
+def test_queues_are_added_and_removed() -> None:
     rm = busy()
     rm.reload(configuration(queue("a"), queue("c", queue("d"))))
     assert [(each.path, each.state) for each in rm.at_work().partition.queues] == [
@@ -226,7 +226,7 @@ def test_queues_come_and_go() -> None:
     ]
 
 
-def test_an_empty_queue_may_change_its_type_and_back() -> None:
+def test_empty_queue_may_change_its_type_and_back() -> None:
     rm = busy()
     for config, leaf in (
         (configuration(queue("a"), queue("b", queue("c"))), "root.b.c"),
@@ -257,7 +257,7 @@ def test_quotas_and_guarantees_change() -> None:
     assert len(rm.schedule()) == 1
 
 
-def test_access_changes() -> None:
+def test_acls_change() -> None:
     def config(acl: str) -> str:
         found = json.loads(configuration(queue("a", submitacl=acl)))
         del found["partitions"][0]["queues"][0]["submitacl"]
@@ -279,7 +279,7 @@ def test_placement_rules_change() -> None:
     assert rm.find_app().queue is rm.find_queue("root.a"), "who is placed stays there"
 
 
-def test_the_resolver_changes() -> None:
+def test_resolver_changes() -> None:
     class Groups(api.UserGroupResolver):
         name = "lab"
 
@@ -292,7 +292,7 @@ def test_the_resolver_changes() -> None:
     assert list(rm.find_app("other").groups) == ["lab"]
 
 
-def test_predicates_change_and_what_they_said_is_forgotten() -> None:
+def test_predicates_change_and_their_answers_are_dropped() -> None:
     rm = RM(configuration(predicates=["node-selector"]))
     rm.node("n1", {"zone": "a"}, vcore=9)
     rm.app()
@@ -370,7 +370,7 @@ def ask_of_class(priority_class: str) -> AllocationAsk:
     return AllocationAsk("ask", "app", resource_ask=Resource(vcore=1), priority_class_name=priority_class)
 
 
-def test_partitions_come_and_go() -> None:
+def test_partitions_are_added_and_removed() -> None:
     both = document(partition(queue("a")), partition(queue("a"), name="other"))
     rm = RM(document(partition(queue("a"))))
     rm.reload(both)
@@ -387,7 +387,7 @@ def test_partitions_come_and_go() -> None:
     assert not rm.at_work("other").partition.applications
 
 
-def test_a_removed_partition_goes_first_to_its_rm_then_away() -> None:
+def test_removed_partition_is_reported_to_its_rm_before_removal() -> None:
     both = document(partition(queue("a")), partition(queue("a"), name="other"))
     rm = RM(both)
     rm.node("n2", {"si/node-partition": "other"}, vcore=1)
@@ -416,7 +416,7 @@ def test_a_reload_retries_all_pending_asks() -> None:
     assert len(rm.schedule()) == 1
 
 
-def test_a_queue_made_by_placement_gets_the_default_order_when_its_own_cannot_be_made() -> None:
+def test_dynamic_queue_gets_the_default_order_if_its_own_cannot_be_created() -> None:
     top = {
         "name": "root",
         "submitacl": "*",
@@ -437,7 +437,7 @@ def test_a_queue_made_by_placement_gets_the_default_order_when_its_own_cannot_be
 
 @pytest.mark.parametrize("made", [0, 1])
 @pytest.mark.parametrize("kind", MOODY)
-def test_a_plugin_that_cannot_be_made_stops_the_start(kind: str, made: int) -> None:
+def test_plugin_that_cannot_be_created_fails_the_registration(kind: str, made: int) -> None:
     rm = RM(rm_id="first", registry=moody_plugins())
     Moody.left = made
     try:

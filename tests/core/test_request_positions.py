@@ -17,7 +17,7 @@ def pending_accounting(rm: RM, name: str = "default") -> None:
     rm.ask(f"app-{name}", "t", 10, partition_name=name, vcore=1)
 
 
-def test_one_decision_at_a_time_serves_all_partitions() -> None:
+def test_single_decisions_serve_all_partitions() -> None:
     rm = RM(document(partition(queue("a")), partition(queue("a"), name="gpu")))
     pending_accounting(rm)
     pending_accounting(rm, "gpu")
@@ -25,7 +25,7 @@ def test_one_decision_at_a_time_serves_all_partitions() -> None:
     assert served == ["app-default", "app-gpu"] * 3
 
 
-def test_one_decision_at_a_time_serves_all_resource_managers() -> None:
+def test_single_decisions_serve_all_resource_managers() -> None:
     scheduler = Scheduler(Registry.load(third_party=False), ManualClock())
     one, two = (RM(scheduler=scheduler, rm_id=rm_id) for rm_id in ("one", "two"))
     pending_accounting(one)
@@ -35,7 +35,7 @@ def test_one_decision_at_a_time_serves_all_resource_managers() -> None:
     assert (len(one.running), len(two.running)) == (3, 3)
 
 
-def test_a_raised_limit_that_comes_with_an_application_lets_others_start() -> None:
+def test_raised_limit_in_the_update_of_an_application_lets_others_start() -> None:
     template = {"maxapplications": 1}
     rule = {"name": "provided", "create": True}
     parent = queue("p", parent=True, childtemplate=template)
@@ -49,7 +49,7 @@ def test_a_raised_limit_that_comes_with_an_application_lets_others_start() -> No
     assert rm.schedule() == [("two", "t", "n1")]
 
 
-def test_the_recovery_queue_has_no_limits_of_the_template() -> None:
+def test_recovery_queue_ignores_limits_of_the_template() -> None:
     root = {"name": "root", "submitacl": "*", "childtemplate": {"maxapplications": 1}, "parent": True}
     rm = RM(document({"name": "default", "queues": [root]}))
     rm.node(vcore=10)
@@ -59,7 +59,7 @@ def test_the_recovery_queue_has_no_limits_of_the_template() -> None:
     assert [app for app, _, _ in rm.schedule()] == ["one", "two"]
 
 
-def test_the_resource_manager_hears_that_an_application_expired() -> None:
+def test_expired_application_is_reported_to_the_rm() -> None:
     rm = RM()
     rm.node(vcore=10)
     rm.app()
@@ -71,7 +71,7 @@ def test_the_resource_manager_hears_that_an_application_expired() -> None:
     assert states == ["Accepted", "Starting", "Completing", "Completed", "Expired"]
 
 
-def test_an_ask_of_its_own_is_refused_for_the_reason_of_its_application() -> None:
+def test_ask_without_application_is_rejected_with_the_reason_of_its_application() -> None:
     rm = RM(configuration(queue("a")))
     rm.ask("", "lonely", vcore=1)
     (refused,) = rm.said("rejected_allocations")
@@ -89,7 +89,7 @@ def test_recovered_allocations_without_a_uuid_get_different_ones() -> None:
     assert len(rm.find_node().allocations) == 2
 
 
-def test_what_is_lost_with_its_node_is_told_as_stopped_by_the_rm() -> None:
+def test_allocations_lost_with_their_node_are_reported_as_stopped_by_rm() -> None:
     rm = RM()
     rm.node(vcore=10)
     rm.app()
@@ -100,7 +100,7 @@ def test_what_is_lost_with_its_node_is_told_as_stopped_by_the_rm() -> None:
     assert (release.termination_type.name, release.message) == ("STOPPED_BY_RM", "Node n1 Removed")
 
 
-def test_an_allocation_tells_who_it_is_back() -> None:
+def test_allocation_has_originator_and_preemption_policy_of_its_ask() -> None:
     rm = RM()
     rm.node(vcore=10)
     rm.app()
@@ -111,7 +111,7 @@ def test_an_allocation_tells_who_it_is_back() -> None:
     assert told == {"driver": (True, PreemptionPolicy(False, True)), "worker": (False, None)}
 
 
-def test_a_release_in_the_name_of_another_application_ends_nothing_and_says_so() -> None:
+def test_release_with_a_wrong_application_is_rejected_without_effect() -> None:
     rm = RM()
     rm.node(vcore=10)
     for name in ("one", "two"):
@@ -128,7 +128,7 @@ def test_a_release_in_the_name_of_another_application_ends_nothing_and_says_so()
     assert rm.find_node().available == {"vcore": 9}
 
 
-def test_who_may_administer_a_queue_is_asked_all_the_way_up() -> None:
+def test_admin_access_is_checked_at_all_ancestors() -> None:
     inner = queue("b", adminacl="bob")
     rm = RM(configuration(queue("a", inner, adminacl="ann ops")))
     leaf, parent = rm.find_queue("root.a.b"), rm.find_queue("root.a")

@@ -51,7 +51,7 @@ def test_without_a_reservation_small_requests_starve_a_big_one() -> None:
         assert [key for _, key, _ in rm.schedule()] == ["more"]
 
 
-def test_a_big_request_reserves_a_node_after_the_delay_and_gets_it() -> None:
+def test_big_ask_reserves_a_node_after_the_delay_and_gets_it() -> None:
     rm = busy()
     rm.ask("small", "more", 100, vcore=1)
     assert reserved(rm) == {}
@@ -71,7 +71,7 @@ def test_a_big_request_reserves_a_node_after_the_delay_and_gets_it() -> None:
     assert reserved(rm) == {other: ["more"]}
 
 
-def test_the_delay_counts_from_the_making_of_the_request() -> None:
+def test_delay_counts_from_the_creation_of_the_ask() -> None:
     rm = busy(timeouts=Timeouts(reservation=5 * SECOND))
     rm.pass_time(4.9)
     assert reserved(rm) == {}
@@ -79,7 +79,7 @@ def test_the_delay_counts_from_the_making_of_the_request() -> None:
     assert list(reserved(rm).values()) == [["B"]]
 
 
-def test_a_reservation_ends_when_the_request_goes() -> None:
+def test_reservation_ends_with_its_ask() -> None:
     rm = busy()
     rm.pass_time(3)
     assert reserved(rm)
@@ -98,7 +98,7 @@ def test_a_reservation_ends_with_the_application() -> None:
     assert reserved(rm) == {}
 
 
-def test_a_node_that_leaves_or_drains_gives_the_request_another() -> None:
+def test_ask_reserves_another_node_when_its_node_leaves_or_drains() -> None:
     rm = busy()
     rm.pass_time(3)
     (first,) = reserved(rm)
@@ -111,7 +111,7 @@ def test_a_node_that_leaves_or_drains_gives_the_request_another() -> None:
     assert reserved(rm) == {second: ["B"]}
 
 
-def test_something_better_comes() -> None:
+def test_reserving_ask_uses_a_new_node_that_fits() -> None:
     rm = busy()
     rm.pass_time(3)
     assert reserved(rm)
@@ -120,7 +120,7 @@ def test_something_better_comes() -> None:
     assert reserved(rm) == {}
 
 
-def test_the_next_request_of_the_same_ask_class_takes_the_node_over() -> None:
+def test_next_ask_of_the_class_inherits_the_reservation() -> None:
     rm = busy()
     rm.app("big2", "root.b")
     rm.ask("big2", "C", vcore=10)
@@ -132,7 +132,7 @@ def test_the_next_request_of_the_same_ask_class_takes_the_node_over() -> None:
     assert reserved(rm) == {node: ["C"]}
 
 
-def test_a_request_that_may_not_run_gives_its_node_back() -> None:
+def test_ask_that_may_not_run_loses_its_reservation() -> None:
     rm = RM(configuration(queue("a"), queue("b", resources={"max": {"vcore": "10"}})))
     rm.node("n1", vcore=10_000)
     rm.node("n2", vcore=10_000)
@@ -161,7 +161,7 @@ LIMIT = {"limit": "one each", "users": ["*"], "maxapplications": 1}
 
 
 @pytest.mark.parametrize("keys", [{"maxapplications": 1}, {"limits": [LIMIT]}], ids=["queue", "user"])
-def test_a_reserved_node_starts_no_application_above_maxapplications(keys: dict[str, Any]) -> None:
+def test_reserved_node_starts_no_application_above_maxapplications(keys: dict[str, Any]) -> None:
     rm = RM(configuration(queue("a"), queue("b", **keys)))
     rm.node("n1", vcore=10)
     rm.node("n2", vcore=10)
@@ -186,7 +186,7 @@ def test_a_reserved_node_starts_no_application_above_maxapplications(keys: dict[
     assert rm.schedule() == [("big", "B", node)]
 
 
-def test_a_required_node_is_reserved_at_once_and_drives_others_away() -> None:
+def test_required_node_is_reserved_immediately_and_displaces_others() -> None:
     rm = busy()
     rm.pass_time(3)
     (node,) = reserved(rm)
@@ -201,7 +201,7 @@ def test_a_required_node_is_reserved_at_once_and_drives_others_away() -> None:
     assert reserved(rm) == {other: ["B"]}
 
 
-def test_a_required_node_takes_its_own_even_while_it_drains() -> None:
+def test_draining_required_node_accepts_its_asks() -> None:
     rm = RM()
     rm.node("n1", vcore=10)
     rm.node("n2", vcore=10)
@@ -238,7 +238,7 @@ def test_an_occupied_required_node_activates_its_asks(why: str) -> None:
     assert rm.schedule() == [("daemon", "D2", "n1")]
 
 
-def test_a_required_node_that_is_unknown_is_waited_for() -> None:
+def test_unknown_required_node_is_awaited() -> None:
     rm = RM()
     rm.node("n1", vcore=10)
     rm.app("daemon")
@@ -248,7 +248,7 @@ def test_a_required_node_that_is_unknown_is_waited_for() -> None:
     assert rm.schedule() == [("daemon", "D", "n9")]
 
 
-def test_nothing_is_reserved_that_could_never_host() -> None:
+def test_node_that_can_never_fit_is_not_reserved() -> None:
     rm = RM()
     rm.node("n1", vcore=10)
     rm.app()
@@ -261,7 +261,7 @@ def test_nothing_is_reserved_that_could_never_host() -> None:
     assert ("app", "huge", "n2") in rm.schedule()
 
 
-def test_a_required_node_that_a_predicate_refuses_is_not_kept_from_others() -> None:
+def test_required_node_refused_by_a_predicate_is_not_reserved() -> None:
     rm = RM(configuration(predicates=["taints"]))
     rm.node("n1", {"taints": "only=gpu:NoSchedule"}, vcore=10)
     rm.app("daemon")
@@ -269,7 +269,7 @@ def test_a_required_node_that_a_predicate_refuses_is_not_kept_from_others() -> N
     assert reserved(rm) == {}
 
 
-def test_room_on_a_kept_node_goes_by_the_order_of_the_policies() -> None:
+def test_asks_of_a_reserved_node_are_served_in_policy_order() -> None:
     rm = RM(configuration(queue("a")))
     for name in ("n1", "n2", "n3"):
         rm.node(name, vcore=2, memory=100)
@@ -292,7 +292,7 @@ def test_room_on_a_kept_node_goes_by_the_order_of_the_policies() -> None:
     assert [node for _, node in served] == ["n3", "n2", "n1", "n3", "n2", "n1"]
 
 
-def test_a_node_that_became_too_small_is_kept_no_longer() -> None:
+def test_reservation_ends_when_the_node_becomes_too_small() -> None:
     rm = busy()
     rm.pass_time(2)
     assert reserved(rm) == {"n1": ["B"]}
@@ -308,7 +308,7 @@ def test_a_node_that_became_too_small_is_kept_no_longer() -> None:
     assert reserved(rm) == {"n1": ["B"]}
 
 
-def test_a_required_node_that_became_too_small_is_kept_no_longer() -> None:
+def test_reservation_ends_when_the_required_node_becomes_too_small() -> None:
     rm = busy(1)
     rm.ask("big", "daemon", vcore=5, tags={"yunikorn.apache.org/requiredNode": "n1"})
     assert reserved(rm) == {"n1": ["daemon"]}
@@ -331,7 +331,7 @@ def test_less_foreign_usage_makes_a_node_reservable() -> None:
     assert reserved(rm) == {"n1": ["B"]}
 
 
-def test_nodes_that_could_not_host_what_waits_do_not_have_it_tried_again(
+def test_changes_of_nodes_that_cannot_fit_do_not_retry_asks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rm = RM(configuration(queue("a")))
@@ -357,7 +357,7 @@ def test_nodes_that_could_not_host_what_waits_do_not_have_it_tried_again(
 
 
 @pytest.mark.parametrize("order", ["fair", "binpacking"])
-def test_the_node_that_lacks_least_is_kept_whatever_the_order_of_nodes(order: str) -> None:
+def test_node_with_least_missing_is_reserved_in_any_node_order(order: str) -> None:
     rm = RM(configuration(queue("a"), nodesortpolicy={"type": order}))
     rm.app("app")
     for node_id, used in (("n1", 7), ("n2", 5), ("n3", 6)):
@@ -411,7 +411,7 @@ def test_many_classes_due_at_once_scan_a_few_nodes_each() -> None:
 
 
 @pytest.mark.parametrize("step", [0.01, 1.0])
-def test_one_full_scan_per_round_and_each_class_gets_one(step: float) -> None:
+def test_each_cycle_runs_one_full_scan_and_every_class_gets_one(step: float) -> None:
     named = frozenset(f"n{number:03}" for number in range(100, 110))
     rm, counting = crowd(nodes=300, kinds=8, named=named)
     rm.pass_time(1.9)
@@ -441,7 +441,7 @@ def test_withdrawn_classes_do_not_delay_the_full_scan_of_others() -> None:
     assert list(reserved(rm).values()) == [["B00"], ["B03"]]
 
 
-def test_a_request_larger_than_any_node_takes_no_turn_from_others() -> None:
+def test_ask_larger_than_any_node_uses_no_full_scan() -> None:
     rm, _ = crowd(nodes=300, kinds=0, named=frozenset({"n100"}))
     rm.ask("app", "huge", vcore=101)
     rm.ask("app", "B", vcore=2)
@@ -449,7 +449,7 @@ def test_a_request_larger_than_any_node_takes_no_turn_from_others() -> None:
     assert reserved(rm) == {"n100": ["B"]}
 
 
-def test_a_node_that_could_host_what_no_node_could_is_reserved_when_it_joins() -> None:
+def test_new_node_that_is_the_first_to_fit_is_reserved_when_it_joins() -> None:
     """Each of the two types is available on some node, but no node has both."""
     rm, _ = crowd(nodes=300, kinds=0, named=frozenset({"wide"}))
     rm.node("other", memory=100)

@@ -42,7 +42,7 @@ def ids(kind: dict[str, bool]) -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=ids)
-def test_without_a_change_nothing_is_asked_again(kind: dict[str, bool]) -> None:
+def test_predicates_are_not_called_again_without_a_change(kind: dict[str, bool]) -> None:
     rm, asked = counting(**kind)
     rm.node(disk_node := "n1", {"disk": "hdd"}, vcore=9)
     rm.app()
@@ -56,7 +56,7 @@ def test_without_a_change_nothing_is_asked_again(kind: dict[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=ids)
-def test_a_node_that_changes_or_comes_is_asked(kind: dict[str, bool]) -> None:
+def test_changed_and_new_nodes_are_tried(kind: dict[str, bool]) -> None:
     rm, _ = counting(**kind)
     rm.node("n1", {"disk": "hdd"}, vcore=9)
     rm.app()
@@ -71,7 +71,7 @@ def test_a_node_that_changes_or_comes_is_asked(kind: dict[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=ids)
-def test_a_node_that_comes_back_under_its_id_is_another_node(kind: dict[str, bool]) -> None:
+def test_node_registered_again_under_its_id_is_a_new_node(kind: dict[str, bool]) -> None:
     rm, _ = counting(**kind)
     rm.node("n1", {"disk": "hdd"}, vcore=9)
     rm.app()
@@ -82,7 +82,7 @@ def test_a_node_that_comes_back_under_its_id_is_another_node(kind: dict[str, boo
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_one_that_says_what_it_depends_on_is_asked_once_per_class() -> None:
+def test_predicate_with_declared_classes_is_called_once_per_class() -> None:
     rm, asked = counting(by_ask=True, by_node=True)
     for number in range(20):
         rm.node(f"n{number}", {"disk": "hdd"}, vcore=1)
@@ -110,7 +110,7 @@ class Level(api.Predicate):
         return node.attributes["level"]
 
 
-def test_other_options_are_another_predicate() -> None:
+def test_predicate_with_other_options_is_called_again() -> None:
     def config(least: int) -> str:
         return configuration(queue("a"), predicates=[{"name": "level", "least": least}])
 
@@ -135,7 +135,7 @@ class Lonely(api.Predicate):
         return "others run" if any(ask.app.allocated.values()) else None
 
 
-def test_a_refusal_that_says_nothing_is_undone_by_a_release_elsewhere() -> None:
+def test_undeclared_refusal_is_retried_after_a_release_elsewhere() -> None:
     rm = RM(configuration(queue("a"), predicates=["lonely"]), with_plugins(predicates=[Lonely]))
     for node_id in ("n1", "n2"):
         rm.node(node_id, vcore=1)
@@ -183,7 +183,7 @@ def test_no_pending_ask_is_forgotten_among_many() -> None:
     assert pauses <= 400 / 64
 
 
-def test_an_idle_backlog_comes_to_rest() -> None:
+def test_idle_backlog_is_not_retried() -> None:
     rm = RM(configuration(queue("a"), predicates=["late"]), with_plugins(predicates=[Late]))
     Late.ready = ""
     rm.node("n1", vcore=1000)
@@ -200,7 +200,7 @@ def test_an_idle_backlog_comes_to_rest() -> None:
     assert rm.scheduler.next_timer() is None
 
 
-def test_a_request_that_is_refused_again_is_tried_at_twice_the_distance() -> None:
+def test_retry_interval_of_a_refused_ask_doubles() -> None:
     asked_at: list[int] = []
 
     class Never(api.Predicate):

@@ -55,7 +55,7 @@ def cluster(*queues: Any, nodes: int = 1, memory: int = 4, reservation: int | No
     return rm
 
 
-def test_a_request_that_no_node_has_room_for_failed_and_is_said_to_once() -> None:
+def test_ask_without_a_fitting_node_is_reported_failed_once() -> None:
     rm = cluster()
     rm.ask(key="runs", memory=3)
     rm.ask(key="waits", memory=2)
@@ -70,7 +70,7 @@ def test_a_request_that_no_node_has_room_for_failed_and_is_said_to_once() -> Non
     assert rm.settle() == [("waits", "SCHEDULED")]
 
 
-def test_the_reason_says_what_autoscalers_look_for() -> None:
+def test_reason_has_the_text_that_autoscalers_expect() -> None:
     rm = cluster(memory=1)
     rm.ask(key="waits", memory=2)
     rm.schedule()
@@ -79,7 +79,7 @@ def test_the_reason_says_what_autoscalers_look_for() -> None:
     assert (said.application_id, said.allocation_key, said.reason) == ("app", "waits", NO_NODE)
 
 
-def test_all_requests_of_a_kind_are_said_also_those_that_were_never_tried() -> None:
+def test_all_asks_of_a_class_are_reported_even_if_never_tried() -> None:
     rm = cluster()
     for number in range(3):
         rm.ask(key=f"k{number}", memory=3)
@@ -100,7 +100,7 @@ def test_a_request_over_a_quota_is_skipped_and_fails_when_the_quota_has_room() -
     assert rm.settle() == [("waits", "SCHEDULED")]
 
 
-def test_no_more_is_called_for_than_the_quota_lets_in() -> None:
+def test_failed_asks_are_reported_only_within_the_quota() -> None:
     rm = cluster(queue("a", resources={"max": {"memory": "6"}}), memory=4)
     rm.ask(key="runs", memory=3)
     for number in range(3):
@@ -116,14 +116,14 @@ def test_no_more_is_called_for_than_the_quota_lets_in() -> None:
     assert rm.settle() == [("k1", "FAILED")]
 
 
-def test_a_quota_that_is_used_up_lets_in_not_even_the_smallest_amount() -> None:
+def test_exhausted_quota_admits_no_amount() -> None:
     rm = cluster(queue("a", resources={"max": {"memory": "4"}}), memory=4)
     rm.ask(key="runs", memory=4)
     rm.ask(key="waits", memory=1)
     assert rm.settle() == [("runs", "SCHEDULED"), ("waits", "SKIPPED")]
 
 
-def test_repeats_of_one_request_count_too() -> None:
+def test_replicas_of_one_ask_count() -> None:
     rm = cluster(queue("a", resources={"max": {"memory": "7"}}), memory=4)
     rm.ask(key="runs", memory=3)
     rm.ask(key="three", count=3, memory=2)
@@ -163,13 +163,13 @@ def test_requests_of_a_stopped_queue_and_of_applications_that_may_not_run_are_sk
     assert rm.settle() == [("held", "SCHEDULED")]
 
 
-def test_requests_that_require_a_node_call_for_no_other() -> None:
+def test_asks_with_a_required_node_are_not_reported_failed() -> None:
     rm = cluster()
     rm.ask(memory=1, tags={"yunikorn.apache.org/requiredNode": "n9"})
     assert rm.settle() == []
 
 
-def test_a_node_that_is_kept_for_a_request_is_said() -> None:
+def test_reservation_is_reported() -> None:
     rm = cluster(nodes=2, reservation=2 * SECOND)
     rm.ask(key="small", count=2, memory=2)
     rm.ask(key="big", memory=3)
@@ -181,7 +181,7 @@ def test_a_node_that_is_kept_for_a_request_is_said() -> None:
     assert rm.told() == [("big", "RESERVED")]
 
 
-def test_a_changed_request_is_another_one() -> None:
+def test_changed_ask_is_reported_again() -> None:
     rm = cluster()
     rm.ask(key="runs", memory=3)
     rm.ask(key="waits", memory=2)
@@ -199,7 +199,7 @@ def test_an_idle_scheduler_sets_no_timers() -> None:
     assert rm.scheduler.next_timer() is None
 
 
-def test_an_rm_without_the_call_hears_nothing() -> None:
+def test_rm_without_the_method_receives_no_states() -> None:
     rm = RM(configuration(), timeouts=Timeouts(reservation=None))
     rm.node(memory=1)
     rm.app()
@@ -209,7 +209,7 @@ def test_an_rm_without_the_call_hears_nothing() -> None:
     assert rm.scheduler.next_timer() is None
 
 
-def test_partitions_that_come_with_a_reload_tell_too() -> None:
+def test_partitions_added_by_a_reload_report_states() -> None:
     rm = Curious(configuration())
     rm.reload(document(partition(queue("a")), partition(queue("a"), name="second")))
     rm.app("app", "root.a", partition_name="second")
@@ -266,14 +266,14 @@ def choosy(*names: str, refused: Mapping[str, str]) -> Choosy:
     return rm
 
 
-def test_failed_says_what_predicates_refused_and_how_often() -> None:
+def test_failed_reason_counts_predicate_refusals() -> None:
     rm = choosy("n1", "n2", "n3", refused={"n1": "it is tainted", "n2": "it is tainted", "n3": "it is hot"})
     rm.ask(key="waits", memory=1)
     reason = "no node that has room accepts the request: it is hot (1x); it is tainted (2x)"
     assert rm.why() == [("waits", "FAILED", reason)]
 
 
-def test_failed_speaks_of_resources_only_where_nodes_have_too_little() -> None:
+def test_failed_reason_names_resources_only_if_nodes_lack_them() -> None:
     rm = choosy("n1", "n2", refused={"n1": "it is tainted"})
     rm.ask(key="runs", memory=4)
     rm.ask(key="waits", memory=4)
@@ -285,7 +285,7 @@ def test_failed_speaks_of_resources_only_where_nodes_have_too_little() -> None:
     ]
 
 
-def test_a_request_that_was_refused_and_then_finds_no_room_speaks_of_resources() -> None:
+def test_refused_ask_that_later_lacks_resources_is_reported_with_resources() -> None:
     rm = choosy("n1", refused={"n1": "it is tainted"})
     rm.ask(key="waits", memory=3)
     rm.schedule()
@@ -296,7 +296,9 @@ def test_a_request_that_was_refused_and_then_finds_no_room_speaks_of_resources()
 @pytest.mark.parametrize(
     ("name", "tag", "refusal"), [("zone", ZONE, "not in zone fast"), ("disk", DISK, "no fast")]
 )
-def test_whatever_a_predicate_declares_failed_says_what_it_refused(name: str, tag: str, refusal: str) -> None:
+def test_failed_reason_names_refusals_for_any_predicate_declaration(
+    name: str, tag: str, refusal: str
+) -> None:
     rm = Curious(configuration(predicates=[name]), plugins(), timeouts=Timeouts(reservation=None))
     rm.node("n1", {tag: "slow"}, memory=4)
     rm.app()
@@ -317,7 +319,7 @@ def test_whatever_a_predicate_declares_failed_says_what_it_refused(name: str, ta
 
 
 @pytest.mark.parametrize(("name", "tag"), [("zone", ZONE), ("disk", DISK)])
-def test_what_predicates_refused_is_forgotten_when_room_is_what_lacks(name: str, tag: str) -> None:
+def test_predicate_refusals_are_dropped_when_resources_are_lacking(name: str, tag: str) -> None:
     rm = Curious(configuration(predicates=[name]), plugins(), timeouts=Timeouts(reservation=None))
     rm.node("n1", {tag: "slow"}, memory=4)
     rm.app()
@@ -331,7 +333,7 @@ def test_what_predicates_refused_is_forgotten_when_room_is_what_lacks(name: str,
     assert [(one.allocation_key, one.reason) for one in rm.states] == [("waits", NO_NODE)]
 
 
-def test_a_reason_is_as_long_as_a_message_of_an_event_at_the_most() -> None:
+def test_reason_is_at_most_as_long_as_an_event_message() -> None:
     names = [f"n{number}" for number in range(50)]
     rm = choosy(*names, refused={name: f"{name} is {'very ' * 20}tainted" for name in names})
     rm.ask(key="waits", memory=1)

@@ -23,7 +23,7 @@ def two_with_drivers() -> RM:
     return rm
 
 
-def test_the_run_that_the_seed_links_to() -> None:
+def test_documented_run_of_two_applications() -> None:
     rm = two_with_drivers()
     assert (rm.state("one"), rm.state("two")) == ("Accepted", "Accepted")
     # 1. Only application one is admitted: its driver is allocated, and one is Starting.
@@ -46,7 +46,7 @@ def test_the_run_that_the_seed_links_to() -> None:
     assert rm.schedule() == [("two", "executor", "n1")] * 2
 
 
-def test_the_second_one_gets_its_place_when_starting_times_out() -> None:
+def test_second_application_is_scheduled_after_the_starting_timeout() -> None:
     rm = two_with_drivers()
     rm.schedule()
     rm.pass_time(299)
@@ -56,7 +56,7 @@ def test_the_second_one_gets_its_place_when_starting_times_out() -> None:
     assert rm.schedule() == [("two", "driver", "n1")]
 
 
-def test_the_second_one_gets_its_place_when_the_first_one_ends() -> None:
+def test_second_application_is_scheduled_after_the_first_ends() -> None:
     rm = two_with_drivers()
     rm.schedule()
     rm.release("one", key="driver")
@@ -64,7 +64,7 @@ def test_the_second_one_gets_its_place_when_the_first_one_ends() -> None:
     assert rm.schedule() == [("two", "driver", "n1")]
 
 
-def test_the_second_one_gets_its_place_when_the_first_one_is_taken_away() -> None:
+def test_second_application_is_scheduled_after_the_first_is_removed() -> None:
     rm = two_with_drivers()
     rm.schedule()
     rm.remove_app("one")
@@ -81,7 +81,7 @@ def test_an_accepted_application_that_cannot_be_placed_holds_the_next_one_back()
     assert rm.schedule() == [("two", "ask", "n1")]
 
 
-def test_of_several_accepted_ones_the_highest_priority_goes_first() -> None:
+def test_accepted_application_of_highest_priority_is_first() -> None:
     rm = stateaware()
     for app_id, priority in (("old", 0), ("urgent", 9)):
         rm.app(app_id)
@@ -89,7 +89,7 @@ def test_of_several_accepted_ones_the_highest_priority_goes_first() -> None:
     assert rm.schedule(1) == [("urgent", "ask", "n1")]
 
 
-def test_of_several_accepted_ones_the_oldest_goes_first_where_priorities_do_not_count() -> None:
+def test_oldest_accepted_application_is_first_if_priorities_are_disabled() -> None:
     rm = stateaware(**{"application.sort.priority": "disabled"})
     for app_id, priority in (("old", 0), ("urgent", 9)):
         rm.app(app_id)
@@ -98,7 +98,7 @@ def test_of_several_accepted_ones_the_oldest_goes_first_where_priorities_do_not_
     assert rm.schedule(1) == [("old", "ask", "n1")]
 
 
-def test_a_completing_application_with_new_asks_runs_and_is_not_held_back() -> None:
+def test_completing_application_with_new_asks_is_not_held_back() -> None:
     rm = two_with_drivers()
     rm.schedule()
     rm.release("one", key="driver")
@@ -108,7 +108,7 @@ def test_a_completing_application_with_new_asks_runs_and_is_not_held_back() -> N
     assert rm.schedule() == [("one", "more", "n1")]
 
 
-def test_running_ones_are_not_held_back_by_a_starting_one() -> None:
+def test_running_applications_are_not_held_back_by_a_starting_one() -> None:
     rm = two_with_drivers()
     rm.schedule()
     rm.ask("one", "executor", vcore=1)
@@ -118,7 +118,7 @@ def test_running_ones_are_not_held_back_by_a_starting_one() -> None:
     assert rm.schedule() == [("one", "late", "n1")]
 
 
-def test_other_queues_are_not_concerned() -> None:
+def test_other_queues_are_not_affected() -> None:
     rm = RM(
         configuration(
             *[queue(name, properties={"application.sort.policy": "stateaware"}) for name in ("a", "b")]
@@ -134,7 +134,7 @@ def test_other_queues_are_not_concerned() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "placed"), [("stateaware", "fifo", 1), ("fifo", "stateaware", 0)]
 )
-def test_a_reload_changes_who_takes_part(before: str, after: str, placed: int) -> None:
+def test_reload_changes_the_admitted_applications(before: str, after: str, placed: int) -> None:
     def config(policy: str) -> str:
         return configuration(queue("a", properties={"application.sort.policy": policy}))
 
@@ -151,9 +151,7 @@ def test_a_reload_changes_who_takes_part(before: str, after: str, placed: int) -
 
 @pytest.mark.parametrize("setting", ["enabled", "disabled"])
 @pytest.mark.parametrize("idle_one", ["old", "young"])
-def test_of_several_starting_ones_the_oldest_takes_part_whether_or_not_it_waits(
-    setting: str, idle_one: str
-) -> None:
+def test_oldest_starting_application_is_admitted_even_if_idle(setting: str, idle_one: str) -> None:
     """They were placed side by side before the queue got its policy."""
     plain = queue("a", properties={"application.sort.priority": setting})
     rm = RM(configuration(plain))
@@ -171,7 +169,7 @@ def test_of_several_starting_ones_the_oldest_takes_part_whether_or_not_it_waits(
     assert rm.schedule() == ([] if waiting == "young" else [("old", "executor", "n1")])
 
 
-def test_an_idle_starting_one_keeps_the_priority_of_its_last_request() -> None:
+def test_idle_starting_application_keeps_the_priority_of_its_last_ask() -> None:
     """Highest priority first, then the oldest, including applications without pending asks."""
     rm = RM(configuration(queue("a")))
     rm.node(vcore=10)

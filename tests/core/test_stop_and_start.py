@@ -23,7 +23,7 @@ def cluster(config: str = TWO) -> RM:
     return rm
 
 
-def test_a_stopped_queue_keeps_its_work_and_takes_applications_but_places_nothing() -> None:
+def test_stopped_queue_keeps_allocations_and_accepts_applications_but_places_nothing() -> None:
     rm = cluster()
     rm.ask("a", "first", memory=1)
     assert rm.schedule() == [("a", "first", "n1")]
@@ -48,7 +48,7 @@ def test_a_stopped_queue_keeps_its_work_and_takes_applications_but_places_nothin
     assert rm.schedule() == [("a", "second", "n1"), ("late", "third", "n1")]
 
 
-def test_work_of_a_stopped_queue_can_be_released() -> None:
+def test_allocations_of_a_stopped_queue_can_be_released() -> None:
     rm = cluster()
     rm.ask("a", "first", memory=1)
     rm.schedule()
@@ -90,7 +90,7 @@ def test_the_configuration_can_stop_root_too() -> None:
     assert rm.schedule() == [("a", "task", "n1")]
 
 
-def test_a_reload_does_not_start_what_a_call_stopped() -> None:
+def test_reload_does_not_start_a_queue_stopped_by_a_call() -> None:
     rm = cluster()
     rm.scheduler.stop_queue("rm", "default", "root.a")
     rm.ask("a", "task", memory=1)
@@ -101,7 +101,7 @@ def test_a_reload_does_not_start_what_a_call_stopped() -> None:
     assert rm.schedule() == [("a", "task", "n1")]
 
 
-def test_a_queue_that_leaves_and_returns_while_a_call_stops_it_stays_stopped() -> None:
+def test_removed_and_restored_queue_stays_stopped_by_a_call() -> None:
     rm = cluster()
     rm.scheduler.stop_queue("rm", "default", "root.a")
     rm.reload(configuration(queue("p", queue("b"), queue("c"))))
@@ -110,7 +110,7 @@ def test_a_queue_that_leaves_and_returns_while_a_call_stops_it_stays_stopped() -
     assert rm.find_queue("root.a").state == "Stopped"
 
 
-def test_a_call_does_not_start_what_the_configuration_stops() -> None:
+def test_call_does_not_start_a_queue_stopped_by_the_configuration() -> None:
     rm = cluster(configuration(queue("a", properties=STOPPED), queue("p", queue("b"), queue("c"))))
     with pytest.raises(UsageError, match=r"root\.a is stopped by its property queue\.state"):
         rm.scheduler.start_queue("rm", "default", "root.a")
@@ -120,7 +120,7 @@ def test_a_call_does_not_start_what_the_configuration_stops() -> None:
     assert rm.schedule() == [("a", "task", "n1")]
 
 
-def test_a_queue_that_both_stopped_needs_both_to_start() -> None:
+def test_queue_stopped_by_call_and_configuration_needs_both_to_start() -> None:
     rm = cluster()
     rm.scheduler.stop_queue("rm", "default", "root.a")
     rm.reload(configuration(queue("a", properties=STOPPED), queue("p", queue("b"), queue("c"))))
@@ -137,7 +137,7 @@ def test_a_draining_queue_cannot_be_stopped() -> None:
         rm.scheduler.stop_queue("rm", "default", "root.a")
 
 
-def test_what_is_not_there_cannot_be_stopped() -> None:
+def test_unknown_queues_and_partitions_cannot_be_stopped() -> None:
     rm = cluster()
     with pytest.raises(UsageError, match=r"no queue 'root\.x'"):
         rm.scheduler.stop_queue("rm", "default", "root.x")
@@ -147,7 +147,7 @@ def test_what_is_not_there_cannot_be_stopped() -> None:
         rm.scheduler.stop_partition("other", "default")
 
 
-def test_a_stopped_partition_takes_nothing_new_and_keeps_what_it_has() -> None:
+def test_stopped_partition_accepts_no_applications_and_keeps_existing_ones() -> None:
     rm = cluster()
     rm.ask("a", "first", count=2, memory=1)
     assert rm.schedule(1) == [("a", "first", "n1")]
@@ -180,7 +180,7 @@ def test_a_stopped_partition_takes_nothing_new_and_keeps_what_it_has() -> None:
     assert rm.schedule() == [("p.b", "task", "n1")]
 
 
-def test_a_started_partition_goes_on_where_it_was_stopped() -> None:
+def test_started_partition_continues() -> None:
     rm = cluster()
     rm.ask("a", "first", count=3, memory=1)
     rm.schedule(1)
@@ -192,7 +192,7 @@ def test_a_started_partition_goes_on_where_it_was_stopped() -> None:
 
 
 @pytest.mark.parametrize("by_call", [True, False])
-def test_a_stopped_queue_has_no_node_kept_for_it(by_call: bool) -> None:
+def test_stopped_queue_has_no_reservations(by_call: bool) -> None:
     rm = cluster()
     rm.ask("p.b", "small", memory=6)
     rm.schedule()
@@ -220,7 +220,7 @@ def test_a_stopped_queue_has_no_node_kept_for_it(by_call: bool) -> None:
     assert rm.schedule() == [("a", "big", "n1")]
 
 
-def test_a_stopped_parent_has_no_node_kept_below_it() -> None:
+def test_stopped_parent_has_no_reservations_below_it() -> None:
     rm = cluster()
     rm.ask("a", "small", memory=6)
     rm.schedule()
@@ -237,7 +237,7 @@ def test_a_stopped_parent_has_no_node_kept_below_it() -> None:
     assert rm.schedule() == [("p.b", "big", "n1")]
 
 
-def test_what_waits_in_a_stopped_queue_has_a_node_kept_for_it_again_once_that_is_started() -> None:
+def test_pending_asks_reserve_nodes_again_after_their_queue_is_started() -> None:
     rm = cluster()
     rm.ask("p.b", "small", memory=6)
     rm.schedule()
@@ -251,7 +251,7 @@ def test_what_waits_in_a_stopped_queue_has_a_node_kept_for_it_again_once_that_is
     assert [ask.key for ask in rm.find_node().reservations] == ["big"]
 
 
-def test_what_was_preempted_for_a_queue_that_is_stopped_meanwhile_serves_others() -> None:
+def test_resources_preempted_for_a_stopped_queue_serve_others() -> None:
     guaranteed = queue("a", resources={"guaranteed": {"memory": "10"}})
     rm = cluster(configuration(guaranteed, queue("p", queue("b"), queue("c"))))
     rm.ask("p.b", "work", 10, memory=1)
@@ -267,7 +267,7 @@ def test_what_was_preempted_for_a_queue_that_is_stopped_meanwhile_serves_others(
     assert rm.schedule() == [("p.c", "other", "n1")]
 
 
-def test_in_a_stopped_queue_no_placeholder_is_replaced_until_it_is_started() -> None:
+def test_stopped_queue_replaces_no_placeholder_until_started() -> None:
     rm = GangRM(configuration(queue("a")))
     rm.node(memory=10)
     rm.gang("gang", "Soft", memory=4)

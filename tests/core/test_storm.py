@@ -224,7 +224,9 @@ TIGHT = {
 
 @pytest.mark.parametrize("kind", [Twins, RetryingTwins, ReservingTwins])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_sizes_change_no_decision(kind: type[Twins], seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_node_group_sizes_change_no_decision(
+    kind: type[Twins], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, size in TIGHT.items():
         monkeypatch.setattr(f"yunikorn.{name}", size)
     storm = Storm(kind, 1000 + seed, ask_classes=12)
@@ -236,7 +238,7 @@ def test_sizes_change_no_decision(kind: type[Twins], seed: int, monkeypatch: pyt
 
 @pytest.mark.parametrize("kind", [Twins, RetryingTwins, ReservingTwins])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_decision_is_that_of_the_reference(kind: type[Twins], seed: int) -> None:
+def test_every_decision_equals_that_of_the_reference(kind: type[Twins], seed: int) -> None:
     storm = Storm(kind, seed)
     for _ in range(STEPS):
         storm.step()

@@ -32,7 +32,7 @@ def with_quota(memory: str, **keys: Any) -> str:
 # -- the smallest change ------------------------------------------------------------------------------------
 
 
-def test_a_max_is_raised_by_what_is_lacking_and_the_request_runs() -> None:
+def test_raising_a_max_by_the_missing_amount_is_suggested() -> None:
     rm = RM(with_quota("3Gi"))
     rm.node(memory=20 << 30)
     rm.app()
@@ -46,7 +46,7 @@ def test_a_max_is_raised_by_what_is_lacking_and_the_request_runs() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_ending_work_does_not_help_a_request_that_is_larger_than_the_max() -> None:
+def test_ending_allocations_is_not_suggested_if_the_ask_exceeds_the_max() -> None:
     rm = RM(with_quota("3"))
     rm.node(memory=20)
     rm.app()
@@ -55,7 +55,7 @@ def test_ending_work_does_not_help_a_request_that_is_larger_than_the_max() -> No
     assert suggested_fixes(rm) == ("raise the max of queue root.a by memory 1",)
 
 
-def test_every_max_on_the_way_up_is_named() -> None:
+def test_every_exceeded_max_of_the_ancestors_is_suggested() -> None:
     tree = queue("p", queue("c", resources={"max": {"vcore": "1"}}), resources={"max": {"vcore": "1500m"}})
     rm = RM(configuration(tree))
     rm.node(vcore=9000)
@@ -69,7 +69,7 @@ def test_every_max_on_the_way_up_is_named() -> None:
     )
 
 
-def test_a_limit_of_a_user_is_raised_or_the_user_ends_something() -> None:
+def test_raising_a_user_limit_or_ending_allocations_is_suggested() -> None:
     limits = [{"limit": "one user", "users": ["*"], "maxresources": {"memory": "3"}}]
     rm = RM(configuration(queue("a", limits=limits)))
     rm.node(memory=20)
@@ -85,7 +85,7 @@ def test_a_limit_of_a_user_is_raised_or_the_user_ends_something() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_running_applications_that_must_end_are_counted() -> None:
+def test_number_of_applications_to_end_is_suggested() -> None:
     limits = [{"limit": "three each", "users": ["*"], "maxapplications": 3}]
     rm = RM(configuration(queue("a", limits=limits)))
     rm.node(memory=20)
@@ -100,7 +100,7 @@ def test_running_applications_that_must_end_are_counted() -> None:
     assert rm.schedule() == [("app3", "ask", "n1")]
 
 
-def test_two_must_end_where_the_number_was_lowered_below_what_runs() -> None:
+def test_ending_two_applications_is_suggested_after_a_lowered_maxapplications() -> None:
     rm = RM(configuration(queue("a", maxapplications=3)))
     rm.node(memory=20)
     for number in range(4):
@@ -111,7 +111,7 @@ def test_two_must_end_where_the_number_was_lowered_below_what_runs() -> None:
     assert suggested_fixes(rm, "app3") == ("2 of the 3 running applications of queue root.a must end",)
 
 
-def test_the_nearest_node_is_the_one_where_least_has_to_end() -> None:
+def test_node_with_least_to_end_is_suggested() -> None:
     rm = RM()
     rm.app()
     for number, free in enumerate([1000, 3500, 2000], start=1):
@@ -127,7 +127,7 @@ def test_the_nearest_node_is_the_one_where_least_has_to_end() -> None:
     assert rm.schedule() == [("app", "ask", "n2")]
 
 
-def test_a_drained_node_with_room_is_nearer_than_one_where_something_must_end() -> None:
+def test_drained_node_with_free_resources_is_preferred_to_ending_allocations() -> None:
     rm = RM()
     rm.app()
     rm.node("n1", memory=4)
@@ -150,7 +150,7 @@ def test_a_drained_node_with_room_is_nearer_than_one_where_something_must_end() 
     assert rm.schedule() == [("app", "ask", "n2")]
 
 
-def test_without_nodes_and_without_the_required_one() -> None:
+def test_fixes_without_nodes_and_without_the_required_node() -> None:
     rm = RM()
     rm.app()
     rm.ask(memory=5)
@@ -195,7 +195,7 @@ class Mute(Zone):
         ("mute", "a node with room for memory 2 that predicate mute allows"),
     ],
 )
-def test_a_predicate_says_what_a_node_must_have(predicate: str, expected: str) -> None:
+def test_predicate_requirements_are_suggested(predicate: str, expected: str) -> None:
     rm = RM(configuration(predicates=[predicate]), with_plugins(predicates=[Zone, Mute]))
     rm.app()
     rm.node("n1", {"zone": "a"}, memory=4)
@@ -226,7 +226,7 @@ TOLERATIONS = "yunikorn.apache.org/tolerations"
         ({}, {TOLERATIONS: "=,="}, "a node with room for memory 2 that predicate taints allows"),
     ],
 )
-def test_the_default_predicates_say_what_a_node_must_have(
+def test_requirements_of_default_predicates_are_suggested(
     app_tags: dict[str, str], tags: dict[str, str], expected: str
 ) -> None:
     rm = RM(configuration(predicates=["node-selector", "taints"]))
@@ -237,7 +237,7 @@ def test_the_default_predicates_say_what_a_node_must_have(
     assert suggested_fixes(rm) == (expected,)
 
 
-def test_a_node_that_is_kept_for_another() -> None:
+def test_fixes_of_a_node_reserved_for_another_ask() -> None:
     rm = RM()
     rm.app()
     rm.node("n1", memory=4)
@@ -259,7 +259,7 @@ def test_a_node_that_is_kept_for_another() -> None:
     assert rm.schedule() == [("app", "small", "n1")]
 
 
-def test_what_preempted_waits_for_the_end_of_its_victims() -> None:
+def test_ask_with_victims_waits_for_their_end() -> None:
     guarantee = {"guaranteed": {"memory": "4"}}
     rm = RM(configuration(queue("a", resources=guarantee), queue("b")))
     rm.node("n1", memory=4)
@@ -320,7 +320,7 @@ def test_fixes_of_stopped_queues_and_partitions() -> None:
     )
 
 
-def test_an_application_in_backoff_needs_no_fix() -> None:
+def test_fixes_of_an_application_in_backoff() -> None:
     rm = RM(configuration(queue("a", properties={"application.unschedasks.backoff": "1"})))
     rm.app()
     rm.node("n1", memory=2)
@@ -331,7 +331,7 @@ def test_an_application_in_backoff_needs_no_fix() -> None:
     assert suggested_fixes(rm)[0] == "wait 20s until the back-off of the application ends"
 
 
-def test_gangs_of_either_kind() -> None:
+def test_fixes_of_both_kinds_of_gangs() -> None:
     rm = GangRM()
     rm.gang("whole", "Atomic", memory=6)
     rm.task("whole", "t", "g", 4, memory=1)
@@ -354,7 +354,7 @@ def test_gangs_of_either_kind() -> None:
 # -- the order ----------------------------------------------------------------------------------------------
 
 
-def test_requests_are_counted_in_the_order_of_the_policies() -> None:
+def test_request_positions_follow_the_policies() -> None:
     rm = RM(configuration(queue("a"), queue("b"), queue("c")))
     for name in "abc":
         rm.app(f"app-{name}", f"root.{name}")
@@ -375,7 +375,7 @@ def test_requests_are_counted_in_the_order_of_the_policies() -> None:
     assert served == [("app-b", "x"), ("app-a", "high"), *low, ("later", "x")]
 
 
-def test_the_order_is_that_of_this_moment_and_stays_unseen_by_the_scheduler() -> None:
+def test_request_positions_are_current_and_do_not_change_the_scheduler() -> None:
     rm = RM(configuration(queue("a", properties={"application.sort.policy": "fair"})))
     rm.node("n1", memory=3)
     for app_id in ("one", "two"):
@@ -389,7 +389,7 @@ def test_the_order_is_that_of_this_moment_and_stays_unseen_by_the_scheduler() ->
     assert place(rm, "two", "ask").startswith("3rd to 4th of 4")
 
 
-def test_queues_above_have_their_places_too() -> None:
+def test_queue_positions_of_all_ancestors_are_reported() -> None:
     tree = [queue("p", queue("x"), queue("y")), queue("q")]
     rm = RM(configuration(*tree))
     for app_id, path in (("one", "root.q"), ("two", "root.p.y"), ("three", "root.p.x")):
@@ -431,7 +431,7 @@ def test_ordinal_numbers(number: int, word: str) -> None:
     assert ordinal(number) == word
 
 
-def test_an_unknown_application_is_named_with_what_may_be_meant() -> None:
+def test_unknown_application_is_reported_with_a_suggestion() -> None:
     rm = RM()
     rm.app("nightly-1")
     with pytest.raises(UsageError, match="did you mean 'nightly-1'"):

@@ -20,7 +20,7 @@ def test_an_allocation_without_a_node_is_an_ask() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_the_same_key_again_while_it_waits_changes_what_is_asked_for() -> None:
+def test_repeated_key_of_a_pending_ask_updates_the_ask() -> None:
     rm = RM()
     rm.node(memory=4)
     rm.app()
@@ -30,7 +30,7 @@ def test_the_same_key_again_while_it_waits_changes_what_is_asked_for() -> None:
     assert rm.find_app().allocated == {"memory": 3}
 
 
-def test_the_same_key_again_once_it_is_placed_is_a_new_size_and_no_second_allocation() -> None:
+def test_repeated_key_of_an_allocation_resizes_it() -> None:
     rm = RM()
     rm.node(memory=4)
     rm.app()
@@ -42,7 +42,7 @@ def test_the_same_key_again_once_it_is_placed_is_a_new_size_and_no_second_alloca
     assert len(rm.find_app().allocations) == 1
 
 
-def test_of_an_unknown_application_it_is_refused_like_an_ask() -> None:
+def test_unplaced_allocation_of_an_unknown_application_is_rejected() -> None:
     rm = RM()
     rm.update(allocations=[unplaced(app_id="nobody", memory=1)])
     (refused,) = rm.said("rejected_allocations")

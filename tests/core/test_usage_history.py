@@ -49,7 +49,7 @@ def used(rm: RM, name: str) -> float:
     return rm.find_queue(f"root.p.{name}").recent.get("vcore", 0.0)
 
 
-def test_half_is_forgotten_every_half_life() -> None:
+def test_usage_halves_every_half_life() -> None:
     clock = ManualClock()
     held = {"vcore": 4}
     history = UsageHistory(10.0, clock.now, held)
@@ -99,7 +99,7 @@ def test_usage_counts_without_pending_asks_or_observers() -> None:
     assert used(rm, "a") == pytest.approx(4 * 1800, rel=0.2)
 
 
-def test_a_share_that_is_used_up_comes_back_with_time_alone() -> None:
+def test_used_share_recovers_with_time() -> None:
     rm = rm_with("a", "b", hours="0.01")
     rm.node(vcore=2)
     rm.app("a", "root.p.a")
@@ -138,7 +138,7 @@ def test_past_usage_survives_a_reload_unless_the_half_life_changes() -> None:
     assert used(rm, "a") == 0
 
 
-def test_a_queue_that_comes_later_has_one_too() -> None:
+def test_later_queue_has_a_usage_history() -> None:
     properties = {"queue.sort.policy": "least-recent"}
     tree = {**queue("p", properties=properties), "parent": True}
     rule = [{"name": "user", "create": True, "parent": {"name": "fixed", "value": "p"}}]
@@ -153,7 +153,7 @@ def test_a_queue_that_comes_later_has_one_too() -> None:
 
 
 @pytest.mark.parametrize("half_life", ["soon", -1, float("nan"), float("inf")])
-def test_a_half_life_that_is_none_is_reported_and_there_is_no_history(half_life: Any) -> None:
+def test_invalid_half_life_is_reported_and_disables_the_history(half_life: Any) -> None:
     class Odd(QueueSortPolicy):
         """A policy whose half-life a test sets to an invalid value."""
 
@@ -170,7 +170,7 @@ def test_a_half_life_that_is_none_is_reported_and_there_is_no_history(half_life:
 
 
 @pytest.mark.parametrize("kind", ["app", "queue", "node"])
-def test_a_policy_that_fails_to_say_how_often_is_reported(kind: str) -> None:
+def test_policy_that_fails_to_return_its_interval_is_reported(kind: str) -> None:
     class Vague:
         @property
         def refresh_every(self) -> float:
