@@ -68,7 +68,7 @@ def test_a_guarantee_is_restored_step_by_step() -> None:
     assert rm.find_queue("root").preempting == {}
 
 
-def test_the_node_is_kept_for_the_request_that_preempted() -> None:
+def test_node_is_reserved_for_the_preempting_ask() -> None:
     rm = two_queues()
     rm.ask("late", "y", memory=2)
     rm.pass_time(31)
@@ -80,7 +80,7 @@ def test_the_node_is_kept_for_the_request_that_preempted() -> None:
     assert rm.schedule() == [("late", "y", "n1")]
 
 
-def test_what_belongs_to_the_guarantee_and_not_more() -> None:
+def test_preemption_stops_at_the_guarantee() -> None:
     rm = two_queues()
     rm.ask("late", "y", 5, memory=1)
     for _ in range(9):
@@ -93,7 +93,7 @@ def test_what_belongs_to_the_guarantee_and_not_more() -> None:
     assert evicted(rm) == []
 
 
-def test_several_requests_preempt_at_once_but_one_guarantee_pays_once() -> None:
+def test_concurrent_preemptions_share_one_guarantee() -> None:
     rm = two_queues()
     for number in range(5):
         rm.ask("late", f"y{number}", memory=1)
@@ -130,7 +130,7 @@ def test_the_victims_queue_keeps_its_guarantee() -> None:
     assert evicted(rm) == ["x#3", "x#4"]
 
 
-def test_a_victim_may_be_larger_than_what_is_left_of_the_guarantee() -> None:
+def test_victim_may_exceed_the_remaining_guarantee() -> None:
     rm = RM(configuration(guaranteed("a", memory=3), queue("b")))
     rm.node("n1", memory=8)
     rm.app("big", "root.b")
@@ -143,7 +143,7 @@ def test_a_victim_may_be_larger_than_what_is_left_of_the_guarantee() -> None:
     assert evicted(rm) == ["x#2"]
 
 
-def test_all_types_or_nothing() -> None:
+def test_preemption_satisfies_all_types_or_none() -> None:
     rm = RM(configuration(guaranteed("a", memory=4, vcore=4), queue("b")))
     rm.node("n1", memory=4, vcore=4000)
     rm.app("big", "root.b")
@@ -163,7 +163,7 @@ def test_all_types_or_nothing() -> None:
     assert evicted(rm) == ["core#5", "x#3", "x#4"]
 
 
-def test_originators_and_work_that_opted_out_are_never_taken() -> None:
+def test_originators_and_opted_out_allocations_are_never_preempted() -> None:
     rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
     rm.node("n1", memory=3)
     rm.app("big", "root.b")
@@ -183,7 +183,7 @@ def test_originators_and_work_that_opted_out_are_never_taken() -> None:
 
 
 @pytest.mark.parametrize("tags", [{}, {"any": "tag"}], ids=["plain", "tagged"])
-def test_an_originator_that_an_rm_reports_is_never_taken(tags: dict[str, str]) -> None:
+def test_recovered_originator_is_never_preempted(tags: dict[str, str]) -> None:
     rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
     rm.app("big", "root.b")
     driver = Allocation(
@@ -199,7 +199,7 @@ def test_an_originator_that_an_rm_reports_is_never_taken(tags: dict[str, str]) -
     assert evicted(rm) == []
 
 
-def test_a_request_that_must_not_preempt_does_not() -> None:
+def test_ask_that_must_not_preempt_does_not() -> None:
     rm = two_queues()
     rm.ask("late", "y", memory=2, policy=PreemptionPolicy(allow_preempt_other=False))
     rm.pass_time(100)
@@ -207,7 +207,7 @@ def test_a_request_that_must_not_preempt_does_not() -> None:
     assert evicted(rm) == []
 
 
-def test_the_partition_may_switch_it_off() -> None:
+def test_preemption_can_be_disabled_for_the_partition() -> None:
     rm = two_queues(preemption={"enabled": False})
     rm.ask("late", "y", memory=2)
     rm.pass_time(100)
@@ -216,7 +216,7 @@ def test_the_partition_may_switch_it_off() -> None:
     assert rm.scheduler.next_timer() is None
 
 
-def test_switching_it_on_by_a_reload_counts_for_what_waits() -> None:
+def test_preemption_enabled_by_a_reload_applies_to_pending_asks() -> None:
     rm = two_queues(preemption={"enabled": False})
     rm.ask("late", "y", memory=2)
     rm.pass_time(100)
@@ -238,7 +238,7 @@ def test_without_a_guarantee_nothing_is_preempted() -> None:
     assert evicted(rm) == []
 
 
-def test_work_of_higher_priority_stays() -> None:
+def test_allocations_of_higher_priority_are_not_preempted() -> None:
     rm = RM(configuration(guaranteed("a", memory=4), queue("b"), queue("c")))
     rm.node("n1", memory=4)
     rm.app("urgent", "root.b")
@@ -273,7 +273,7 @@ def test_a_queue_that_disables_preemption_is_no_victim() -> None:
     assert evicted(rm) == []
 
 
-def test_a_fence_keeps_the_search_inside() -> None:
+def test_fence_limits_the_search_for_victims() -> None:
     fenced = queue("f", guaranteed("a", memory=2), queue("c"), properties={"preemption.policy": "fence"})
     rm = RM(configuration(fenced, queue("b")))
     rm.node("n1", memory=4)
@@ -293,7 +293,7 @@ def test_a_fence_keeps_the_search_inside() -> None:
     assert rm.find_queue("root.f.a").allocated == {"memory": 1}
 
 
-def test_a_quota_above_is_made_room_in() -> None:
+def test_preemption_makes_room_in_the_quota_of_an_ancestor() -> None:
     """The parent is full although the nodes are not: only victims below the parent help."""
     parent = queue("p", guaranteed("a", memory=2), queue("c"), resources={"max": {"memory": "4"}})
     rm = RM(configuration(parent, queue("b")))
@@ -315,7 +315,7 @@ def test_a_quota_above_is_made_room_in() -> None:
     assert rm.schedule() == [("late", "y", "n1")]
 
 
-def test_room_on_a_node_and_in_a_quota_at_once() -> None:
+def test_preemption_makes_room_on_a_node_and_in_a_quota() -> None:
     """Victims on the node free too little of the quota, so others below the parent are preempted too."""
     parent = queue("p", guaranteed("a", memory=4), queue("c"), resources={"max": {"memory": "6"}})
     rm = RM(configuration(parent, queue("b")))
@@ -345,7 +345,7 @@ def test_room_on_a_node_and_in_a_quota_at_once() -> None:
     assert rm.schedule() == [("late", "y", "n1")]
 
 
-def test_a_victim_that_ends_elsewhere_wakes_the_node_that_is_kept() -> None:
+def test_end_of_a_victim_elsewhere_activates_the_reserved_node() -> None:
     """The room on the node is free first; that in the quota follows last, from another node."""
     parent = queue("p", guaranteed("a", memory=3), queue("c"), resources={"max": {"memory": "6"}})
     rm = RM(configuration(parent, queue("b")))
@@ -371,7 +371,7 @@ def test_a_victim_that_ends_elsewhere_wakes_the_node_that_is_kept() -> None:
     assert rm.schedule() == [("late", "y", "n2")]
 
 
-def test_without_a_change_there_is_nothing_to_try_again() -> None:
+def test_failed_attempt_is_not_retried_without_a_change() -> None:
     rm = two_queues()
     rm.ask("late", "y", memory=5)
     rm.pass_time(31)
@@ -414,7 +414,7 @@ def test_a_failed_attempt_is_retried_after_a_change_and_15_seconds() -> None:
     assert evicted(rm) == ["r1"]
 
 
-def test_a_request_whose_node_leaves_may_preempt_again() -> None:
+def test_ask_whose_node_leaves_may_preempt_again() -> None:
     rm = two_queues()
     rm.ask("late", "y", memory=2)
     rm.pass_time(31)
@@ -467,7 +467,7 @@ def test_the_fewest_victims_decide_the_node() -> None:
     assert evicted(rm) == ["large#5"]
 
 
-def test_a_confirmation_by_key_is_for_what_was_told_to_go() -> None:
+def test_confirmation_by_key_applies_to_the_evicted_allocation() -> None:
     rm = two_queues()
     rm.ask("big", "x", 2, memory=1)
     rm.ask("late", "y", memory=2)
@@ -480,7 +480,7 @@ def test_a_confirmation_by_key_is_for_what_was_told_to_go() -> None:
     assert rm.schedule()[0] == ("late", "y", "n1")
 
 
-def test_as_many_requests_preempt_at_once_as_there_are_nodes_to_keep_for_them() -> None:
+def test_number_of_concurrent_preemptions_is_limited_by_nodes_to_reserve() -> None:
     rm = RM(configuration(guaranteed("a", memory=40), queue("b")))
     for number in range(25):
         rm.node(f"n{number:02}", memory=4)
@@ -547,7 +547,7 @@ def test_failed_attempts_per_round_are_bounded() -> None:
     assert found == [(0, True), (0, True), (1, False)]
 
 
-def test_a_parent_of_low_priority_keeps_no_guarantee_below_it_from_being_restored() -> None:
+def test_low_priority_of_a_parent_does_not_prevent_restoring_guarantees() -> None:
     """Both sides are below the parent, so its offset makes no difference between them."""
     rm = RM(
         configuration(queue("p", guaranteed("a", memory=2), queue("b"), properties={"priority.offset": "-5"}))

@@ -11,7 +11,7 @@ def keys(rm: RM) -> list[str]:
     return sorted(uuid.partition("#")[0] for uuid in rm.evicted)
 
 
-def test_inside_a_queue_the_least_important_goes() -> None:
+def test_lowest_priority_of_the_queue_is_preempted() -> None:
     rm = RM(configuration(queue("a", properties={"preemption.within.queue": "enabled"}), queue("b")))
     rm.node("n1", memory=4)
     rm.app("old")
@@ -32,7 +32,7 @@ def test_inside_a_queue_the_least_important_goes() -> None:
     assert rm.schedule() == [("new", "y", "n1")]
 
 
-def test_inside_a_queue_that_is_at_its_max() -> None:
+def test_lowest_priority_of_a_queue_at_its_max_is_preempted() -> None:
     rm = RM(
         configuration(
             queue("a", resources={"max": {"memory": "2"}}, properties={"preemption.within.queue": "enabled"})
@@ -51,7 +51,7 @@ def test_inside_a_queue_that_is_at_its_max() -> None:
     assert rm.schedule() == [("new", "y", "n1")]
 
 
-def test_equals_do_not_displace_each_other() -> None:
+def test_equal_priorities_do_not_preempt_each_other() -> None:
     rm = RM(configuration(queue("a", properties={"preemption.within.queue": "enabled"})))
     rm.node("n1", memory=1)
     rm.app("old")
@@ -65,7 +65,7 @@ def test_equals_do_not_displace_each_other() -> None:
 
 
 @pytest.mark.parametrize(("setting", "gone"), [("enabled", ["x"]), ("disabled", [])])
-def test_work_of_other_queues_goes_where_that_is_allowed(setting: str, gone: list[str]) -> None:
+def test_allocations_of_other_queues_are_preempted_if_allowed(setting: str, gone: list[str]) -> None:
     rm = RM(configuration(queue("a", properties={"preemption.by.priority": setting}), queue("b")))
     rm.node("n1", memory=1)
     rm.app("old", "root.b")
@@ -78,7 +78,7 @@ def test_work_of_other_queues_goes_where_that_is_allowed(setting: str, gone: lis
     assert keys(rm) == gone
 
 
-def test_not_below_the_guarantee_of_the_other_queue() -> None:
+def test_other_queue_is_not_preempted_below_its_guarantee() -> None:
     rm = RM(
         configuration(
             queue("a", properties={"preemption.by.priority": "enabled"}),
@@ -100,7 +100,7 @@ def test_not_below_the_guarantee_of_the_other_queue() -> None:
     assert rm.find_queue("root.a").allocated == {"memory": 1}
 
 
-def test_offsets_and_fences_count() -> None:
+def test_offsets_and_fences_apply() -> None:
     """Behind a priority fence a queue counts with its offset, whatever its asks' priorities are."""
     rm = RM(
         configuration(
@@ -134,7 +134,7 @@ def test_offsets_and_fences_count() -> None:
     assert keys(rm) == ["of-b", "of-c"]
 
 
-def test_the_offset_of_a_shared_parent_makes_no_request_more_important_than_its_neighbours() -> None:
+def test_offset_of_a_shared_parent_does_not_change_relative_priorities() -> None:
     inner = [queue(name, properties={"preemption.by.priority": "enabled"}) for name in ("a", "b")]
     rm = RM(configuration(queue("p", *inner, properties={"priority.offset": "5"})))
     rm.node("n1", memory=4)
@@ -153,7 +153,7 @@ def test_the_offset_of_a_shared_parent_makes_no_request_more_important_than_its_
 
 
 @pytest.mark.parametrize("where", ["leaf", "parent"])
-def test_an_order_without_priorities_lets_no_work_end_for_priority(where: str) -> None:
+def test_disabled_priorities_disable_preemption_by_priority(where: str) -> None:
     """The victims would be placed first again, and take the room back."""
     ignored = {"application.sort.priority": "disabled"}
     own = {"preemption.within.queue": "enabled", "preemption.by.priority": "enabled"}

@@ -35,7 +35,7 @@ def test_a_node_that_predicates_refuse_is_not_chosen() -> None:
     assert victims(rm) == ["on-n2"]
 
 
-def test_the_reservation_moves_to_the_node_where_work_ends() -> None:
+def test_reservation_moves_to_the_node_of_the_victims() -> None:
     rm = RM(configuration(GUARANTEED, queue("b")))
     rm.app("big", "root.b")
     rm.node("n1", memory=4)
@@ -58,7 +58,7 @@ def test_the_reservation_moves_to_the_node_where_work_ends() -> None:
     assert kept(rm) == {}
 
 
-def test_an_older_victim_goes_where_the_youngest_leaves_too_little_to_take() -> None:
+def test_older_victim_is_chosen_if_the_youngest_does_not_suffice() -> None:
     """Two may be preempted: after the youngest, of size one, no other could be, each being of size two."""
     rm = RM(configuration(GUARANTEED, queue("b", resources={"guaranteed": {"memory": "5"}})))
     rm.node("n1", memory=7)
@@ -73,7 +73,7 @@ def test_an_older_victim_goes_where_the_youngest_leaves_too_little_to_take() -> 
     assert victims(rm) == ["wide"]
 
 
-def test_a_node_is_left_to_the_request_that_preempted_there() -> None:
+def test_node_with_victims_is_kept_for_the_preempting_ask() -> None:
     rm = RM(configuration(GUARANTEED, queue("b"), queue("c", resources=GUARANTEED["resources"])))
     rm.node("n1", memory=4)
     rm.app("big", "root.b")
@@ -92,7 +92,7 @@ def test_a_node_is_left_to_the_request_that_preempted_there() -> None:
     assert len(victims(rm)) == 2
 
 
-def test_a_node_is_left_to_the_request_that_requires_it() -> None:
+def test_node_is_kept_for_the_ask_that_requires_it() -> None:
     rm = RM(configuration(GUARANTEED, queue("b")))
     rm.node("n1", memory=4)
     rm.app("big", "root.b")
@@ -109,7 +109,7 @@ def test_a_node_is_left_to_the_request_that_requires_it() -> None:
     assert victims(rm) == []
 
 
-def test_nothing_ends_for_a_request_above_the_limit_of_its_user() -> None:
+def test_ask_over_a_user_limit_preempts_nothing() -> None:
     limit = {"limit": "small", "users": ["user"], "maxresources": {"memory": "1"}}
     rm = RM(configuration({**GUARANTEED, "limits": [limit]}, queue("b")))
     rm.node("n1", memory=4)
@@ -123,7 +123,7 @@ def test_nothing_ends_for_a_request_above_the_limit_of_its_user() -> None:
     assert victims(rm) == []
 
 
-def test_a_queue_without_a_guarantee_of_the_type_is_protected_by_that_of_another() -> None:
+def test_queue_without_a_guarantee_of_the_type_is_protected_by_another_guarantee() -> None:
     """As in YuniKorn 1.9, a queue with any guarantee loses only types that it uses beyond its guarantee."""
     other = queue("b", resources={"guaranteed": {"gpu": "1"}})
     rm = RM(configuration(GUARANTEED, other))

@@ -72,7 +72,9 @@ def submit(rm: RM, key: str, path: str, amount: dict[str, Any], priority: int, k
     running=st.lists(ASKS, min_size=8, max_size=20),
     late=st.lists(ASKS, min_size=1, max_size=6),
 )
-def test_enough_and_no_more(config: str, nodes: list[Any], running: list[Any], late: list[Any]) -> None:
+def test_victims_are_sufficient_and_minimal(
+    config: str, nodes: list[Any], running: list[Any], late: list[Any]
+) -> None:
     rm = RM(config)
     for number, capacity in enumerate(nodes):
         rm.node(f"n{number}", **capacity)

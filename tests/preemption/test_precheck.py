@@ -49,13 +49,13 @@ def wakings(rm: RM, minutes: int) -> int:
 
 
 @pytest.mark.parametrize("guarantee", [{"vcore": 4}, {"vcore": "4900m"}, {"vcore": 4, "memory": 50}])
-def test_a_queue_that_has_its_guarantee_is_not_looked_at_for_each_request(guarantee: dict[str, Any]) -> None:
+def test_queue_at_its_guarantee_is_skipped_for_all_its_asks(guarantee: dict[str, Any]) -> None:
     rm = crowd(**guarantee)
     assert wakings(rm, 5) <= 10
     assert rm.evicted == {}
 
 
-def test_once_it_has_less_it_preempts_within_a_second() -> None:
+def test_queue_below_its_guarantee_preempts_within_a_second() -> None:
     # 100m are left of the guarantee, which is too little for any pending ask.
     rm = crowd(vcore="4100m")
     assert wakings(rm, 1) <= 3

@@ -32,7 +32,7 @@ def filled(config: str, count: int = 8) -> RM:
     return rm
 
 
-def test_what_is_above_the_new_max_goes_after_the_delay() -> None:
+def test_allocations_above_the_new_max_are_preempted_after_the_delay() -> None:
     rm = filled(text(capped("a", 10)))
     rm.reload(text(capped("a", 5)))
     rm.pass_time(9)
@@ -48,7 +48,7 @@ def test_what_is_above_the_new_max_goes_after_the_delay() -> None:
     assert rm.find_queue().preempting == {}
 
 
-def test_it_happens_once_per_change() -> None:
+def test_quota_preemption_happens_once_per_change() -> None:
     rm = RM(text(capped("a", 10)))
     rm.node("n1", memory=100)
     rm.app("work")
@@ -64,7 +64,7 @@ def test_it_happens_once_per_change() -> None:
     assert rm.find_queue().allocated == {"memory": 8}
 
 
-def test_the_partition_and_the_queue_have_to_ask_for_it() -> None:
+def test_quota_preemption_must_be_enabled_for_partition_and_queue() -> None:
     for before, after in (
         (text(capped("a", 10), preemption={}), text(capped("a", 5), preemption={})),
         (text(capped("a", 10, delay="0")), text(capped("a", 5, delay="0"))),
@@ -75,14 +75,14 @@ def test_the_partition_and_the_queue_have_to_ask_for_it() -> None:
         assert rm.evicted == {}
 
 
-def test_a_first_max_counts_as_lowered() -> None:
+def test_first_max_counts_as_lowered() -> None:
     rm = filled(text(queue("a", properties={"quota.preemption.delay": "10s"})))
     rm.reload(text(capped("a", 5)))
     rm.pass_time(10)
     assert len(rm.evicted) == 3
 
 
-def test_raising_it_again_in_time_calls_it_off() -> None:
+def test_raising_the_max_in_time_cancels_the_preemption() -> None:
     rm = filled(text(capped("a", 10)))
     rm.reload(text(capped("a", 5)))
     rm.pass_time(5)
@@ -91,7 +91,7 @@ def test_raising_it_again_in_time_calls_it_off() -> None:
     assert rm.evicted == {}
 
 
-def test_another_delay_moves_the_time() -> None:
+def test_changed_delay_reschedules_the_preemption() -> None:
     rm = filled(text(capped("a", 10)))
     rm.reload(text(capped("a", 5)))
     rm.pass_time(5)
@@ -102,7 +102,7 @@ def test_another_delay_moves_the_time() -> None:
     assert len(rm.evicted) == 3
 
 
-def test_a_further_decrease_keeps_the_time() -> None:
+def test_further_decrease_keeps_the_scheduled_time() -> None:
     rm = filled(text(capped("a", 10)))
     rm.reload(text(capped("a", 5)))
     rm.pass_time(5)
@@ -111,7 +111,7 @@ def test_a_further_decrease_keeps_the_time() -> None:
     assert len(rm.evicted) == 5
 
 
-def test_a_parent_takes_in_proportion_and_keeps_guarantees() -> None:
+def test_parent_preempts_children_in_proportion_above_their_guarantees() -> None:
     def config(most: int) -> str:
         return text(
             queue(
@@ -137,7 +137,7 @@ def test_a_parent_takes_in_proportion_and_keeps_guarantees() -> None:
     assert gone == ["of-a"] * 2 + ["of-b"] * 4
 
 
-def test_shares_too_small_for_any_work_are_put_together() -> None:
+def test_shares_too_small_for_any_victim_are_combined() -> None:
     def config(most: int) -> str:
         return text(capped("p", most, queue("a"), queue("b")))
 
@@ -152,7 +152,7 @@ def test_shares_too_small_for_any_work_are_put_together() -> None:
     assert len(rm.evicted) == 1
 
 
-def test_originators_last_and_never_what_opted_out() -> None:
+def test_originators_are_preempted_last_and_opted_out_allocations_never() -> None:
     rm = RM(text(capped("a", 10)))
     rm.node("n1", memory=100)
     rm.app("work")
@@ -172,7 +172,7 @@ def test_originators_last_and_never_what_opted_out() -> None:
     assert len(rm.evicted) == 3
 
 
-def test_what_a_recovering_rm_brings_counts_as_a_change() -> None:
+def test_recovered_allocations_over_the_max_count_as_a_change() -> None:
     rm = RM(text(capped("a", 2)))
     rm.app("work")
     running = [Allocation(f"r{n}", "work", f"r{n}", "n1", Resource(memory=1)) for n in range(4)]
@@ -182,7 +182,7 @@ def test_what_a_recovering_rm_brings_counts_as_a_change() -> None:
     assert len(rm.evicted) == 2
 
 
-def test_events_sum_up_what_was_done() -> None:
+def test_events_summarise_the_preemption() -> None:
     ear = Ear()
     rm = ear.rm(partition(capped("a", 10), preemption=ON))
     rm.node("n1", memory=100)

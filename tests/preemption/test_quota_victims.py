@@ -25,7 +25,7 @@ def place(rm: RM, key: str, priority: int = 0, *, originator: bool = False, **am
     assert len(rm.schedule()) == 1
 
 
-def test_what_is_all_of_the_wanted_types_goes_first() -> None:
+def test_victims_of_only_the_needed_types_come_first() -> None:
     rm = started()
     place(rm, "third", first=10, second=10, third=10)
     place(rm, "whole", first=10)
@@ -33,14 +33,14 @@ def test_what_is_all_of_the_wanted_types_goes_first() -> None:
     assert ordered(rm, "first", "extra_a", "extra_b") == ["whole", "half", "third"]
 
 
-def test_of_equal_match_the_smaller_goes_first() -> None:
+def test_smaller_victim_comes_first_on_equal_match() -> None:
     rm = started()
     for key, amount in (("ten", 10), ("five", 5), ("seven", 7)):
         place(rm, key, first=amount)
     assert ordered(rm, "first", "extra_a", "extra_b") == ["five", "seven", "ten"]
 
 
-def test_then_priority_then_the_hour() -> None:
+def test_equal_victims_are_ordered_by_priority_then_time() -> None:
     rm = started()
     place(rm, "old", first=1)
     place(rm, "low", -1, first=9)
@@ -50,7 +50,7 @@ def test_then_priority_then_the_hour() -> None:
     assert ordered(rm, "first") == ["low", "young", "old", "driver"]
 
 
-def test_what_is_too_large_is_passed_over() -> None:
+def test_too_large_victims_are_skipped() -> None:
     rm = started()
     for key, amount in (("large", 6), ("small", 2), ("middle", 3)):
         place(rm, key, memory=amount)

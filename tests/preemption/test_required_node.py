@@ -25,7 +25,7 @@ def keys(rm: RM) -> list[str]:
     return sorted(uuid.partition("#")[0] for uuid in rm.evicted)
 
 
-def test_the_least_important_goes_at_once_without_guarantee_or_delay() -> None:
+def test_lowest_priority_is_preempted_immediately_without_guarantee_or_delay() -> None:
     rm = full_node(RM(configuration(queue("a"), queue("b"), preemption={"enabled": False})))
     rm.ask("daemons", "agent", memory=2, priority=2, tags=DAEMON)
     rm.schedule()
@@ -38,7 +38,7 @@ def test_the_least_important_goes_at_once_without_guarantee_or_delay() -> None:
     assert rm.find_queue("root").preempting == {}
 
 
-def test_what_is_free_counts_first() -> None:
+def test_free_resources_are_used_before_victims() -> None:
     rm = RM(configuration(queue("a"), queue("b")))
     rm.node("n1", memory=4)
     rm.app("work", "root.b")
@@ -50,14 +50,14 @@ def test_what_is_free_counts_first() -> None:
     assert len(rm.evicted) == 1
 
 
-def test_a_guarantee_does_not_stand_in_the_way() -> None:
+def test_guarantee_does_not_protect_victims() -> None:
     rm = full_node(RM(configuration(queue("a"), queue("b", resources={"guaranteed": {"memory": "4"}}))))
     rm.ask("daemons", "agent", memory=1, priority=1, tags=DAEMON)
     rm.schedule()
     assert keys(rm) == ["x3"]
 
 
-def test_more_important_and_protected_work_stays_and_it_is_said() -> None:
+def test_higher_priority_and_opted_out_allocations_stay_and_are_reported() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a"), queue("b")))
     rm.node("n1", memory=3)
@@ -81,7 +81,7 @@ def test_more_important_and_protected_work_stays_and_it_is_said() -> None:
     assert rm.schedule() == [("daemons", "agent", "n1")]
 
 
-def test_two_that_require_one_node_make_room_for_both() -> None:
+def test_two_asks_that_require_one_node_both_preempt() -> None:
     rm = full_node(RM(configuration(queue("a"), queue("b"))))
     rm.ask("daemons", "one", memory=1, priority=5, tags=DAEMON)
     rm.ask("daemons", "two", memory=2, priority=5, tags=DAEMON)
@@ -91,7 +91,7 @@ def test_two_that_require_one_node_make_room_for_both() -> None:
     assert sorted(rm.schedule()) == [("daemons", "one", "n1"), ("daemons", "two", "n1")]
 
 
-def test_what_requires_the_node_itself_is_no_victim() -> None:
+def test_allocations_that_require_the_node_are_no_victims() -> None:
     rm = RM(configuration(queue("a"), queue("b")))
     rm.node("n1", memory=1)
     rm.app("daemons", "root.a")
@@ -102,7 +102,7 @@ def test_what_requires_the_node_itself_is_no_victim() -> None:
     assert keys(rm) == []
 
 
-def test_events_tell_who_went_for_whom() -> None:
+def test_events_name_victim_and_preempting_ask() -> None:
     ear = Ear()
     rm = full_node(ear.rm(partition(queue("a"), queue("b"))))
     rm.ask("daemons", "agent", memory=1, priority=1, tags=DAEMON)
@@ -116,7 +116,7 @@ def test_events_tell_who_went_for_whom() -> None:
     assert ("work", "x3#4", "REMOVE", "ALLOC_PREEMPT") in ear.of("ALLOC_PREEMPT")
 
 
-def test_a_guarantee_finds_no_other_node_for_it() -> None:
+def test_guarantee_preempts_on_no_other_node() -> None:
     rm = RM(configuration(queue("a", resources={"guaranteed": {"memory": "4"}}), queue("b")))
     rm.node("n1", memory=2)
     rm.node("n2", memory=2)

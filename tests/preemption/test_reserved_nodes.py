@@ -22,7 +22,7 @@ class Calibration(api.Predicate):
         return None
 
 
-def test_a_request_that_has_its_node_does_not_preempt_again_while_a_predicate_delays_it() -> None:
+def test_ask_with_a_reserved_node_does_not_preempt_again_while_a_predicate_delays_it() -> None:
     class NotYet(Calibration):
         """A class of its own, so that `done` is not kept from test to test."""
 
@@ -51,7 +51,7 @@ def test_a_request_that_has_its_node_does_not_preempt_again_while_a_predicate_de
     assert rm.schedule() == [("late", "y", node_id)]
 
 
-def test_a_request_that_comes_first_does_not_get_the_room_that_was_made_for_another() -> None:
+def test_earlier_ask_does_not_use_resources_preempted_for_another() -> None:
     rm = RM(configuration(guaranteed("a", memory=4), queue("b"), guaranteed("c", memory=8)))
     rm.node("n1", memory=8)
     rm.app("here", "root.a")
@@ -72,7 +72,7 @@ def test_a_request_that_comes_first_does_not_get_the_room_that_was_made_for_anot
     assert rm.schedule() == [("late", "y", "n1")]
 
 
-def test_no_work_ends_on_a_node_that_is_drained() -> None:
+def test_drained_node_has_no_victims() -> None:
     rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
     rm.node("n1", memory=2)
     rm.app("big", "root.b")
@@ -114,7 +114,7 @@ def awaiting_quota() -> tuple[RM, list[str], list[str]]:
     return rm, here, elsewhere
 
 
-def test_a_request_outside_the_quota_does_not_get_the_room_that_was_made_for_another() -> None:
+def test_ask_outside_the_quota_does_not_use_resources_preempted_for_another() -> None:
     rm, here, elsewhere = awaiting_quota()
     rm.ask("out", "more", memory=1)
     assert rm.schedule() == []

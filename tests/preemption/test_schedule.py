@@ -26,7 +26,7 @@ def settle(rm: RM) -> None:
     raise AssertionError("timers are due again and again at one instant")
 
 
-def test_a_request_awaiting_its_victims_beside_one_that_failed() -> None:
+def test_ask_awaiting_its_victims_beside_a_failed_one() -> None:
     rm = RM(configuration(guaranteed("a", memory=6, disk=1), queue("b")))
     rm.node("n1", memory=8, disk=1)
     rm.app("big", "root.b")
@@ -48,7 +48,7 @@ def test_a_request_awaiting_its_victims_beside_one_that_failed() -> None:
     assert ("late", "fits") in {(one.application_id, one.allocation_key) for one in rm.running.values()}
 
 
-def test_a_failed_request_is_tried_again_for_a_change_made_while_it_was_barred() -> None:
+def test_failed_ask_is_retried_for_a_change_during_its_delay() -> None:
     rm = RM(configuration(guaranteed("a", memory=6), queue("b")))
     rm.node("n1", memory=2)
     rm.app("big", "root.b")
@@ -70,7 +70,7 @@ def test_a_failed_request_is_tried_again_for_a_change_made_while_it_was_barred()
     assert len(rm.evicted) == 4, "tried again when its time had come, although nothing changed since"
 
 
-def test_requests_for_a_required_node_that_left() -> None:
+def test_asks_for_a_removed_required_node_leave_the_schedule() -> None:
     rm = RM()
     rm.node("n1", memory=4)
     rm.app("daemon", "root.a")
@@ -141,7 +141,7 @@ def test_a_failed_request_keeps_the_time_of_its_next_attempt_when_another_fails(
     assert list(rm.evicted) == ["z1"]
 
 
-def test_a_request_for_a_required_node_is_not_tried_again_early_for_another() -> None:
+def test_ask_for_a_required_node_is_not_retried_early_for_another() -> None:
     ear = Ear()
     rm = ear.rm(partition(queue("a"), queue("b")))
     rm.node("n1", memory=2)
@@ -171,7 +171,7 @@ def test_a_request_for_a_required_node_is_not_tried_again_early_for_another() ->
 
 
 @pytest.mark.parametrize("path", ["root.p.a", "root.p"])
-def test_nothing_ends_for_a_request_in_a_stopped_queue(path: str) -> None:
+def test_ask_in_a_stopped_queue_preempts_nothing(path: str) -> None:
     rm = RM(configuration(queue("p", guaranteed("a", memory=4)), queue("b")))
     rm.node("n1", memory=4)
     rm.app("big", "root.b")

@@ -58,7 +58,7 @@ def test_a_parent_below_its_guarantee_does_not_constrain() -> None:
     assert victims_of(rm, "root.p.b", 8) == ["a"]
 
 
-def test_a_guarantee_between_leaf_and_shared_parent_is_called_on() -> None:
+def test_guarantee_between_leaf_and_shared_parent_is_used() -> None:
     inner = tree("m", queue("b"), memory=50)
     rm = cluster(tree("p", inner, tree("a", memory=50), memory=100))
     run(rm, "root.p.a", 10, 10)
@@ -81,34 +81,34 @@ def test_every_queue_below_the_shared_parent_keeps_its_guarantee() -> None:
 
 
 @pytest.mark.parametrize("memory", [90, 100])
-def test_work_under_the_same_guarantee_has_the_same_right(memory: int) -> None:
+def test_allocations_under_the_same_guarantee_are_not_preempted(memory: int) -> None:
     """The parent uses its guarantee or more: preempting one child for another changes nothing."""
     rm = cluster(tree("p", queue("a"), queue("b"), memory=memory))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.b", 10) == []
 
 
-def test_a_guarantee_of_another_type_gives_no_right_to_a_neighbours_work() -> None:
+def test_guarantee_of_another_type_preempts_no_sibling() -> None:
     inner = queue("m", queue("b"), resources={"guaranteed": {"gpu": "1"}})
     rm = cluster(tree("p", queue("a"), inner, memory=100))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.m.b", 10) == []
 
 
-def test_work_under_the_same_guarantee_goes_if_it_is_above_one_of_its_own() -> None:
+def test_allocations_under_the_same_guarantee_are_preempted_above_their_own_guarantee() -> None:
     rm = cluster(tree("p", tree("a", memory=50), queue("b"), memory=100))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.b", 10) == ["a"]
 
 
-def test_a_shared_parent_above_its_guarantee_is_not_brought_down_to_it() -> None:
+def test_shared_parent_above_its_guarantee_is_not_reduced() -> None:
     inner = tree("m", queue("b"), memory=10)
     rm = cluster(tree("p", tree("a", memory=10), inner, memory=20))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.m.b", 8) == ["a"], "one is enough, the guarantee of m is called on"
 
 
-def test_a_parent_above_its_guarantee_takes_nothing_from_others() -> None:
+def test_parent_above_its_guarantee_preempts_nothing() -> None:
     inner = tree("m", queue("b"), memory=10)
     rm = cluster(tree("p", tree("a", memory=50), inner, memory=60), queue("q"), memory=100)
     run(rm, "root.p.a", 7, 10)
@@ -117,7 +117,7 @@ def test_a_parent_above_its_guarantee_takes_nothing_from_others() -> None:
     assert victims_of(rm, "root.p.m.b", 8) == ["a"]
 
 
-def test_neighbours_make_room_where_the_request_would_exceed_the_guarantee_of_their_parent() -> None:
+def test_siblings_are_preempted_if_the_ask_would_exceed_the_parents_guarantee() -> None:
     inner = tree("m", queue("b"), memory=50)
     rm = cluster(tree("p", tree("a", memory=50), inner, memory=100), queue("q"), memory=120)
     run(rm, "root.p.a", 9, 10)
@@ -126,27 +126,27 @@ def test_neighbours_make_room_where_the_request_would_exceed_the_guarantee_of_th
     assert victims_of(rm, "root.p.m.b", 20) == ["a", "a"]
 
 
-def test_a_fence_below_the_parent_holds_as_well() -> None:
+def test_fence_below_the_parent_applies() -> None:
     inner = tree("m", queue("b"), queue("c"), memory=10, properties={"preemption.policy": "fence"})
     rm = cluster(tree("p", tree("a", memory=10), inner, memory=20))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.m.b", 8) == []
 
 
-def test_a_guarantee_that_is_used_up_helps_no_request() -> None:
+def test_exhausted_guarantee_preempts_nothing() -> None:
     rm = cluster(tree("p", tree("a", memory=10), queue("b"), memory=20))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.b", 8) == []
 
 
-def test_less_important_work_goes_below_a_guarantee_that_is_shared() -> None:
+def test_lower_priorities_are_preempted_below_a_shared_guarantee() -> None:
     important = queue("b", properties={"preemption.by.priority": "enabled"})
     rm = cluster(tree("p", tree("a"), important, memory=120))
     run(rm, "root.p.a", 10, 10)
     assert victims_of(rm, "root.p.b", 8, priority=1) == ["a"]
 
 
-def test_less_important_work_goes_from_a_queue_at_its_guarantee() -> None:
+def test_lower_priorities_are_preempted_in_a_queue_at_its_guarantee() -> None:
     within = tree("a", memory=100, properties={"preemption.within.queue": "enabled"})
     rm = cluster(within)
     run(rm, "root.a", 10, 10)
@@ -168,7 +168,7 @@ WORK = st.tuples(
     work=st.lists(WORK, min_size=6, max_size=10),
     late=st.lists(WORK, min_size=2, max_size=4),
 )
-def test_work_that_is_submitted_again_does_not_take_back_its_place(
+def test_resubmitted_victims_do_not_preempt_in_return(
     guarantees: tuple[int, int, int, int],
     spare: tuple[int | None, int | None],
     work: list[tuple[str, int, int]],

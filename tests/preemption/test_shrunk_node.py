@@ -19,16 +19,14 @@ def shrink(*queues: object, **preemption: bool) -> RM:
 
 
 @pytest.mark.parametrize(("asked_for", "gone"), [(True, ["x1", "x2"]), (False, [])])
-def test_only_where_the_partition_asks_for_it_the_least_important_goes(
-    asked_for: bool, gone: list[str]
-) -> None:
+def test_lowest_priority_is_preempted_if_the_partition_enables_it(asked_for: bool, gone: list[str]) -> None:
     rm = shrink(shrunknodes=asked_for)
     assert sorted(uuid.partition("#")[0] for uuid in rm.evicted) == gone
     rm.confirm()
     assert rm.find_node().available["memory"] == (1 if asked_for else -3)
 
 
-def test_a_guarantee_is_kept_even_if_the_node_stays_too_full() -> None:
+def test_guarantee_is_kept_even_if_the_node_stays_overcommitted() -> None:
     rm = shrink(queue("a", resources={"guaranteed": {"memory": "4"}}), shrunknodes=True)
     assert [uuid.partition("#")[0] for uuid in rm.evicted] == ["x1"]
     # The next change of the node does not preempt for allocations that are being released already.

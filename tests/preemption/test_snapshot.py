@@ -35,13 +35,13 @@ def remaining(
     return None if found is None else dict(found)
 
 
-def test_without_any_guarantee_none_counts() -> None:
+def test_queue_without_guarantees_has_none() -> None:
     rm = RM(configuration(queue("a"), queue("b")))
     running(rm, a=1)
     assert remaining(rm, "root.a", "root.b") is None
 
 
-def test_of_a_queue_its_own_and_those_above_the_smaller() -> None:
+def test_smallest_guarantee_of_queue_and_ancestors_is_used() -> None:
     inner = tree("p", tree("a", guaranteed={"memory": 3}), queue("b"), guaranteed={"memory": 5, "disk": 7})
     rm = RM(configuration(inner, queue("c")))
     running(rm, p_a=1, p_b=5)
@@ -49,7 +49,7 @@ def test_of_a_queue_its_own_and_those_above_the_smaller() -> None:
     assert remaining(rm, "root.p.b", "root.c") == {"memory": -1, "disk": 7}
 
 
-def test_guarantees_that_cover_the_asking_queue_as_well_do_not_count() -> None:
+def test_guarantees_shared_with_the_asking_queue_are_ignored() -> None:
     inner = tree("p", tree("a", guaranteed={"memory": 3}), queue("b"), guaranteed={"memory": 5, "disk": 7})
     rm = RM(configuration(inner, queue("c")))
     running(rm, p_a=1, p_b=5)
@@ -58,7 +58,7 @@ def test_guarantees_that_cover_the_asking_queue_as_well_do_not_count() -> None:
     assert remaining(rm, "root.p.b", "root.c") == {"memory": -1, "disk": 7}
 
 
-def test_every_guarantee_is_kept_but_those_that_cover_the_asking_queue_as_well() -> None:
+def test_all_guarantees_not_shared_with_the_asking_queue_are_kept() -> None:
     inner = tree("p", tree("a", queue("x"), guaranteed={"memory": 3}), queue("b"), guaranteed={"memory": 5})
     rm = RM(configuration(inner, queue("c")))
     running(rm, p_a_x=4, p_b=1)
@@ -72,7 +72,7 @@ def test_every_guarantee_is_kept_but_those_that_cover_the_asking_queue_as_well()
     assert not snapshot.keeps_guarantees(second, asking)
 
 
-def test_names_that_begin_alike_are_different_queues() -> None:
+def test_queue_names_with_a_common_prefix_are_distinct() -> None:
     rm = RM(
         configuration(tree("a", queue("x"), guaranteed={"memory": 1}), tree("ab", guaranteed={"memory": 1}))
     )
@@ -103,7 +103,7 @@ def test_a_guarantee_may_be_met_exactly() -> None:
     assert snapshot.keeps_guarantees(second)
 
 
-def test_the_guarantee_called_on_is_the_own_one_else_all_above() -> None:
+def test_own_guarantee_is_used_before_those_of_ancestors() -> None:
     rm = RM(
         configuration(tree("p", tree("a", guaranteed={"memory": 1}), queue("b"), guaranteed={"memory": 2}))
     )
@@ -115,7 +115,7 @@ def fence(rm: RM, path: str, amount: int = 1) -> str:
     return fence_root(rm.find_queue(path), (("memory", amount),), PreemptionSnapshot()).path
 
 
-def test_the_search_goes_up_to_a_fence_or_a_queue_that_is_too_small() -> None:
+def test_search_ends_at_a_fence_or_a_too_small_queue() -> None:
     fenced = queue("f", queue("a"), properties={"preemption.policy": "fence"})
     small = queue("s", queue("b"), queue("c"), resources={"max": {"memory": "4"}})
     rm = RM(configuration(fenced, small))
@@ -132,7 +132,7 @@ def within_reach(leaf: Queue, root: Queue, priority: int) -> dict[str, tuple[int
     }
 
 
-def test_priorities_are_handed_up_and_down() -> None:
+def test_priorities_are_adjusted_along_the_hierarchy() -> None:
     rm = RM(
         configuration(
             queue("a", properties={"priority.offset": "5"}),
