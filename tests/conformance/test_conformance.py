@@ -21,7 +21,7 @@ def history_of(registry: Registry, story: Scenario, door: str) -> History:
 
 
 @pytest.mark.parametrize("story", SCENARIOS, ids=lambda story: story.name)
-def test_all_doors_give_the_same_responses(registry: Registry, story: Scenario) -> None:
+def test_all_transports_give_equal_responses(registry: Registry, story: Scenario) -> None:
     expected = history_of(registry, story, "in-process")
     for door in ("Update", "split"):
         assert history_of(registry, story, door) == expected, door

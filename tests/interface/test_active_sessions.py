@@ -93,14 +93,14 @@ def play(scheduler: Scheduler, seed: int) -> dict[str, list[object]]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_same_is_decided_as_if_all_were_looked_at(seed: int) -> None:
+def test_skipping_idle_sessions_changes_no_decision(seed: int) -> None:
     registry = with_plugins(app_sort_policies=[EveryThird])
     told, expected = (play(kind(registry, ManualClock()), seed) for kind in (Scheduler, Everyone))
     assert told == expected
     assert all(len(responses) > 5 for responses in told.values())
 
 
-def test_sinks_of_a_resource_manager_that_does_nothing_hear_of_a_failure() -> None:
+def test_sinks_of_an_idle_rm_receive_plugin_failures() -> None:
     heard: list[str] = []
 
     class Ear(api.EventSink):
@@ -129,7 +129,7 @@ def test_sinks_of_a_resource_manager_that_does_nothing_hear_of_a_failure() -> No
     assert [name.split()[0] for name in heard] == ["broken"]
 
 
-def test_an_interrupt_while_responses_are_handed_out_loses_none(registry: Registry) -> None:
+def test_interrupt_during_delivery_loses_no_response(registry: Registry) -> None:
     scheduler = Scheduler(registry, ManualClock())
     rms = [RM(rm_id=rm_id, scheduler=scheduler) for rm_id in ("one", "two", "three")]
     for rm in rms:

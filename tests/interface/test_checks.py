@@ -280,7 +280,7 @@ def test_a_removal() -> None:
     assert not rm.at_work().partition.applications
 
 
-def test_an_answer_names_what_it_is_about_as_far_as_it_can_be_said() -> None:
+def test_rejection_names_its_entry_as_far_as_known() -> None:
     rm = RM()
     rm.update(asks=[loose(AllocationAsk, LONG, SURROGATE), loose(AllocationAsk, 5, "a")])
     first, second = rm.said("rejected_allocations")
@@ -288,7 +288,7 @@ def test_an_answer_names_what_it_is_about_as_far_as_it_can_be_said() -> None:
     assert (second.allocation_key, second.application_id) == ("", "a")
 
 
-def test_what_is_allowed() -> None:
+def test_valid_entries() -> None:
     """Names in any script, up to the maximum length, and any text as the value of a tag."""
     rm = RM()
     rm.node("n1", {"zone": "z\n" * 5000}, vcore=INT64_MAX)
@@ -298,7 +298,7 @@ def test_what_is_allowed() -> None:
     assert rm.schedule() == [(name, name, "n1")]
 
 
-def test_what_adds_up_to_more_than_64_bits_shows_as_the_most_there_is_and_is_not_forgotten() -> None:
+def test_sums_over_64_bits_are_shown_clamped_and_kept_exactly() -> None:
     rm = RM()
     for name in ("n1", "n2", "n3"):
         rm.node(name, vcore=INT64_MAX)
@@ -310,7 +310,7 @@ def test_what_adds_up_to_more_than_64_bits_shows_as_the_most_there_is_and_is_not
     assert rm.at_work().partition.cluster.total == {"vcore": 1}
 
 
-def test_what_waits_may_add_up_to_more_than_64_bits() -> None:
+def test_pending_sums_may_exceed_64_bits() -> None:
     rm = RM()
     rm.app()
     rm.ask(count=3, vcore=INT64_MAX)
@@ -344,9 +344,7 @@ def test_what_waits_may_add_up_to_more_than_64_bits() -> None:
         ({"asks": [None] * 7}, "and 2 more$"),
     ],
 )
-def test_a_request_of_other_things_is_an_error_and_nothing_of_it_is_taken(
-    entries: dict[str, Any], message: str
-) -> None:
+def test_update_with_wrong_types_raises_without_effect(entries: dict[str, Any], message: str) -> None:
     rm = RM()
     good = AddApplicationRequest("good", "root.a", ugi=UserGroupInformation("user"))
     with pytest.raises(UsageError, match=f"no entry of this update was applied: .*{message}"):
@@ -385,7 +383,7 @@ def test_an_invalid_registration_raises_all_its_errors(
 # -- calls at the wrong time -------------------------------------------------------------------------------
 
 
-def test_calls_from_plugins_during_a_decision_are_refused() -> None:
+def test_calls_from_plugins_during_a_decision_raise() -> None:
     calls: list[str] = []
 
     class Meddler(Predicate):

@@ -160,7 +160,7 @@ STEPS = st.one_of(
 
 @example([("want", "one", "x", 4), ("schedule", 2), ("kill", True, False, True)])
 @given(st.lists(STEPS, max_size=25))
-def test_nothing_is_lost_and_nothing_doubled(steps: list[tuple[Any, ...]]) -> None:
+def test_recovery_loses_and_duplicates_no_allocations(steps: list[tuple[Any, ...]]) -> None:
     shim = Shim()
     for kind, *values in steps:
         if kind == "want":

@@ -47,7 +47,7 @@ class Keeper(RM):
         return [name for name in ("a", "b") if tree.queue(f"root.{name}")]
 
 
-def test_it_is_saved_then_used_and_the_answer_has_what_was_before() -> None:
+def test_configuration_is_saved_then_applied_and_the_old_one_is_returned() -> None:
     rm = Keeper()
     rm.answer = lambda text: SAVED if rm.queues() == ["a"] else UpdateConfigurationResponse(False)
     assert rm.change(NEW) == UpdateConfigurationResponse(True, OLD)
@@ -74,7 +74,7 @@ BROKEN = {
     ],
 )
 @pytest.mark.parametrize("by", ["reload", "update"])
-def test_a_broken_configuration_is_logged_without_its_text_and_ignored(
+def test_invalid_configuration_is_logged_without_its_text_and_ignored(
     kind: str, logged: str, by: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rm = Keeper()
@@ -93,7 +93,7 @@ def test_a_broken_configuration_is_logged_without_its_text_and_ignored(
     assert rm.scheduler.configuration("rm").text == OLD
 
 
-def test_a_broken_configuration_of_the_schedulers_owner_is_logged_with_all_that_is_wrong(
+def test_invalid_configuration_of_the_owner_is_logged_with_all_problems(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = OLD
@@ -113,7 +113,7 @@ def test_a_broken_configuration_of_the_schedulers_owner_is_logged_with_all_that_
         ("yaml", "not valid YAML"),
     ],
 )
-def test_a_broken_configuration_at_registration_is_logged_without_its_text(
+def test_invalid_configuration_at_registration_is_logged_without_its_text(
     kind: str, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ConfigError, match=SECRET if kind != "yaml" else "YAML"):
@@ -126,7 +126,7 @@ def test_a_broken_configuration_at_registration_is_logged_without_its_text(
     assert SECRET not in caplog.text
 
 
-def test_a_broken_configuration_of_the_schedulers_owner_is_logged_in_full_at_registration(
+def test_invalid_configuration_of_the_owner_is_logged_in_full_at_registration(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     scheduler = Scheduler(registry, ManualClock(), configurations=Configurations({"": BROKEN["rule"]}))
@@ -135,7 +135,7 @@ def test_a_broken_configuration_of_the_schedulers_owner_is_logged_in_full_at_reg
     assert f"no placement rule is called '{SECRET}'" in caplog.text
 
 
-def test_what_cannot_be_used_is_not_saved_and_all_problems_are_told() -> None:
+def test_invalid_configuration_is_not_saved_and_all_problems_are_reported() -> None:
     rm = Keeper()
     bad = configuration(queue("a", maxapplications="many"), nodesortpolicy={"type": "sideways"})
     answer = rm.change(bad)
@@ -147,7 +147,7 @@ def test_what_cannot_be_used_is_not_saved_and_all_problems_are_told() -> None:
     assert rm.queues() == ["a"]
 
 
-def test_what_does_not_suit_what_runs_is_not_saved_either() -> None:
+def test_configuration_in_conflict_with_running_applications_is_not_saved() -> None:
     rm = Keeper()
     rm.app()
     answer = rm.change(configuration(queue("a", queue("b"))))
@@ -163,7 +163,7 @@ def test_what_does_not_suit_what_runs_is_not_saved_either() -> None:
         (None, "saving a configuration: it returned None instead of an UpdateConfigurationResponse"),
     ],
 )
-def test_what_is_not_saved_is_not_used(answer: object, reason: str) -> None:
+def test_configuration_that_is_not_saved_is_not_applied(answer: object, reason: str) -> None:
     rm = Keeper()
     rm.answer = lambda text: answer
     told = rm.change(NEW)
@@ -192,20 +192,20 @@ def test_saving_that_raises_is_contained_and_reported() -> None:
     assert rm.queues() == ["a"]
 
 
-def test_the_text_in_use_is_neither_saved_nor_used_again() -> None:
+def test_current_text_is_neither_saved_nor_applied_again() -> None:
     rm = Keeper()
     assert rm.change(OLD) == UpdateConfigurationResponse(True, OLD)
     assert rm.saved == []
 
 
-def test_an_rm_that_does_not_save_configurations_uses_them() -> None:
+def test_rm_without_saving_applies_configurations() -> None:
     rm = RM(OLD)
     answer = rm.scheduler.update_configuration("rm", UpdateConfigurationRequest(NEW))
     assert answer == UpdateConfigurationResponse(True, OLD)
     assert rm.find_queue("root.b")
 
 
-def test_should_the_world_change_while_it_is_saved_the_old_one_is_saved_again() -> None:
+def test_old_configuration_is_saved_again_if_state_changes_during_saving() -> None:
     rm = Keeper()
 
     def submit(text: str) -> UpdateConfigurationResponse:
@@ -220,7 +220,7 @@ def test_should_the_world_change_while_it_is_saved_the_old_one_is_saved_again() 
     assert rm.queues() == ["a"]
 
 
-def test_a_partition_that_is_taken_out_fails_its_applications() -> None:
+def test_removed_partition_fails_its_applications() -> None:
     rm = Keeper(document(partition(queue("a")), partition(queue("a"), name="other")))
     rm.node("n1", {"si/node-partition": "other"}, vcore=1)
     rm.app(partition_name="other")
@@ -233,7 +233,7 @@ def test_a_partition_that_is_taken_out_fails_its_applications() -> None:
     assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
 
 
-def test_while_checked_nothing_is_left_behind() -> None:
+def test_check_has_no_effect() -> None:
     """A partition created for the check only has no timers and no sinks."""
     rm = Keeper()
     rm.answer = lambda text: UpdateConfigurationResponse(False, reason="no")
@@ -260,7 +260,7 @@ class Mute:
         """Ignore the response."""
 
 
-def test_the_owners_configuration_is_not_the_rms_to_change(registry: Registry) -> None:
+def test_rm_cannot_change_the_configuration_of_the_owner(registry: Registry) -> None:
     scheduler = Scheduler(registry, ManualClock(), configurations=Configurations({"gpu": OLD}))
     scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", policy_group="gpu"), Mute())
     answer = scheduler.update_configuration("rm", UpdateConfigurationRequest(NEW))
@@ -271,12 +271,12 @@ def test_the_owners_configuration_is_not_the_rms_to_change(registry: Registry) -
     assert scheduler.configuration("rm").text == NEW, "its owner may"
 
 
-def test_an_unknown_rm_has_none() -> None:
+def test_unknown_rm_has_no_configuration() -> None:
     with pytest.raises(UsageError, match="no resource manager 'other' is registered"):
         RM().scheduler.update_configuration("other", UpdateConfigurationRequest(NEW))
 
 
-def test_no_text_is_the_default_configuration() -> None:
+def test_empty_text_is_the_default_configuration() -> None:
     rm = Keeper()
     assert rm.change("").success
     assert "namespace" in json.dumps(rm.saved)

@@ -50,7 +50,7 @@ def register(scheduler: Scheduler, group: str = "", config: str = "", rm_id: str
     return queues(scheduler, rm_id)
 
 
-def test_the_policy_group_chooses(registry: Registry) -> None:
+def test_policy_group_selects_the_configuration(registry: Registry) -> None:
     scheduler = scheduler_with(registry, gpu=only("gpu"), cpu=only("cpu"))
     assert register(scheduler, "gpu", rm_id="one") == ["gpu"]
     assert register(scheduler, "cpu", rm_id="two") == ["cpu"]
@@ -58,7 +58,7 @@ def test_the_policy_group_chooses(registry: Registry) -> None:
     assert [status.policy_group for status in scheduler.sessions()] == ["gpu", "cpu", "cpu"]
 
 
-def test_an_unknown_group_is_refused_with_those_that_are_known(registry: Registry) -> None:
+def test_unknown_policy_group_is_rejected_with_the_known_ones(registry: Registry) -> None:
     scheduler = scheduler_with(registry, gpu=only("gpu"), cpu=only("cpu"))
     with pytest.raises(UsageError) as refused:
         register(scheduler, "gpus")
@@ -69,7 +69,7 @@ def test_an_unknown_group_is_refused_with_those_that_are_known(registry: Registr
     assert scheduler.session_state("rm") == "Stopped"
 
 
-def test_a_default_group_without_a_name_is_told_in_words(registry: Registry) -> None:
+def test_default_group_without_a_name_is_described(registry: Registry) -> None:
     scheduler = Scheduler(registry, ManualClock(), configurations=Configurations({"": only("default")}))
     with pytest.raises(UsageError, match=r"known: the default group \(empty policy_group\)"):
         register(scheduler, "gpu")
@@ -84,19 +84,19 @@ def test_the_default_group_has_three_names(registry: Registry, named: str, asked
     assert register(scheduler, asked) == ["default"]
 
 
-def test_of_several_default_groups_the_one_that_is_asked_for(registry: Registry) -> None:
+def test_policy_group_is_selected_among_the_default_names(registry: Registry) -> None:
     scheduler = scheduler_with(registry, queues=only("gpu"), default=only("default"))
     assert register(scheduler, "queues") == ["gpu"]
     assert register(scheduler, "") == ["default"]
 
 
-def test_without_a_name_the_only_one_there_is(registry: Registry) -> None:
+def test_only_policy_group_is_the_default(registry: Registry) -> None:
     assert register(scheduler_with(registry, gpu=only("gpu"))) == ["gpu"]
     with pytest.raises(UsageError, match="there is no default policy group; known: 'gpu', 'cpu'"):
         register(scheduler_with(registry, gpu=only("gpu"), cpu=only("cpu")))
 
 
-def test_the_owners_configuration_wins_and_the_log_says_so(
+def test_configuration_of_the_owner_takes_precedence_and_is_logged(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "yunikorn.config")
@@ -105,7 +105,7 @@ def test_the_owners_configuration_wins_and_the_log_says_so(
     assert "sent its own configuration, which is ignored" in caplog.text
 
 
-def test_unless_the_rm_is_allowed_to_bring_its_own(registry: Registry) -> None:
+def test_rm_configuration_is_used_if_allowed(registry: Registry) -> None:
     scheduler = scheduler_with(registry, allow=True, gpu=only("gpu"))
     assert register(scheduler, "nobody knows", config=only("own")) == ["own"]
     assert scheduler.session("rm").policy_group is None
@@ -118,7 +118,7 @@ def test_without_groups_registrations_bring_their_own_configuration(registry: Re
     assert scheduler.session("rm").policy_group is None
 
 
-def test_a_broken_configuration_of_the_owner_refuses_the_registration(registry: Registry) -> None:
+def test_invalid_configuration_of_the_owner_fails_the_registration(registry: Registry) -> None:
     with pytest.raises(ConfigError):
         register(scheduler_with(registry, _="partitions: ["))
 
@@ -137,7 +137,7 @@ def test_a_reload_reads_the_source_again(registry: Registry, tmp_path: Path) -> 
     assert "late" in queues(scheduler)
 
 
-def test_a_source_that_cannot_be_read_changes_nothing(registry: Registry, tmp_path: Path) -> None:
+def test_unreadable_source_changes_nothing(registry: Registry, tmp_path: Path) -> None:
     file = tmp_path / "queues.yaml"
     file.write_text(only("gpu"), "utf-8")
     scheduler = scheduler_with(registry, _=file.read_text)
@@ -158,7 +158,7 @@ def test_an_rm_with_its_own_configuration_keeps_it(registry: Registry) -> None:
     assert queues(scheduler) == ["own"]
 
 
-def test_a_bad_text_changes_nothing_and_names_all_problems() -> None:
+def test_invalid_text_changes_nothing_and_reports_all_problems() -> None:
     rm = RM(only("gpu"))
     with pytest.raises(ConfigError) as refused:
         rm.reload(
@@ -168,7 +168,7 @@ def test_a_bad_text_changes_nothing_and_names_all_problems() -> None:
     assert rm.at_work().partition.queue("root.late") is None
 
 
-def test_the_checksum_is_that_of_the_text_in_use() -> None:
+def test_checksum_is_that_of_the_current_text() -> None:
     rm = RM(only("gpu"))
     before = rm.scheduler.session("rm").checksum
     rm.reload(only("late"))

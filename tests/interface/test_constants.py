@@ -43,7 +43,7 @@ def test_every_constant_of_the_specification_is_there(name: str, value: str) -> 
     assert getattr(constants, python_name(name)) == value
 
 
-def test_the_node_partition_is_the_one_that_counts() -> None:
+def test_node_partition_attribute_is_used() -> None:
     rm = RM()
     rm.node("n1", {constants.NODE_PARTITION: "gone"}, vcore=1)
     assert [one.reason for one in rm.said("rejected_nodes")] == ["failed to find partition gone"]

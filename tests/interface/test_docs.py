@@ -17,7 +17,7 @@ from yunikorn.states import SESSION
 PAGE = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text("utf-8")
 
 
-def test_its_code_runs_from_top_to_bottom() -> None:
+def test_code_of_the_page_runs_in_order() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 3
     names: dict[str, Any] = {}
@@ -25,14 +25,14 @@ def test_its_code_runs_from_top_to_bottom() -> None:
         exec(compile(block, "docs/sessions.md", "exec"), names)
 
 
-def test_its_numbers_are_the_real_ones() -> None:
+def test_numbers_on_the_page_are_actual() -> None:
     assert Timeouts().session == 5 * 60 * SECOND
     assert "is over (5 minutes)" in PAGE
     assert f"up to\n{KEPT:,} entries" in PAGE
     assert f"more than {LONGEST_NAME:,} bytes" in PAGE
 
 
-def test_its_calls_exist_and_its_states_too() -> None:
+def test_calls_and_states_on_the_page_exist() -> None:
     table = PAGE.partition("| call |")[2].partition("\n\n")[0]
     calls = re.findall(r"^\| `(\w+)\(", table, re.MULTILINE)
     assert len(calls) >= 6
@@ -41,6 +41,6 @@ def test_its_calls_exist_and_its_states_too() -> None:
     assert states <= set(SESSION.states)
 
 
-def test_its_names_are_exported() -> None:
+def test_names_on_the_page_are_exported() -> None:
     for name in re.findall(r"`([A-Z][A-Z_0-9]+)`", PAGE.partition("## Names of attributes")[2]):
         assert hasattr(constants, name)

@@ -131,7 +131,7 @@ def lose(crowd: Crowd) -> None:
 
 
 @pytest.mark.parametrize("operation", [update, decide, pass_time, idle, register, lose])
-def test_what_one_does_costs_the_same_however_many_are_registered(
+def test_cost_per_rm_is_independent_of_registered_rms(
     registry: Registry, operation: Callable[[Crowd], None]
 ) -> None:
     def lines(number: int) -> int:

@@ -84,7 +84,7 @@ def made_by(config: str) -> int:
     return used
 
 
-def test_a_registration_that_fails_leaves_nothing_open() -> None:
+def test_failed_registration_closes_all_plugins() -> None:
     scheduler = Scheduler(with_plugins(placement_rules=[Rule]), ManualClock())
     request = RegisterResourceManagerRequest("rm", config=two_partitions())
     for left in range(made_by(two_partitions())):
@@ -98,7 +98,7 @@ def test_a_registration_that_fails_leaves_nothing_open() -> None:
     assert told == ["rule opened in default", "rule opened in second"]
 
 
-def test_registrations_that_fail_leave_no_timers_behind() -> None:
+def test_failed_registrations_leave_no_timers() -> None:
     scheduler = Scheduler(with_plugins(placement_rules=[Rule]), ManualClock())
     request = RegisterResourceManagerRequest("rm", config=two_partitions())
     callback, made = RM(), made_by(two_partitions())
@@ -115,13 +115,13 @@ def test_registrations_that_fail_leave_no_timers_behind() -> None:
     assert fail(20) <= before + 5
 
 
-def test_a_configuration_that_is_only_checked_opens_nothing() -> None:
+def test_checked_configuration_opens_no_plugins() -> None:
     rm = RM(document(partition(queue("a"))), with_plugins(placement_rules=[Rule]))
     rm.scheduler.check_configuration("rm", two_partitions())
     assert told == []
 
 
-def test_what_an_rm_had_is_closed_before_anything_of_its_new_registration_is_opened() -> None:
+def test_old_plugins_of_an_rm_close_before_new_ones_open() -> None:
     config = document(partition(queue("a"), placementrules=[{"name": "rule"}]), events={"sinks": ["file"]})
     rm = RM(config, with_plugins(event_sinks=[File], placement_rules=[Rule]))
     begin = ["rule opened in default", "file opened"]
@@ -130,7 +130,7 @@ def test_what_an_rm_had_is_closed_before_anything_of_its_new_registration_is_ope
     assert told == [*begin, "rule closed", "file closed", *begin]
 
 
-def test_a_sink_with_other_options_is_opened_when_the_one_before_is_closed() -> None:
+def test_changed_sink_is_opened_after_the_old_one_is_closed() -> None:
     def config(mark: str) -> str:
         return document(partition(queue("a")), events={"sinks": [{"name": "file", "mark": mark}]})
 
@@ -150,7 +150,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_nothing_is_stopped_or_started_in_the_middle_of_a_decision(call: str) -> None:
+def test_plugins_are_not_closed_or_opened_during_a_decision(call: str) -> None:
     refusals: list[str] = []
 
     class Meddler(Predicate):
@@ -173,7 +173,7 @@ def test_nothing_is_stopped_or_started_in_the_middle_of_a_decision(call: str) ->
     assert refusals[0].startswith(f"{call} was called while the core is making decisions: ")
 
 
-def test_what_follows_from_stopping_and_starting_is_said_at_once() -> None:
+def test_results_of_stopping_and_starting_are_delivered_immediately() -> None:
     rm = Listening(document(partition(queue("a"))))
     rm.node("n1", vcore=1)
     for call, message in (("stop_queue", "queue stopped"), ("start_queue", "queue started")):
@@ -196,7 +196,7 @@ class Interrupted(Listening):
         super().resync_scheduler_cache(args)
 
 
-def test_an_interrupt_while_an_rm_is_told_of_its_cache_loses_no_response() -> None:
+def test_interrupt_during_cache_updates_loses_no_response() -> None:
     rm = Interrupted(document(partition(queue("a"))))
     rm.node("n1", vcore=2)
     rm.app()

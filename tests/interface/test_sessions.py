@@ -74,7 +74,7 @@ def test_a_paused_session_neither_decides_nor_answers() -> None:
     assert rm.find_queue().waiting == 1
 
 
-def test_pausing_one_rm_leaves_the_others_at_work() -> None:
+def test_pausing_one_rm_does_not_affect_others() -> None:
     one = busy(rm_id="one")
     two = RM(rm_id="two", scheduler=one.scheduler)
     two.node(vcore=1)
@@ -85,7 +85,7 @@ def test_pausing_one_rm_leaves_the_others_at_work() -> None:
     assert [status.state for status in one.scheduler.sessions()] == ["Paused", "Running"]
 
 
-def test_pausing_twice_is_harmless_and_does_not_prolong_anything() -> None:
+def test_pausing_twice_has_no_effect() -> None:
     rm = busy()
     rm.scheduler.pause("rm", "first")
     rm.pass_time(WAIT - 1)
@@ -95,7 +95,7 @@ def test_pausing_twice_is_harmless_and_does_not_prolong_anything() -> None:
     assert rm.scheduler.session_state("rm") == "Stopped"
 
 
-def test_time_goes_on_while_paused() -> None:
+def test_timers_run_while_paused() -> None:
     """An application completes, and the RM receives its state after reconnecting."""
     rm = busy()
     rm.release_ask()
@@ -111,7 +111,7 @@ def test_time_goes_on_while_paused() -> None:
     assert [update.state for update in response.updated_applications] == ["Completed"]
 
 
-def test_a_returning_stream_is_told_resync_once_and_registers_again() -> None:
+def test_returning_stream_receives_resync_once_and_registers_again() -> None:
     rm = busy()
     rm.scheduler.pause("rm")
     line = Line()
@@ -129,7 +129,7 @@ def test_a_returning_stream_is_told_resync_once_and_registers_again() -> None:
     assert line.actions() == [RESYNC]
 
 
-def test_a_stream_that_takes_the_place_of_one_that_still_seems_to_work_is_told_resync() -> None:
+def test_stream_that_replaces_a_live_one_receives_resync() -> None:
     """Responses to the first stream may be lost."""
     rm = busy()
     line = Line()
@@ -149,7 +149,7 @@ def test_a_returning_stream_has_the_whole_time_to_register() -> None:
     assert rm.scheduler.session_state("rm") == "Stopped"
 
 
-def test_a_stream_that_is_lost_again_before_it_registered_is_told_resync_again() -> None:
+def test_stream_lost_before_registration_receives_resync_again() -> None:
     rm = busy()
     first, second = Line(), Line()
     rm.scheduler.pause("rm")
@@ -161,7 +161,7 @@ def test_a_stream_that_is_lost_again_before_it_registered_is_told_resync_again()
 
 
 @pytest.mark.parametrize("reachable", [False, True])
-def test_an_update_while_paused_is_not_taken_and_answered_by_resync(reachable: bool) -> None:
+def test_update_while_paused_is_rejected_with_resync(reachable: bool) -> None:
     rm = busy()
     line = Line()
     rm.scheduler.pause("rm")
@@ -212,7 +212,7 @@ def test_a_session_that_is_paused_too_long_is_stopped() -> None:
         rm.scheduler.reconnect("rm", Line())
 
 
-def test_the_time_it_may_stay_away_can_be_chosen() -> None:
+def test_pause_timeout_is_configurable() -> None:
     rm = RM(timeouts=Timeouts(session=7 * SECOND))
     rm.scheduler.pause("rm")
     assert rm.scheduler.next_timer() == 7 * SECOND
@@ -226,7 +226,7 @@ def test_a_session_may_be_kept_without_limit() -> None:
     assert rm.scheduler.next_timer() is None
 
 
-def test_a_voluntary_shutdown_needs_no_patience() -> None:
+def test_shutdown_ends_the_session_immediately() -> None:
     rm = busy()
     rm.scheduler.stop("rm")
     assert rm.scheduler.session_state("rm") == "Stopped"
@@ -259,7 +259,7 @@ def test_there_is_no_session_without_registration() -> None:
 # -- registering again ---------------------------------------------------------------------------------------
 
 
-def test_registering_again_cleans_everything_whether_in_flight_or_not() -> None:
+def test_registering_again_removes_all_state_including_messages_in_flight() -> None:
     rm = busy()
     rm.at_work().partition.update_node(rm.find_node(), Resource(vcore=5), None, None)
     rm.at_work().decide()  # a decision that the RM has not received
@@ -298,7 +298,7 @@ def test_recovery_restores_the_accounting() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_an_rm_may_register_from_within_the_call_that_tells_it_to() -> None:
+def test_rm_may_register_within_the_resync_call() -> None:
     rm = busy()
 
     class Prompt(Line):
@@ -333,7 +333,7 @@ def test_resync_is_not_repeated_without_limit() -> None:
 # -- out of step ---------------------------------------------------------------------------------------------
 
 
-def test_the_core_may_ask_for_it() -> None:
+def test_core_may_request_a_resync() -> None:
     rm = busy()
     rm.scheduler.resync("rm", "books differ")
     assert [response.action for response in rm.responses] == [RESYNC]
@@ -355,7 +355,7 @@ def test_a_lost_session_receives_no_resync_before_it_returns() -> None:
 # -- several -------------------------------------------------------------------------------------------------
 
 
-def test_partitions_of_one_name_are_two_and_both_ways_to_name_them_work() -> None:
+def test_equally_named_partitions_of_two_rms_are_distinct() -> None:
     one = RM(rm_id="one")
     two = RM(rm_id="two", scheduler=one.scheduler)
     one.app(partition_name="[one]default")
@@ -371,7 +371,7 @@ def test_partitions_of_one_name_are_two_and_both_ways_to_name_them_work() -> Non
 # -- inspection --------------------------------------------------------------------------------------------
 
 
-def test_what_an_rm_says_of_itself_is_kept_and_shown() -> None:
+def test_rm_build_information_is_stored_and_listed() -> None:
     rm = RM()
     request = RegisterResourceManagerRequest(
         "other", "v1.2", config=configuration(), extra_config={"log.level": "1"}, build_info={"arch": "arm64"}
@@ -388,7 +388,7 @@ def test_what_an_rm_says_of_itself_is_kept_and_shown() -> None:
     assert status.policy_group is None
 
 
-def test_the_log_tells_the_life_of_a_session(caplog: pytest.LogCaptureFixture) -> None:
+def test_session_changes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "yunikorn.sessions")
     rm = RM()
     rm.scheduler.pause(rm.rm_id, "the stream broke")
@@ -403,7 +403,7 @@ def test_the_log_tells_the_life_of_a_session(caplog: pytest.LogCaptureFixture) -
     ]
 
 
-def test_when_the_scheduler_shuts_down_the_log_does_not_say_the_rm_did(
+def test_scheduler_shutdown_is_not_logged_as_an_rm_shutdown(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "yunikorn.sessions")
@@ -417,7 +417,7 @@ def test_when_the_scheduler_shuts_down_the_log_does_not_say_the_rm_did(
 # -- called from within a call --------------------------------------------------------------------------
 
 
-def test_an_rm_that_ends_another_from_within_its_callback() -> None:
+def test_rm_may_stop_another_within_its_callback() -> None:
     one = busy(rm_id="one")
     heard: list[UpdateResponse] = []
 
@@ -443,7 +443,7 @@ def test_an_rm_that_ends_another_from_within_its_callback() -> None:
     assert heard == [], "it is gone before it is told"
 
 
-def test_an_rm_that_hears_of_a_removed_partition_finds_the_new_configuration_in_its_place() -> None:
+def test_configuration_is_applied_before_partition_removal_is_reported() -> None:
     class Curious(RM):
         partitions: tuple[str, ...] = ()
 
@@ -460,7 +460,7 @@ def test_an_rm_that_hears_of_a_removed_partition_finds_the_new_configuration_in_
     assert rm.at_work("new").partition.applications["next"]
 
 
-def test_nothing_is_left_of_what_registered_again() -> None:
+def test_registering_again_leaves_no_objects() -> None:
     """Partitions, timers and applications of the old session are removed, however often an RM registers."""
     rm = busy()
     old = weakref.ref(rm.at_work().partition)

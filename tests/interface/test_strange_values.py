@@ -60,7 +60,7 @@ def busy() -> RM:
 
 
 @pytest.mark.parametrize("kind", ENTRIES)
-def test_entries(kind: str) -> None:
+def test_strange_values_in_entries(kind: str) -> None:
     rm = busy()
     for number, entry in enumerate(variants(ENTRIES[kind])):
         if kind == "new_schedulable_nodes" and not isinstance(entry.existing_allocations, list):
@@ -84,7 +84,7 @@ def test_entries(kind: str) -> None:
     ],
     ids=lambda entry: type(entry).__name__,
 )
-def test_releases(entry: Any) -> None:
+def test_strange_values_in_releases(entry: Any) -> None:
     rm = busy()
     for number, strange in enumerate(variants(entry)):
         rm.ask(key=f"good-{number}", vcore=1)

@@ -55,13 +55,13 @@ def test_an_ask_whose_key_exists_replaces_the_ask() -> None:
     assert (known.resource, known.pending, known.priority, known.tags) == ({"vcore": 2}, 2, 7, {"a": "b"})
 
 
-def test_the_second_of_two_asks_with_one_key_in_one_message_counts() -> None:
+def test_last_of_two_asks_with_one_key_in_one_update_is_used() -> None:
     rm = one_node()
     rm.update(asks=[ask(count=3), ask(count=1)])
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_max_allocations_is_how_many_there_will_be_and_each_has_a_uuid() -> None:
+def test_max_allocations_is_the_number_of_replicas_with_distinct_uuids() -> None:
     rm = one_node()
     rm.update(asks=[ask(count=3)])
     rm.schedule()
@@ -71,7 +71,7 @@ def test_max_allocations_is_how_many_there_will_be_and_each_has_a_uuid() -> None
     assert rm.schedule() == []
 
 
-def test_the_same_key_in_two_applications_is_two_asks() -> None:
+def test_same_key_in_two_applications_is_two_asks() -> None:
     rm = one_node()
     rm.app("other")
     rm.update(asks=[ask(), ask(app_id="other")])
@@ -91,7 +91,7 @@ def test_the_same_key_in_two_applications_is_two_asks() -> None:
         ),
     ],
 )
-def test_an_ask_keeps_its_part_in_a_gang(
+def test_gang_properties_of_an_ask_cannot_be_changed(
     before: dict[str, object], after: dict[str, object], part: str
 ) -> None:
     rm = one_node()
@@ -136,19 +136,19 @@ def test_a_release_by_uuid_ends_that_allocation() -> None:
     assert sorted(rm.running) == ["x#2", "y#3"]
 
 
-def test_a_release_by_key_ends_those_of_the_key() -> None:
+def test_release_by_key_ends_all_allocations_of_the_key() -> None:
     rm = busy()
     rm.release(key="x")
     assert released(rm) == [("x#1", STOPPED), ("x#2", STOPPED)]
 
 
-def test_a_release_without_uuid_ends_all_of_the_application() -> None:
+def test_release_without_uuid_ends_all_allocations_of_the_application() -> None:
     rm = busy()
     rm.release()
     assert [uuid for uuid, _ in released(rm)] == ["x#1", "x#2", "y#3"]
 
 
-def test_the_second_of_two_releases_of_one_allocation_is_answered_as_too_late() -> None:
+def test_second_release_of_an_allocation_is_answered_as_unknown() -> None:
     rm = busy()
     gone = AllocationRelease("app", "x#1")
     rm.update(releases=AllocationReleasesRequest([gone, gone]))
@@ -170,7 +170,7 @@ def told_to_go() -> tuple[RM, AllocationRelease]:
     return rm, order
 
 
-def test_a_confirmation_is_the_same_message_with_the_same_type_and_is_not_confirmed_in_turn() -> None:
+def test_confirmation_repeats_message_and_type_and_is_not_confirmed() -> None:
     rm, order = told_to_go()
     rm.update(releases=AllocationReleasesRequest([order]))
     assert rm.heard().released_allocations == []
@@ -179,7 +179,7 @@ def test_a_confirmation_is_the_same_message_with_the_same_type_and_is_not_confir
 
 
 @pytest.mark.parametrize("own", [STOPPED, TerminationType.UNKNOWN])
-def test_a_release_of_the_rms_own_does_as_well_and_is_confirmed(own: TerminationType) -> None:
+def test_release_by_the_rm_serves_as_a_confirmation_and_is_confirmed(own: TerminationType) -> None:
     """The allocation may have ended by itself at the same moment."""
     rm, order = told_to_go()
     rm.update(releases=AllocationReleasesRequest([AllocationRelease("app", order.uuid, "", own)]))
@@ -187,7 +187,7 @@ def test_a_release_of_the_rms_own_does_as_well_and_is_confirmed(own: Termination
     assert rm.schedule() == [("app", "next", "n1")]
 
 
-def test_a_release_in_a_partition_that_does_not_exist_is_refused_and_ends_nothing() -> None:
+def test_release_in_an_unknown_partition_is_rejected_without_effect() -> None:
     """A released allocation as answer would make the RM believe that the allocation has ended."""
     rm = busy()
     rm.update(
@@ -208,7 +208,7 @@ def test_a_release_in_a_partition_that_does_not_exist_is_refused_and_ends_nothin
 # -- applications ---------------------------------------------------------------------------------------
 
 
-def test_a_rejected_application_is_told_why() -> None:
+def test_rejected_application_has_a_reason() -> None:
     rm = RM()
     rm.app("lost", "root.nowhere")
     (refused,) = rm.said("rejected_applications")
@@ -216,7 +216,7 @@ def test_a_rejected_application_is_told_why() -> None:
     assert "root.nowhere" in refused.reason
 
 
-def test_an_application_is_removed_with_all_that_belongs_to_it() -> None:
+def test_removed_application_loses_all_asks_and_allocations() -> None:
     rm = busy()
     rm.update(asks=[ask("waits", count=100)])
     rm.heard()
@@ -227,7 +227,7 @@ def test_an_application_is_removed_with_all_that_belongs_to_it() -> None:
     assert rm.schedule() == []
 
 
-def test_a_removal_from_a_partition_that_does_not_exist_is_refused() -> None:
+def test_removal_from_an_unknown_partition_is_rejected() -> None:
     rm = busy()
     rm.update(remove_applications=[RemoveApplicationRequest("app", "gone")])
     (refused,) = rm.heard().rejected_applications
@@ -264,7 +264,7 @@ def test_the_rm_may_fail_an_application() -> None:
 
 
 @pytest.mark.parametrize(("partition_name", "message"), [("gone", "has no partition 'gone'; known: default")])
-def test_failing_what_is_nowhere_is_an_error(partition_name: str, message: str) -> None:
+def test_failing_an_unknown_application_raises(partition_name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         RM().scheduler.fail_application("rm", partition_name, "app", "why")
 
@@ -295,7 +295,7 @@ def test_an_application_that_has_ended_cannot_fail() -> None:
 # -- nodes ----------------------------------------------------------------------------------------------
 
 
-def test_a_node_that_exists_is_rejected_also_within_one_message() -> None:
+def test_duplicate_node_is_rejected_also_within_one_update() -> None:
     rm = RM()
     twice = NewNodeInfo("n1", schedulable_resource=Resource(vcore=1))
     rm.update(new_schedulable_nodes=[twice, twice])
@@ -339,7 +339,7 @@ def recovering() -> RM:
     return rm
 
 
-def test_what_is_marked_for_recovery_may_come_before_its_application() -> None:
+def test_allocation_marked_for_recovery_may_precede_its_application() -> None:
     rm = recovering()
     assert rm.find_node().available == {"vcore": 1}, "its room is not given away"
     rm.ask(count=3, vcore=1)
@@ -355,14 +355,14 @@ def test_what_is_marked_for_recovery_may_come_before_its_application() -> None:
     assert len(rm.schedule()) == 1
 
 
-def test_its_uuid_is_not_given_to_another() -> None:
+def test_uuid_of_an_early_allocation_is_not_reused() -> None:
     rm = recovering()
     rm.ask(vcore=1)
     rm.schedule()
     assert list(rm.running) == ["ask#3"]
 
 
-def test_without_the_mark_it_is_refused() -> None:
+def test_unmarked_allocation_of_an_unknown_application_is_rejected() -> None:
     rm = RM()
     rm.node(vcore=3, existing=[Allocation("ask", "late", "u", "n1", Resource(vcore=1))])
     assert [one.reason for one in rm.said("rejected_allocations")] == ["failed to find application late"]
@@ -376,7 +376,9 @@ def test_without_the_mark_it_is_refused() -> None:
         (AllocationRelease("late"), ["ask#1", "ask#2"]),
     ],
 )
-def test_it_may_end_before_its_application_comes(release: AllocationRelease, ended: list[str]) -> None:
+def test_early_allocation_may_end_before_its_application_is_added(
+    release: AllocationRelease, ended: list[str]
+) -> None:
     rm = recovering()
     rm.update(releases=AllocationReleasesRequest([release]))
     answers = rm.heard().released_allocations
@@ -387,7 +389,7 @@ def test_it_may_end_before_its_application_comes(release: AllocationRelease, end
     assert len(rm.find_app("late").allocations) == 2 - len(ended)
 
 
-def test_it_may_be_removed_with_its_application_before_that_comes() -> None:
+def test_early_allocation_may_be_removed_with_its_unknown_application() -> None:
     rm = recovering()
     rm.remove_app("late")
     assert len(rm.heard().released_allocations) == 2
@@ -404,14 +406,14 @@ def test_recovered_allocations_end_with_their_node() -> None:
     assert rm.said("rejected_allocations") == []
 
 
-def test_the_same_one_twice_is_refused() -> None:
+def test_duplicate_early_allocation_is_rejected() -> None:
     rm = recovering()
     rm.node("n2", vcore=3, existing=[attrs.evolve(existing("ask#1"), node_id="n2")])
     assert [one.reason for one in rm.heard().rejected_allocations] == ["allocation ask#1 exists already"]
     assert rm.find_node("n2").available == {"vcore": 3}
 
 
-def test_a_rejected_application_leaves_it_waiting_for_another_try() -> None:
+def test_rejected_application_keeps_its_early_allocations() -> None:
     rm = recovering()
     rm.app("late", "root.nowhere")
     assert rm.find_node().available == {"vcore": 1}
@@ -419,7 +421,7 @@ def test_a_rejected_application_leaves_it_waiting_for_another_try() -> None:
     assert len(rm.find_app("late").allocations) == 2
 
 
-def test_a_core_that_starts_again_numbers_on_from_where_the_time_is(registry: Registry) -> None:
+def test_restarted_core_numbers_allocations_from_the_clock(registry: Registry) -> None:
     """An RM recovers node by node: uuids not yet reported are not assigned again."""
     names: list[str] = []
     for start in (1_000_000_000, 2_000_000_000):
@@ -435,7 +437,7 @@ def test_a_core_that_starts_again_numbers_on_from_where_the_time_is(registry: Re
 # -- partitions -----------------------------------------------------------------------------------------
 
 
-def test_each_entry_goes_to_its_partition() -> None:
+def test_each_entry_is_applied_to_its_partition() -> None:
     rm = RM(document(partition(queue("a")), partition(queue("a"), name="other")))
     rm.node("n1", {"si/node-partition": "other"}, vcore=1)
     rm.app(partition_name="other")

@@ -39,7 +39,7 @@ def test_a_question_about_one_node(args: PredicatesArgs) -> None:
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=3))
-def test_its_answer(refused: dict[str, str]) -> None:
+def test_predicate_answer(refused: dict[str, str]) -> None:
     envelope = wire.FromResourceManager(call=7, predicates=callbacks.to_refusals(refused))
     read = callbacks.FROM_RESOURCE_MANAGER.decode(envelope.SerializeToString())
     assert callbacks.from_refusals(read.predicates) == refused
@@ -52,7 +52,7 @@ def test_its_answer(refused: dict[str, str]) -> None:
         )
     )
 )
-def test_how_requests_fare(states: list[UpdateContainerSchedulingStateRequest]) -> None:
+def test_scheduling_states(states: list[UpdateContainerSchedulingStateRequest]) -> None:
     assert callbacks.from_states(callbacks.to_states(states)) == states
 
 
@@ -68,7 +68,7 @@ def test_events(events: list[EventRecord]) -> None:
         st.lists(st.builds(ForgotAllocation, TEXT)),
     )
 )
-def test_what_a_cache_assumes(args: ReSyncSchedulerCacheArgs) -> None:
+def test_cache_updates(args: ReSyncSchedulerCacheArgs) -> None:
     assert callbacks.from_cache(callbacks.to_cache(args)) == args
 
 
@@ -78,11 +78,11 @@ def test_a_configuration(request: UpdateConfigurationRequest) -> None:
 
 
 @given(st.builds(UpdateConfigurationResponse, st.booleans(), TEXT, TEXT))
-def test_what_became_of_it(response: UpdateConfigurationResponse) -> None:
+def test_configuration_result(response: UpdateConfigurationResponse) -> None:
     assert callbacks.from_configured(callbacks.to_configured(response)) == response
 
 
-def test_what_an_rm_can_do_stands_for_the_methods_of_its_callback() -> None:
+def test_capabilities_are_the_methods_of_the_callback() -> None:
     every = callbacks.to_capabilities(OPTIONAL)
     assert every == [1, 2, 3, 4, 5]
     # Over the network the predicate call for many nodes is used.
@@ -90,7 +90,7 @@ def test_what_an_rm_can_do_stands_for_the_methods_of_its_callback() -> None:
     assert callbacks.from_capabilities([0, 99, wire.EVENTS, wire.EVENTS]) == ("send_events",)
 
 
-def test_states_and_events_of_a_newer_server_are_left_out() -> None:
+def test_unknown_states_and_events_of_a_newer_server_are_omitted() -> None:
     states = wire.SchedulingStates(
         states=[
             v0_11.UpdateContainerSchedulingStateRequest(allocationKey="new", state=99),

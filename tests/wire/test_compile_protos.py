@@ -13,11 +13,11 @@ import pytest
 from yunikorn.wire import compile_protos
 
 
-def test_what_is_checked_in_is_what_the_protos_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_generated_modules_match_the_protos(capsys: pytest.CaptureFixture[str]) -> None:
     assert compile_protos.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_a_change_of_a_proto_is_noticed_and_made_good(
+def test_changed_proto_is_detected_and_compiled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     protos, generated = tmp_path / "proto", tmp_path / "generated"
@@ -44,7 +44,7 @@ def test_a_change_of_a_proto_is_noticed_and_made_good(
     assert not (generated / "gone_pb2.py").exists()
 
 
-def test_a_proto_that_does_not_compile_is_named_and_changes_nothing(
+def test_invalid_proto_is_reported_and_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "broken.proto").write_text('syntax = "proto3";\nmessage A { string a = ; }\n', "utf-8")
@@ -55,7 +55,7 @@ def test_a_proto_that_does_not_compile_is_named_and_changes_nothing(
     assert f"the files of {tmp_path} cannot be compiled" in told
 
 
-def test_our_messages_and_the_published_ones_live_in_one_process(
+def test_own_and_published_messages_coexist_in_one_process(
     published: Path, tmp_path: Path, run_python: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     """Names and the extension 1059 would clash in one pool; a shim's author may import both."""

@@ -47,7 +47,7 @@ def plain(allocation: Allocation) -> Allocation:
 
 
 @given(st.lists(ALLOCATIONS, min_size=1, max_size=3))
-def test_allocations_come_out_but_for_uuid_and_queue(allocations: list[Allocation]) -> None:
+def test_allocations_round_trip_except_uuid_and_queue(allocations: list[Allocation]) -> None:
     message = current.to_allocation_request(UpdateRequest("rm", allocations=allocations))
     assert message is not None
     (request,) = current.ALLOCATION_REQUEST.decode(message.SerializeToString())
@@ -55,7 +55,7 @@ def test_allocations_come_out_but_for_uuid_and_queue(allocations: list[Allocatio
 
 
 @given(st.lists(RELEASES, min_size=1, max_size=3))
-def test_releases_come_out_by_their_keys(releases: list[AllocationRelease]) -> None:
+def test_releases_round_trip_by_key(releases: list[AllocationRelease]) -> None:
     releases = [attrs.evolve(one, allocation_key=one.allocation_key or "k") for one in releases]
     message = current.to_allocation_request(UpdateRequest("rm", releases=AllocationReleasesRequest(releases)))
     assert message is not None
@@ -63,7 +63,7 @@ def test_releases_come_out_by_their_keys(releases: list[AllocationRelease]) -> N
     assert request.releases.allocations_to_release == [attrs.evolve(one, uuid="") for one in releases]
 
 
-def test_what_is_released_comes_after_what_is_there_in_an_update_of_its_own() -> None:
+def test_releases_follow_allocations_in_a_separate_update() -> None:
     message = wire.AllocationRequest(rmID="rm", allocations=[wire.Allocation(allocationKey="a", nodeID="n1")])
     message.releases.allocationsToRelease.add(applicationID="app", allocationKey="a")
     first, second = current.from_allocation_request(message)
@@ -91,7 +91,7 @@ def test_an_ask_is_an_allocation_without_a_node() -> None:
     ]
 
 
-def test_the_end_of_an_ask_is_said_like_the_end_of_an_allocation() -> None:
+def test_release_of_an_ask_equals_release_of_an_allocation() -> None:
     gone = AllocationAskRelease("app", "k", "default", TerminationType.TIMEOUT, "too late")
     message = current.to_allocation_request(
         UpdateRequest("rm", releases=AllocationReleasesRequest([], [gone]))
@@ -105,7 +105,7 @@ def test_the_end_of_an_ask_is_said_like_the_end_of_an_allocation() -> None:
     assert current.from_allocation_response(told).released_allocations == [wanted]
 
 
-def test_what_runs_on_a_new_node_is_said_beside_it_and_names_it() -> None:
+def test_allocations_of_a_new_node_are_separate_entries_that_name_it() -> None:
     node = NewNodeInfo("n1", existing_allocations=[Allocation("k", "app")])
     request = UpdateRequest("rm", new_schedulable_nodes=[node])
     beside = current.to_allocation_request(request)
@@ -113,7 +113,7 @@ def test_what_runs_on_a_new_node_is_said_beside_it_and_names_it() -> None:
     assert [(one.allocationKey, one.nodeID) for one in beside.allocations] == [("k", "n1")]
 
 
-def test_a_termination_that_is_not_said_or_not_known_is_unknown() -> None:
+def test_missing_or_unknown_termination_is_unknown() -> None:
     message = wire.AllocationRequest()
     message.releases.allocationsToRelease.add()
     message.releases.allocationsToRelease.add(terminationType=99)
@@ -126,7 +126,7 @@ def test_a_termination_that_is_not_said_or_not_known_is_unknown() -> None:
 
 
 @given(few(NEW_APPLICATIONS), few(REMOVED_APPLICATIONS))
-def test_applications_come_out_as_they_went_in(
+def test_applications_round_trip(
     new: list[AddApplicationRequest], gone: list[RemoveApplicationRequest]
 ) -> None:
     request = UpdateRequest("rm", new_applications=new, remove_applications=gone)
@@ -141,7 +141,7 @@ def test_applications_come_out_as_they_went_in(
 
 
 @given(few(NEW_NODES), few(UPDATED_NODES))
-def test_nodes_come_out_but_for_what_is_said_beside_them(
+def test_nodes_round_trip_except_separate_entries(
     new: list[NewNodeInfo], changed: list[UpdateNodeInfo]
 ) -> None:
     new = [attrs.evolve(one, occupied_resource=NOTHING, existing_allocations=[]) for one in new]
@@ -154,7 +154,7 @@ def test_nodes_come_out_but_for_what_is_said_beside_them(
         assert current.NODE_REQUEST.decode(message.SerializeToString()) == [request]
 
 
-def test_actions_on_nodes_are_in_their_order_also_where_a_new_one_follows_a_change() -> None:
+def test_node_actions_keep_their_order() -> None:
     message = wire.NodeRequest(rmID="rm")
     for node_id, action in [
         ("n1", Info.CREATE),
@@ -179,7 +179,7 @@ def test_actions_on_nodes_are_in_their_order_also_where_a_new_one_follows_a_chan
     assert [one.action for one in second.updated_nodes] == [NodeAction.DRAIN_NODE, NodeAction.UPDATE]
 
 
-def test_an_action_that_is_not_said_or_not_known_is_one_that_fails() -> None:
+def test_missing_or_unknown_action_is_invalid() -> None:
     message = wire.NodeRequest(nodes=[Info(nodeID="n1"), Info(nodeID="n2", action=99)])
     (request,) = current.from_node_request(message)
     assert [one.action for one in request.updated_nodes] == [NodeAction.UNKNOWN, NodeAction.UNKNOWN]
@@ -189,7 +189,7 @@ def test_an_action_that_is_not_said_or_not_known_is_one_that_fails() -> None:
 
 
 @given(RESPONSES)
-def test_a_response_is_distributed_and_nothing_that_can_be_said_is_lost(response: UpdateResponse) -> None:
+def test_response_is_distributed_without_loss(response: UpdateResponse) -> None:
     parts = [
         (current.to_allocation_response(response), current.ALLOCATION_RESPONSE.decode),
         (current.to_application_response(response), current.APPLICATION_RESPONSE.decode),
@@ -220,7 +220,7 @@ def test_a_response_is_distributed_and_nothing_that_can_be_said_is_lost(response
     )
 
 
-def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
+def test_empty_responses_are_not_sent() -> None:
     empty = UpdateResponse()
     assert current.to_allocation_response(empty) is None
     assert current.to_application_response(empty) is None
@@ -230,7 +230,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
     assert current.to_node_request(UpdateRequest("rm")) is None
 
 
-def test_a_message_with_nothing_but_an_rm_is_an_update_too() -> None:
+def test_message_with_only_an_rm_id_is_an_update() -> None:
     # So that an unknown RM receives the refusal.
     assert current.from_allocation_request(wire.AllocationRequest(rmID="rm")) == [UpdateRequest("rm")]
     assert current.from_application_request(wire.ApplicationRequest(rmID="rm")) == [UpdateRequest("rm")]

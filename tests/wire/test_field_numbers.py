@@ -182,7 +182,7 @@ def test_the_service_has_the_published_methods_of_both_layouts() -> None:
     }
 
 
-def test_the_service_of_callbacks_is_called_as_its_file_says() -> None:
+def test_callback_service_has_the_name_of_its_file() -> None:
     (service,) = callbacks_pb2.DESCRIPTOR.services_by_name.values()
     assert (service.full_name, [method.name for method in service.methods]) == (
         methods.CALLBACKS,

@@ -31,7 +31,7 @@ def faults(document: object, kind: Any = wire.UpdateRequest) -> list[str]:
 
 
 @given(UPDATES)
-def test_an_update_comes_out_as_it_went_in(request: UpdateRequest) -> None:
+def test_update_round_trips(request: UpdateRequest) -> None:
     text = json.dumps(to_json(v0_11.to_update_request(request)))
     assert v0_11.from_update_request(from_json(json.loads(text), wire.UpdateRequest, "", strict)) == request
     message = v0_11.to_update_request(request)
@@ -39,7 +39,7 @@ def test_an_update_comes_out_as_it_went_in(request: UpdateRequest) -> None:
 
 
 @given(RESPONSES)
-def test_it_is_what_the_library_reads(response: UpdateResponse) -> None:
+def test_json_form_is_readable_by_the_library(response: UpdateResponse) -> None:
     message = v0_11.to_update_response(response)
     document = json.loads(json.dumps(to_json(message)))
     assert to_json(message) == json_format.MessageToDict(message)
@@ -47,12 +47,12 @@ def test_it_is_what_the_library_reads(response: UpdateResponse) -> None:
     assert from_json(document, wire.UpdateResponse, "", strict) == message
 
 
-def test_numbers_that_no_enum_has_stay_numbers() -> None:
+def test_unknown_enum_numbers_stay_numbers() -> None:
     message = wire.UpdateRequest(updatedNodes=[wire.UpdateNodeInfo(action=77)])
     assert to_json(message) == {"updatedNodes": [{"action": 77}]} == json_format.MessageToDict(message)
 
 
-def test_numbers_and_names_are_taken_either_way_and_null_is_nothing() -> None:
+def test_numbers_and_names_are_accepted_and_null_is_absent() -> None:
     document = {
         "rmID": None,
         "asks": [
@@ -69,12 +69,12 @@ def test_numbers_and_names_are_taken_either_way_and_null_is_nothing() -> None:
     assert (ask.maxAllocations, [one.action for one in message.updatedNodes]) == (3, [1, 2, 77])
 
 
-def test_names_are_taken_as_in_json_and_as_in_the_file() -> None:
+def test_json_and_proto_field_names_are_accepted() -> None:
     for name in ("rm_id", "rmId"):
         assert from_json({name: "x"}, callbacks_pb2.Open, "", strict).rm_id == "x"
 
 
-def test_everything_that_is_wrong_is_named_at_once() -> None:
+def test_all_errors_are_reported_together() -> None:
     document = {
         "rmID": 5,
         "askes": [],
@@ -108,11 +108,11 @@ def test_everything_that_is_wrong_is_named_at_once() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "-", "1e3", "0x1", "١", "1" * 40, "1.0", float("inf"), float("nan")])
-def test_what_only_looks_like_a_number_is_none(value: object) -> None:
+def test_invalid_numbers_are_rejected(value: object) -> None:
     assert "expected a whole number, got" in faults({"asks": [{"maxAllocations": value}]})[0]
 
 
-def test_of_two_that_exclude_each_other_one_is_too_many() -> None:
+def test_both_members_of_a_oneof_are_rejected() -> None:
     document = {"asks": [{"priority": {"priorityValue": 1, "priorityClassName": "high"}}]}
     assert faults(document) == [
         "update.asks[0].priority.priorityClassName: priorityValue is also given: only one of them is allowed"
@@ -122,7 +122,7 @@ def test_of_two_that_exclude_each_other_one_is_too_many() -> None:
     ]
 
 
-def test_half_a_character_is_refused() -> None:
+def test_lone_surrogates_are_rejected() -> None:
     assert faults({"rmID": "\ud800"}) == [
         "update.rmID: the text contains a surrogate (half a character), which cannot be encoded"
     ]

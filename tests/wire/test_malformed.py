@@ -49,21 +49,21 @@ def refused(request: Any) -> str:
         (None, "asks[1]: a NoneType is not allowed here"),
     ],
 )
-def test_an_entry_that_does_not_fit_is_named_with_its_field(entry: Any, place: str) -> None:
+def test_invalid_entry_is_reported_with_its_field(entry: Any, place: str) -> None:
     assert refused(UpdateRequest("rm", asks=[AllocationAsk("first"), entry])).startswith(place)
 
 
-def test_the_place_is_named_all_the_way_down() -> None:
+def test_nested_path_of_an_error_is_reported() -> None:
     node = NewNodeInfo("n1", existing_allocations=[Allocation("k", "app", priority=2**40)])
     told = refused(UpdateRequest("rm", new_schedulable_nodes=[NewNodeInfo("n0"), node]))
     assert told.startswith("new_schedulable_nodes[1].existing_allocations[0].priority: Value out of range")
 
 
-def test_what_stands_in_no_list_is_named_too() -> None:
+def test_errors_outside_of_lists_are_reported() -> None:
     assert refused(UpdateRequest(5)).startswith("rm_id: a int is not allowed here")  # type: ignore[arg-type]
 
 
-def test_a_response_is_refused_in_the_same_way() -> None:
+def test_invalid_response_is_rejected() -> None:
     response = UpdateResponse(new_allocations=[Allocation("k", "app", resource_per_alloc=Resource(a=HUGE))])
     for translate in (v0_11.UPDATE_RESPONSE.encode, current.to_allocation_response):
         with pytest.raises(MalformedMessage) as found:
@@ -72,7 +72,7 @@ def test_a_response_is_refused_in_the_same_way() -> None:
 
 
 @pytest.mark.parametrize("data", [b"\x0a\xff\xff", b"\xff" * 20, b"\x2a\x02\xff\xfe"])
-def test_bytes_that_are_no_message_are_said_to_be_none(data: bytes) -> None:
+def test_undecodable_bytes_are_reported(data: bytes) -> None:
     with pytest.raises(MalformedMessage, match=f"these {len(data)} bytes are not a valid UpdateRequest: "):
         v0_11.UPDATE_REQUEST.decode(data)
 
@@ -83,7 +83,7 @@ def test_control_characters_in_messages_are_escaped() -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_a_message_or_are_refused(data: bytes) -> None:
+def test_any_bytes_are_a_message_or_rejected(data: bytes) -> None:
     for decoder in (
         v0_11.UPDATE_REQUEST,
         v0_11.UPDATE_RESPONSE,
@@ -132,7 +132,7 @@ def test_any_bytes_are_a_message_or_are_refused(data: bytes) -> None:
         ),
     ],
 )
-def test_what_only_the_old_layout_has_is_refused_by_the_newer_one(
+def test_fields_of_the_old_layout_only_are_rejected_by_the_newer_one(
     request_: UpdateRequest, place: str, what: str
 ) -> None:
     with pytest.raises(MalformedMessage) as found:
@@ -150,7 +150,7 @@ def test_what_only_the_old_layout_has_is_refused_by_the_newer_one(
         UpdateRequest("rm", updated_nodes=[UpdateNodeInfo("n1", occupied_resource=Resource(vcore=1))]),
     ],
 )
-def test_what_others_use_of_a_node_comes_as_foreign_allocations_there(request_: UpdateRequest) -> None:
+def test_foreign_usage_is_sent_as_foreign_allocations(request_: UpdateRequest) -> None:
     with pytest.raises(MalformedMessage, match="send them as foreign allocations"):
         current.to_node_request(request_)
 
@@ -158,7 +158,7 @@ def test_what_others_use_of_a_node_comes_as_foreign_allocations_there(request_: 
 # -- amounts ----------------------------------------------------------------------------------------------
 
 
-def test_numbers_up_to_64_bits_go_through() -> None:
+def test_numbers_up_to_64_bits_are_preserved() -> None:
     amount = Resource(low=-HUGE, high=HUGE - 1)
     message = v0_11.to_update_request(UpdateRequest("rm", asks=[AllocationAsk("k", resource_ask=amount)]))
     assert message.asks[0].resourceAsk.resources["low"].value == -HUGE

@@ -221,7 +221,7 @@ READ = {
 """The same message, as the client decodes it."""
 
 
-def test_a_client_of_v0_11_0_is_understood_and_understands(
+def test_published_client_of_v0_11_0_is_compatible(
     made_by: Callable[[str], Path], run_python: Client
 ) -> None:
     folder = made_by("si_v0_11")
@@ -235,7 +235,7 @@ def test_a_client_of_v0_11_0_is_understood_and_understands(
     assert json.loads(read) == READ
 
 
-def test_a_client_of_the_newer_layout_is_understood_and_understands(
+def test_published_client_of_the_newer_layout_is_compatible(
     made_by: Callable[[str], Path], run_python: Client
 ) -> None:
     asked = {

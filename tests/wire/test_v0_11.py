@@ -25,22 +25,22 @@ from yunikorn.wire.generated import si_v0_11_pb2 as wire
 
 
 @given(REGISTRATIONS)
-def test_a_registration_comes_out_as_it_went_in(request: RegisterResourceManagerRequest) -> None:
+def test_registration_round_trips(request: RegisterResourceManagerRequest) -> None:
     assert v0_11.REGISTER_REQUEST.decode(v0_11.REGISTER_REQUEST.encode(request)) == request
 
 
-def test_its_answer_is_empty() -> None:
+def test_registration_response_is_empty() -> None:
     assert v0_11.REGISTER_RESPONSE.encode(RegisterResourceManagerResponse()) == b""
     assert v0_11.REGISTER_RESPONSE.decode(b"") == RegisterResourceManagerResponse()
 
 
 @given(UPDATES)
-def test_an_update_comes_out_as_it_went_in(request: UpdateRequest) -> None:
+def test_update_round_trips(request: UpdateRequest) -> None:
     assert v0_11.UPDATE_REQUEST.decode(v0_11.UPDATE_REQUEST.encode(request)) == request
 
 
 @given(RESPONSES)
-def test_a_response_comes_out_as_it_went_in(response: UpdateResponse) -> None:
+def test_response_round_trips(response: UpdateResponse) -> None:
     assert v0_11.UPDATE_RESPONSE.decode(v0_11.UPDATE_RESPONSE.encode(response)) == response
 
 
@@ -51,7 +51,7 @@ def ask(message: wire.AllocationAsk) -> AllocationAsk:
 
 
 @given(ASKS)
-def test_of_a_priority_class_and_a_number_the_class_is_sent(given_: AllocationAsk) -> None:
+def test_priority_class_is_sent_before_a_priority_number(given_: AllocationAsk) -> None:
     given_.priority, given_.priority_class_name = 7, "urgent"
     (message,) = v0_11.to_update_request(UpdateRequest("rm", asks=[given_])).asks
     assert message.priority.WhichOneof("priority") == "priorityClassName"
@@ -68,18 +68,18 @@ def test_an_allocation_may_have_a_priority_class_as_well() -> None:
     assert v0_11.from_update_request(message) == request
 
 
-def test_a_priority_that_is_said_to_be_zero_differs_from_none() -> None:
+def test_explicit_zero_priority_differs_from_none() -> None:
     assert ask(wire.AllocationAsk(priority=wire.Priority(priorityValue=0))).priority == 0
     assert ask(wire.AllocationAsk(priority=wire.Priority())).priority is None
     assert ask(wire.AllocationAsk()).priority is None
 
 
-def test_what_an_ask_does_not_say_has_the_defaults_of_the_wire() -> None:
+def test_missing_fields_of_an_ask_have_the_wire_defaults() -> None:
     # Unlike our own class, where a count of 0 is refused (docs/decisions/0028).
     assert ask(wire.AllocationAsk()) == AllocationAsk("", max_allocations=0)
 
 
-def test_an_amount_that_is_there_and_empty_differs_from_none_where_a_node_changes() -> None:
+def test_empty_amount_of_a_node_update_differs_from_none() -> None:
     def said(message: wire.UpdateNodeInfo) -> UpdateNodeInfo:
         return v0_11.from_update_request(wire.UpdateRequest(updatedNodes=[message])).updated_nodes[0]
 
@@ -93,7 +93,7 @@ def test_a_type_that_is_zero_stays_in_the_amount() -> None:
     assert v0_11.UPDATE_REQUEST.decode(v0_11.UPDATE_REQUEST.encode(request)).asks[0].resource_ask == amount
 
 
-def test_long_amounts_are_translated_too() -> None:
+def test_large_amounts_are_translated() -> None:
     amount = Resource({f"example.com/a-resource-with-a-long-name-{index}": index for index in range(100)})
     request = UpdateRequest("rm", asks=[AllocationAsk("k", resource_ask=amount)])
     assert v0_11.UPDATE_REQUEST.decode(v0_11.UPDATE_REQUEST.encode(request)) == request
@@ -102,7 +102,7 @@ def test_long_amounts_are_translated_too() -> None:
 # -- unknown fields ----------------------------------------------------------------------------------------
 
 
-def test_an_unknown_termination_says_nothing() -> None:
+def test_unknown_termination_is_unspecified() -> None:
     message = wire.UpdateRequest()
     message.releases.allocationsToRelease.add(terminationType=77)
     message.releases.allocationAsksToRelease.add(terminationType=78)
@@ -111,12 +111,12 @@ def test_an_unknown_termination_says_nothing() -> None:
     assert releases.allocation_asks_to_release[0].termination_type is TerminationType.UNKNOWN
 
 
-def test_an_unknown_action_on_a_node_is_one_that_fails() -> None:
+def test_unknown_node_action_is_invalid() -> None:
     message = wire.UpdateRequest(updatedNodes=[wire.UpdateNodeInfo(nodeID="n1", action=9)])
     assert v0_11.from_update_request(message).updated_nodes[0].action is NodeAction.UNKNOWN
 
 
-def test_an_unknown_action_of_the_scheduler_is_none() -> None:
+def test_unknown_scheduler_action_is_none() -> None:
     message = wire.UpdateResponse(action=9)
     assert v0_11.from_update_response(message).action is SchedulerAction.NOACTION
 
