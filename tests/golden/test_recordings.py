@@ -19,12 +19,12 @@ from yunikorn.recording.recording_reader import parse_recording
 from yunikorn.recording.replayer import Replay
 
 
-def test_every_scenario_has_its_recording_and_no_recording_is_left_over() -> None:
+def test_scenarios_and_recordings_match() -> None:
     assert {path.name for path in RECORDINGS.iterdir()} == {f"{name}.jsonl.gz" for name in recorders()}
 
 
 @pytest.mark.parametrize("name", recorders())
-def test_replays_byte_for_byte(name: str, registry: Registry) -> None:
+def test_replay_is_byte_identical(name: str, registry: Registry) -> None:
     data = gzip.decompress((RECORDINGS / f"{name}.jsonl.gz").read_bytes())
     recording = parse_recording(data, name)
     ear = Ear()

@@ -31,7 +31,7 @@ def states(ear: Ear) -> list[tuple[float, str]]:
 # -- decisions and time -----------------------------------------------------------------------------------
 
 
-def test_a_file_that_never_says_schedule_is_scheduled_as_far_as_it_goes(registry: Registry) -> None:
+def test_file_without_schedule_lines_is_scheduled_completely(registry: Registry) -> None:
     ear, _ = play(registry, register(), node(memory=3), app(), ask(count=5, memory=1))
     assert ear.placed() == [("k", "n1")] * 3
 
@@ -45,7 +45,7 @@ def test_a_schedule_line_takes_its_number_of_decisions(registry: Registry) -> No
     assert len(play(registry, *lines, {"schedule": 1}, node("n2", memory=9))[0].placed()) == 1
 
 
-def test_time_passes_by_advance_and_by_the_times_of_lines_and_timers_fire_when_due(
+def test_time_advances_by_advance_lines_and_timestamps_and_timers_fire(
     registry: Registry,
 ) -> None:
     ear, _ = play(
@@ -82,7 +82,7 @@ def test_released_capacity_is_used_without_a_schedule_line(registry: Registry) -
 # -- names and references ---------------------------------------------------------------------------------
 
 
-def test_several_resource_managers_speak_in_one_file(registry: Registry) -> None:
+def test_one_file_may_contain_multiple_resource_managers(registry: Registry) -> None:
     ear, _ = play(
         registry,
         register(),
@@ -96,7 +96,7 @@ def test_several_resource_managers_speak_in_one_file(registry: Registry) -> None
     ]
 
 
-def test_the_newer_layout_may_be_used_as_well(registry: Registry) -> None:
+def test_newer_layout_is_accepted(registry: Registry) -> None:
     ear, _ = play(
         registry,
         register(),
@@ -117,7 +117,7 @@ def test_the_newer_layout_may_be_used_as_well(registry: Registry) -> None:
     assert ear.placed() == [("k", "n1")]
 
 
-def test_policy_groups_have_the_configurations_that_stand_above(registry: Registry) -> None:
+def test_policy_groups_use_the_preceding_configurations(registry: Registry) -> None:
     batch = configuration(queue("batch"))
     ear, _ = play(
         registry,
@@ -135,13 +135,13 @@ def test_policy_groups_have_the_configurations_that_stand_above(registry: Regist
     ]
 
 
-def test_a_reload_may_bring_its_text(registry: Registry) -> None:
+def test_reload_may_contain_its_text(registry: Registry) -> None:
     later = configuration(queue("later"))
     ear, _ = play(registry, register(), {"reload": later}, app(queue_name="root.later"))
     assert ear.responses[0][2].accepted_applications
 
 
-def test_what_an_rm_answers_may_be_said_and_else_it_says_yes(registry: Registry) -> None:
+def test_answers_of_an_rm_may_be_given_and_default_to_yes(registry: Registry) -> None:
     asked = configuration(queue("a"), predicates=[{"name": "rm"}])
     answer = {"method": "predicates", "application": "app", "allocation": "k", "nodes": ["n1"]}
     lines: list[dict[str, Any]] = [
@@ -160,7 +160,7 @@ def test_what_an_rm_answers_may_be_said_and_else_it_says_yes(registry: Registry)
     assert (ear.placed(), replay.answers.unknown) == ([("k", "n1")], 1)
 
 
-def test_everything_else_that_can_be_called_can_be_written(registry: Registry) -> None:
+def test_all_other_calls_can_be_written(registry: Registry) -> None:
     ear, _ = play(
         registry,
         register(),
@@ -187,12 +187,12 @@ def test_everything_else_that_can_be_called_can_be_written(registry: Registry) -
     assert len(resyncs) == 2
 
 
-def test_plugins_are_code_which_is_said(registry: Registry) -> None:
+def test_plugin_calls_are_reported_as_code(registry: Registry) -> None:
     ear, _ = play(registry, register(), {"register_plugin": "mine"})
     assert ear.remarks == [(2, "plugin 'mine' of rm is ignored: recordings contain no code")]
 
 
-def test_a_call_that_is_refused_is_told_with_its_line_and_the_rest_goes_on(registry: Registry) -> None:
+def test_refused_call_is_reported_with_its_line_and_the_replay_continues(registry: Registry) -> None:
     ear, _ = play(
         registry,
         {"rm": "ghost", "update": {}},
@@ -227,7 +227,7 @@ def to_line(at: int, rm_id: str, response: Any) -> dict[str, Any]:
     return {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))}
 
 
-def test_responses_that_are_written_are_compared(registry: Registry) -> None:
+def test_written_responses_are_compared(registry: Registry) -> None:
     lines = with_responses(registry)
     assert sum("response" in line for line in lines) == 4
     _, replay = play(registry, *lines)
@@ -250,7 +250,7 @@ PLACED = '"nodeID": "n1", "applicationID": "app"'
         (lambda text: text.replace('"Accepted"', '"Running"', 1), "was 'Running', and is now 'Accepted'"),
     ],
 )
-def test_the_first_difference_is_named_with_its_line(registry: Registry, change: Any, told: str) -> None:
+def test_first_difference_is_reported_with_its_line(registry: Registry, change: Any, told: str) -> None:
     lines = with_responses(registry)
     changed = [json.loads(change(json.dumps(line))) for line in lines]
     (number,) = [n for n, (was, now) in enumerate(zip(lines, changed, strict=True), 1) if was != now]
@@ -261,7 +261,7 @@ def test_the_first_difference_is_named_with_its_line(registry: Registry, change:
     assert told in first.what
 
 
-def test_a_response_that_is_missing_or_new_is_a_difference(registry: Registry) -> None:
+def test_missing_or_additional_response_is_a_difference(registry: Registry) -> None:
     lines = with_responses(registry)
     shorter = [line for line in lines if "maxAllocations" not in json.dumps(line)]
     _, replay = play(registry, *shorter)
@@ -282,7 +282,7 @@ def test_a_response_to_another_rm_is_a_difference(registry: Registry) -> None:
     assert str(replay.comparison.first) == "line 3: a response to two is now a response to rm"
 
 
-def test_a_listener_that_fails_ends_the_replay_and_is_not_taken_for_an_rm_that_does(
+def test_failing_listener_ends_the_replay_and_is_not_an_rm_failure(
     registry: Registry,
 ) -> None:
     class Gone(Ear):

@@ -18,7 +18,7 @@ from yunikorn.recording.replayer import Replay
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_every_response_is_the_same(seed: int, tmp_path: Path, registry: Registry) -> None:
+def test_replayed_responses_equal_recorded_ones(seed: int, tmp_path: Path, registry: Registry) -> None:
     file = tmp_path / "life.jsonl"
     life = Life(seed, file, registry)
     life.live(400)
@@ -34,7 +34,7 @@ def test_every_response_is_the_same(seed: int, tmp_path: Path, registry: Registr
     assert replay.answers.unknown == 0
 
 
-def test_a_server_that_was_started_again_goes_on_in_the_same_file(tmp_path: Path, registry: Registry) -> None:
+def test_restarted_server_continues_the_same_file(tmp_path: Path, registry: Registry) -> None:
     file = tmp_path / "life.jsonl"
     for seed in (1, 2):
         Life(seed, file, registry).live(60)
@@ -46,7 +46,7 @@ def test_a_server_that_was_started_again_goes_on_in_the_same_file(tmp_path: Path
     assert replay.comparison.equal == len(ear.responses) > 20
 
 
-def test_recording_changes_nothing(tmp_path: Path, registry: Registry) -> None:
+def test_recording_changes_no_decision(tmp_path: Path, registry: Registry) -> None:
     """The same operations give the same responses without a recorder."""
     from yunikorn.interface.scheduler import Scheduler
 
@@ -64,7 +64,7 @@ def test_recording_changes_nothing(tmp_path: Path, registry: Registry) -> None:
     assert recorded == untaped
 
 
-def test_a_recording_may_be_gone_on_with_by_hand(tmp_path: Path, registry: Registry) -> None:
+def test_recording_can_be_continued_by_hand(tmp_path: Path, registry: Registry) -> None:
     file = tmp_path / "run.jsonl"
     rm = RM(scheduler=RecordingScheduler(RecordingWriter(file, print), registry, ManualClock(10**18)))
     rm.node(memory=1)

@@ -59,7 +59,7 @@ def test_the_lock_ends_with_the_process(tmp_path: Path) -> None:
 
 
 @UNIX
-def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path, registry: Registry) -> None:
+def test_readable_file_is_made_private(tmp_path: Path, registry: Registry) -> None:
     file = tmp_path / "run.jsonl"
     file.touch()
     file.chmod(0o664)
@@ -73,7 +73,7 @@ def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path, registr
 
 
 @UNIX
-def test_the_permissions_of_something_else_are_left_alone(tmp_path: Path) -> None:
+def test_permissions_of_other_files_are_kept(tmp_path: Path) -> None:
     file = tmp_path / "passwd"
     file.write_text("root:x:0:0\n")
     file.chmod(0o644)
@@ -101,7 +101,7 @@ def whole(file: Path, registry: Registry) -> bytes:
     return file.read_bytes()
 
 
-def test_wherever_a_recording_is_cut_off_there_is_no_difference(tmp_path: Path, registry: Registry) -> None:
+def test_truncated_recording_has_no_difference(tmp_path: Path, registry: Registry) -> None:
     data = whole(tmp_path / "run.jsonl", registry)
     first = data.index(b"\n") + 1
     ends = [index + 1 for index, byte in enumerate(data) if byte == ord("\n")]
@@ -116,7 +116,7 @@ def test_wherever_a_recording_is_cut_off_there_is_no_difference(tmp_path: Path, 
     assert beyond > 0
 
 
-def test_a_core_that_was_killed_and_started_again_has_a_cut_off_tail_amid_the_file(
+def test_restart_of_a_killed_core_leaves_a_truncated_tail_within_the_file(
     tmp_path: Path, registry: Registry
 ) -> None:
     lines = whole(tmp_path / "run.jsonl", registry).splitlines(keepends=True)
@@ -157,7 +157,7 @@ def test_a_recording_that_was_closed_has_no_tail(tmp_path: Path, registry: Regis
     assert replay.comparison.beyond == len(lines) - close - 1
 
 
-def test_the_command_tells_a_cut_off_tail_from_a_difference(
+def test_command_distinguishes_a_truncated_tail_from_a_difference(
     tmp_path: Path, registry: Registry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "run.jsonl"

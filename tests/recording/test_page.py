@@ -19,20 +19,22 @@ def block(language: str, index: int = 0) -> str:
     return found[index]
 
 
-def test_the_example_plays_as_the_page_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_of_the_page_replays_as_documented(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "report.jsonl"
     file.write_text(block("json"), "utf-8")
     assert main(["replay", str(file)]) == 0
     assert capsys.readouterr().out == block("text")
 
 
-def test_the_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(block("python"), "docs/replay.md", "exec"), {})
     assert (tmp_path / "run.jsonl").read_text("utf-8").startswith('{"at": 0, "recording": ')
 
 
-def test_every_kind_of_line_is_described_and_no_other() -> None:
+def test_page_describes_exactly_the_existing_kinds_of_lines() -> None:
     rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", PAGE, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert named == {*KINDS, *AROUND}

@@ -82,7 +82,7 @@ def test_a_recording_that_grows_is_continued_in_another_file(file: Path, registr
     assert recorder.lines == sum(len(contents(path)) for path in files)
 
 
-def test_a_core_that_begins_in_a_full_file_begins_another_one(file: Path, registry: Registry) -> None:
+def test_core_starting_with_a_full_file_starts_a_new_file(file: Path, registry: Registry) -> None:
     for largest in (1000, 10**6, 500):
         recorder = RecordingWriter(file, silent, largest=largest)
         rm = begin(recorder, registry)
@@ -99,7 +99,7 @@ def test_a_core_that_begins_in_a_full_file_begins_another_one(file: Path, regist
     assert contents(after)[0]["part"]["number"] == 2
 
 
-def test_a_part_that_is_there_is_never_overwritten(file: Path, registry: Registry) -> None:
+def test_existing_part_is_never_overwritten(file: Path, registry: Registry) -> None:
     kept = file.with_name(f"{file.name}.7")
     kept.write_text("precious")
     recorder = RecordingWriter(file, silent, largest=500)
@@ -113,7 +113,7 @@ def test_a_part_that_is_there_is_never_overwritten(file: Path, registry: Registr
     replayed(registry, *parts(file))
 
 
-def test_a_renamed_file_is_left_and_another_one_begun(file: Path, registry: Registry) -> None:
+def test_renamed_file_is_closed_and_a_new_one_started(file: Path, registry: Registry) -> None:
     recorder = RecordingWriter(file, silent)
     rm = begin(recorder, registry)
     work(rm, 1)
@@ -131,9 +131,7 @@ def test_a_renamed_file_is_left_and_another_one_begun(file: Path, registry: Regi
     RecordingWriter(old, silent).close()
 
 
-def test_an_empty_file_that_the_renamer_made_is_used_and_closed_to_others(
-    file: Path, registry: Registry
-) -> None:
+def test_empty_file_created_by_log_rotation_is_used_and_made_private(file: Path, registry: Registry) -> None:
     recorder = RecordingWriter(file, silent)
     rm = begin(recorder, registry)
     old = file.with_name("yesterday.jsonl")
@@ -146,7 +144,7 @@ def test_an_empty_file_that_the_renamer_made_is_used_and_closed_to_others(
     replayed(registry, old, file)
 
 
-def test_a_file_that_was_not_renamed_stays(file: Path, registry: Registry) -> None:
+def test_file_that_was_not_renamed_is_continued(file: Path, registry: Registry) -> None:
     recorder = RecordingWriter(file, silent)
     rm = begin(recorder, registry)
     recorder.reopen(rm.clock.now())
@@ -157,7 +155,7 @@ def test_a_file_that_was_not_renamed_stays(file: Path, registry: Registry) -> No
 
 
 @pytest.mark.parametrize("obstacle", ["another recorder", "something else", "a folder"])
-def test_where_no_other_file_can_be_begun_the_recording_goes_on_in_the_old_one(
+def test_old_file_is_continued_if_no_new_one_can_be_created(
     file: Path, registry: Registry, obstacle: str
 ) -> None:
     warnings: list[str] = []
@@ -185,7 +183,7 @@ def test_where_no_other_file_can_be_begun_the_recording_goes_on_in_the_old_one(
         assert file.read_text() == "precious"
 
 
-def test_a_file_that_cannot_be_renamed_grows_on_and_that_is_said_once(
+def test_file_that_cannot_be_renamed_is_continued_and_reported_once(
     file: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -227,7 +225,7 @@ def three_parts(file: Path, registry: Registry) -> list[Path]:
         ((2,), "run.jsonl:1: part: is part 3 of a recording"),
     ],
 )
-def test_parts_that_are_missing_or_out_of_order_are_named(
+def test_missing_or_misordered_parts_are_reported(
     file: Path, registry: Registry, order: tuple[int, ...], told: str
 ) -> None:
     files = three_parts(file, registry)
@@ -236,7 +234,7 @@ def test_parts_that_are_missing_or_out_of_order_are_named(
     assert told in str(refused.value)
 
 
-def test_a_file_that_is_named_twice_is_refused(file: Path, registry: Registry) -> None:
+def test_duplicate_file_is_rejected(file: Path, registry: Registry) -> None:
     files = three_parts(file, registry)
     link = file.with_name("link")
     link.symlink_to(files[0])
@@ -246,7 +244,7 @@ def test_a_file_that_is_named_twice_is_refused(file: Path, registry: Registry) -
         assert "is given twice" in str(refused.value)
 
 
-def test_the_end_of_a_former_core_is_left_out_with_a_remark(file: Path, registry: Registry) -> None:
+def test_truncated_end_of_a_previous_core_is_omitted_with_a_remark(file: Path, registry: Registry) -> None:
     files = three_parts(file, registry)
     recorder = RecordingWriter(file, silent)
     work(begin(recorder, registry), 4)
@@ -262,7 +260,7 @@ def test_the_end_of_a_former_core_is_left_out_with_a_remark(file: Path, registry
     assert [key for key, _ in ear.placed()] == ["k4"]
 
 
-def test_a_part_of_another_recording_is_refused(file: Path, registry: Registry, tmp_path: Path) -> None:
+def test_part_of_another_recording_is_rejected(file: Path, registry: Registry, tmp_path: Path) -> None:
     files = three_parts(file, registry)
     (tmp_path / "other").mkdir()
     other = tmp_path / "other" / "run.jsonl"
@@ -273,14 +271,14 @@ def test_a_part_of_another_recording_is_refused(file: Path, registry: Registry, 
         read_recording(other, files[1])
 
 
-def test_lines_that_are_missing_between_two_parts_are_noticed(file: Path, registry: Registry) -> None:
+def test_missing_lines_between_two_parts_are_detected(file: Path, registry: Registry) -> None:
     files = three_parts(file, registry)
     files[0].write_bytes(files[0].read_bytes()[:-5])
     with pytest.raises(RecordingError, match=r"run\.jsonl\.2:1: part: .*run\.jsonl\.1 is cut off"):
         read_recording(*files)
 
 
-def test_the_command_plays_parts_and_names_the_file_of_a_difference(
+def test_command_replays_parts_and_names_the_file_of_a_difference(
     file: Path, registry: Registry, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = three_parts(file, registry)

@@ -29,7 +29,7 @@ def failures(*lines: str) -> list[str]:
 REGISTER = '{"register": {"rmID": "rm"}}'
 
 
-def test_lines_have_times_and_resource_managers_also_where_they_do_not_say() -> None:
+def test_times_and_resource_managers_of_lines_have_defaults() -> None:
     found = read(
         "# by hand",
         REGISTER,
@@ -54,7 +54,7 @@ def test_lines_have_times_and_resource_managers_also_where_they_do_not_say() -> 
     assert found[5].content == [UpdateRequest("rm")]
 
 
-def test_every_line_that_is_wrong_is_named() -> None:
+def test_every_invalid_line_is_reported() -> None:
     assert failures(
         "{",
         "[]",
@@ -103,11 +103,11 @@ def test_every_line_that_is_wrong_is_named() -> None:
     ]
 
 
-def test_a_line_of_no_resource_manager_is_named() -> None:
+def test_line_without_a_resource_manager_is_reported() -> None:
     assert failures('{"update": {}}') == ['f:1: update names no RM: add "rm", or register an RM before']
 
 
-def test_a_beginning_is_read_strictly() -> None:
+def test_header_is_read_strictly() -> None:
     assert failures(
         '{"recording": {"version": 2, "start": "today", "periods":'
         ' {"session": null, "starting": null, "sesion": "1s", "completing": "x"}}}'
@@ -121,25 +121,25 @@ def test_a_beginning_is_read_strictly() -> None:
     ]
 
 
-def test_of_many_problems_twenty_are_shown() -> None:
+def test_at_most_twenty_problems_are_shown() -> None:
     found = failures(*["{"] * 30)
     assert len(found) == 21
     assert found[-1] == "f: and 10 more"
 
 
-def test_a_line_that_is_cut_off_is_an_error_in_a_file_that_was_written_by_hand() -> None:
+def test_truncated_line_of_a_handwritten_file_is_an_error() -> None:
     with pytest.raises(RecordingError, match="f:2: is not valid JSON"):
         parse_recording(f'{REGISTER}\n{{"sched'.encode(), "f")
 
 
-def test_files_that_are_not_there_or_empty_are_named(tmp_path: Path) -> None:
+def test_missing_or_empty_files_are_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="x: cannot be read: No such file or directory"):
         read_recording(tmp_path / "x")
     with pytest.raises(UsageError, match="f: is empty"):
         read("# nothing")
 
 
-def test_deep_and_odd_json_is_no_danger() -> None:
+def test_deep_and_unusual_json_is_rejected() -> None:
     assert "f:1: is not valid JSON: nested too deeply" in failures("[" * 100_000)[0]
     assert "is not valid JSON" in failures('{"schedule": 1' + "0" * 5000 + "}")[0]
     with pytest.raises(RecordingError, match="is not valid JSON"):
@@ -147,7 +147,7 @@ def test_deep_and_odd_json_is_no_danger() -> None:
 
 
 @given(st.lists(st.sampled_from(list('{}[]":,\n 015aepstu')), max_size=40).map("".join))
-def test_any_text_is_a_recording_or_is_refused(text: str) -> None:
+def test_any_text_is_a_recording_or_rejected(text: str) -> None:
     try:
         parse_recording(text.encode(), "f")
     except YunikornError as error:

@@ -56,7 +56,7 @@ def recorded(file: Path, registry: Registry, **options: Any) -> tuple[RM, Record
     return RM(scheduler=RecordingScheduler(recorder, registry, ManualClock(), **options)), recorder
 
 
-def test_every_line_is_in_the_file_as_soon_as_it_happened(file: Path, registry: Registry) -> None:
+def test_every_line_is_flushed_immediately(file: Path, registry: Registry) -> None:
     rm, recorder = recorded(file, registry)
     rm.node(memory=1)
     assert [list(line)[-1] for line in contents(file)] == ["recording", "register", "update", "response"]
@@ -74,9 +74,7 @@ def test_a_recording_is_readable_by_its_owner_only(file: Path, registry: Registr
     assert file.stat().st_mode & 0o077 == 0
 
 
-def test_a_process_that_is_killed_loses_the_last_line_at_most(
-    file: Path, registry: Registry, tmp_path: Path
-) -> None:
+def test_killed_process_loses_at_most_the_last_line(file: Path, registry: Registry, tmp_path: Path) -> None:
     script = tmp_path / "endless.py"
     script.write_text(
         "import sys\n"
@@ -114,7 +112,7 @@ def test_a_process_that_is_killed_loses_the_last_line_at_most(
     assert replay.comparison.beyond <= 1
 
 
-def test_a_recording_is_continued_behind_a_line_that_was_cut_off(file: Path, registry: Registry) -> None:
+def test_recording_is_continued_after_a_truncated_line(file: Path, registry: Registry) -> None:
     for size in (3, 5):
         rm, recorder = recorded(file, registry)
         rm.node(memory=size)
@@ -132,21 +130,21 @@ def test_a_recording_is_continued_behind_a_line_that_was_cut_off(file: Path, reg
     assert (ear.beginnings, replay.comparison.equal, replay.comparison.first) == (2, 2, None)
 
 
-def test_a_file_of_something_else_is_left_alone(file: Path) -> None:
+def test_other_files_are_not_changed(file: Path) -> None:
     file.write_text("partitions: []\n", "utf-8")
     with pytest.raises(UsageError, match=r"run\.jsonl: exists, and is not a recording: give another file"):
         RecordingWriter(file, silent)
     assert file.read_text("utf-8") == "partitions: []\n"
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot be written: No such file or directory"):
         RecordingWriter(tmp_path / "nowhere" / "run.jsonl", silent)
     with pytest.raises(UsageError, match=r"cannot be written: Is a directory"):
         RecordingWriter(tmp_path, silent)
 
 
-def test_when_the_disk_is_full_the_core_goes_on_and_it_is_said_once(
+def test_full_disk_is_reported_once_and_the_core_continues(
     file: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warnings: list[str] = []
@@ -166,7 +164,7 @@ def test_when_the_disk_is_full_the_core_goes_on_and_it_is_said_once(
     recorder.close()
 
 
-def test_a_line_that_is_written_in_parts_is_whole(
+def test_line_written_in_parts_is_complete(
     file: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = os.write
@@ -176,7 +174,7 @@ def test_a_line_that_is_written_in_parts_is_whole(
     assert [list(line)[-1] for line in contents(file)] == ["recording", "register", "update", "response"]
 
 
-def test_what_no_message_can_say_leaves_a_gap_that_is_told(file: Path, registry: Registry) -> None:
+def test_unrepresentable_entries_leave_a_reported_gap(file: Path, registry: Registry) -> None:
     rm, _ = recorded(file, registry)
     rm.app()
     rm.update(asks=[AllocationAsk("k", "app", resource_ask=Resource(memory=2**70))])
@@ -189,7 +187,7 @@ def test_what_no_message_can_say_leaves_a_gap_that_is_told(file: Path, registry:
     assert [remark for _, remark in ear.remarks] == [f"the recording has a gap here: {gap['gap']}"]
 
 
-def test_a_beginning_says_what_the_core_began_with(file: Path, registry: Registry) -> None:
+def test_header_contains_the_initial_state_of_the_core(file: Path, registry: Registry) -> None:
     groups = Configurations({"": "", "batch": b"\xff"}, allow_rm_config=False)
     recorder = RecordingWriter(file, silent)
     clock = ManualClock(5 * SECOND + 1)
@@ -246,9 +244,7 @@ class Asked(Deaf):
 
 
 @pytest.mark.parametrize("answer", [5, ["n1"], {"n1": 5}, ValueError("half\ud800"), {"n1": "no"}, {}])
-def test_answers_are_recorded_also_those_that_are_none(
-    file: Path, registry: Registry, answer: object
-) -> None:
+def test_all_answers_are_recorded_including_none(file: Path, registry: Registry, answer: object) -> None:
     recorder = RecordingWriter(file, silent)
     scheduler = RecordingScheduler(recorder, registry, ManualClock())
     rm = RM(scheduler=scheduler, rm_id="other")

@@ -9,7 +9,7 @@ from yunikorn.interface.messages import (
 from yunikorn.recording.render import tell
 
 
-def test_entries_without_a_name_are_told_as_such() -> None:
+def test_unnamed_entries_are_printed_as_unnamed() -> None:
     response = UpdateResponse(
         rejected_nodes=[RejectedNode("", "a node needs an id")],
         rejected_applications=[RejectedApplication("", "an application needs an id")],

@@ -45,7 +45,7 @@ def rm(file: Path, registry: Registry) -> RM:
     return RM(limited(2), scheduler=RecordingScheduler(recorder, registry, ManualClock(10**18)))
 
 
-def test_a_larger_quota_lets_in_more_at_the_same_moments(rm: RM, file: Path, registry: Registry) -> None:
+def test_larger_quota_places_more_at_the_same_times(rm: RM, file: Path, registry: Registry) -> None:
     rm.node(memory=9)
     rm.app()
     rm.ask(count=5, memory=1)
@@ -59,9 +59,7 @@ def test_a_larger_quota_lets_in_more_at_the_same_moments(rm: RM, file: Path, reg
     assert not replay.comparison.is_possible
 
 
-def test_what_ended_then_ends_now_although_it_is_called_otherwise(
-    rm: RM, file: Path, registry: Registry
-) -> None:
+def test_recorded_releases_apply_to_renamed_allocations(rm: RM, file: Path, registry: Registry) -> None:
     rm.node(memory=9)
     rm.app("big", "root.a")
     rm.app("other", "root.b")
@@ -81,7 +79,7 @@ def test_what_ended_then_ends_now_although_it_is_called_otherwise(
     assert {one.message for one in ended} == {"allocation remove as per RM request"}
 
 
-def test_an_end_of_what_is_not_there_is_counted(rm: RM, file: Path, registry: Registry) -> None:
+def test_releases_without_a_counterpart_are_counted(rm: RM, file: Path, registry: Registry) -> None:
     rm.node(memory=9)
     rm.app()
     rm.ask(count=2, memory=1)
@@ -115,7 +113,7 @@ def test_new_preemptions_are_confirmed(file: Path, registry: Registry) -> None:
     assert len(told) == 2
 
 
-def test_configurations_in_the_recording_are_passed_over(rm: RM, file: Path, registry: Registry) -> None:
+def test_recorded_configurations_are_skipped(rm: RM, file: Path, registry: Registry) -> None:
     rm.node(memory=9)
     rm.app()
     rm.reload(limited(3))
@@ -126,7 +124,7 @@ def test_configurations_in_the_recording_are_passed_over(rm: RM, file: Path, reg
     assert len(ear.placed()) == 5
 
 
-def test_a_life_under_another_configuration_does_no_harm(tmp_path: Path, registry: Registry) -> None:
+def test_random_recording_replays_under_another_configuration(tmp_path: Path, registry: Registry) -> None:
     for seed in range(3):
         file = tmp_path / f"{seed}.jsonl"
         life = Life(seed, file, registry)
@@ -137,7 +135,7 @@ def test_a_life_under_another_configuration_does_no_harm(tmp_path: Path, registr
         assert ear.placed()
 
 
-def test_one_by_hand_may_be_played_so_too(registry: Registry) -> None:
+def test_handwritten_recording_can_be_replayed_as_a_what_if(registry: Registry) -> None:
     lines = [register(limited(1)), node(memory=9), app(), ask(count=5, memory=1)]
     assert len(play(registry, *lines)[0].placed()) == 1
     assert len(play(registry, *lines, config=limited(3))[0].placed()) == 3
