@@ -168,7 +168,7 @@ WITH_BLOCKS = [page for page in PAGES if blocks_of(page)]
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=shown)
-def test_everything_on_a_page_works(page: Path, reader: Reader) -> None:
+def test_blocks_of_a_page_work(page: Path, reader: Reader) -> None:
     blocks = blocks_of(page)
     for block in blocks:
         if block.file and "wrong" not in block.remarks:
@@ -185,14 +185,14 @@ def test_everything_on_a_page_works(page: Path, reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=shown)
-def test_files_of_tests_are_run_by_their_page(page: Path) -> None:
+def test_test_files_of_a_page_are_run(page: Path) -> None:
     run = "\n".join(block.text for block in blocks_of(page) if block.language in ("console", "sh"))
     for block in blocks_of(page):
         if Path(block.file).name.startswith("test_"):
             assert Path(block.file).name in run or "pytest" in run, f"{block.place} is run by nobody"
 
 
-def test_the_first_command_of_the_readme_shows_a_cluster(reader: Reader) -> None:
+def test_first_command_of_the_readme_shows_a_cluster(reader: Reader) -> None:
     first = next(block for block in blocks_of(CHECKOUT / "README.md") if block.language == "sh")
     reader.script(attrs.evolve(first, text=first.text.rpartition(" && ")[2]))
     assert "root.research" in reader.last.text
@@ -201,7 +201,7 @@ def test_the_first_command_of_the_readme_shows_a_cluster(reader: Reader) -> None
 # -- the runner itself -----------------------------------------------------------------------------------
 
 
-def test_what_is_shown_must_be_what_is_said() -> None:
+def test_shown_output_must_equal_actual_output() -> None:
     assert agrees("a\nb\n", "a  \nb")
     assert agrees("a ... c\n...\n", "a b c\nd\ne\n")
     assert not agrees("a\n", "a\nb\n")
@@ -239,7 +239,7 @@ def page_with(text: str, folder: Path) -> Block:
         "<!-- runs until: never -->\n```sh\necho always\n```\n",
     ],
 )
-def test_a_block_that_does_not_hold_is_found(text: str, reader: Reader) -> None:
+def test_wrong_block_is_detected(text: str, reader: Reader) -> None:
     block = page_with(text, reader.sandbox.folder)
     with pytest.raises((AssertionError, ValueError)):
         reader.take(block)
@@ -255,10 +255,10 @@ def test_a_block_that_does_not_hold_is_found(text: str, reader: Reader) -> None:
         "<!-- not run: it is a drawing -->\n```\n/\\\n```\n",
     ],
 )
-def test_a_block_that_holds_is_taken(text: str, reader: Reader) -> None:
+def test_right_block_is_accepted(text: str, reader: Reader) -> None:
     reader.take(page_with(text, reader.sandbox.folder))
 
 
-def test_an_unknown_remark_is_refused(tmp_path: Path) -> None:
+def test_unknown_remark_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no such remark 'norun'"):
         page_with("<!-- norun: a reason -->\n```sh\ntrue\n```\n", tmp_path)

@@ -72,7 +72,7 @@ def test_the_table_of_kinds_is_right(kind: Kind) -> None:
 
 
 @every_kind
-def test_a_page_names_its_hook_and_all_that_a_class_may_have(kind: Kind) -> None:
+def test_page_names_its_hook_and_all_members_of_a_class(kind: Kind) -> None:
     text = PAGE[kind].read_text("utf-8")
     assert f"| hook | `{kind.hook}` |" in text
     assert f"| base class | `{kind.base.__name__}` |" in text
@@ -83,7 +83,7 @@ def test_a_page_names_its_hook_and_all_that_a_class_may_have(kind: Kind) -> None
 
 
 @every_kind
-def test_a_page_says_which_plugins_come_with_us(kind: Kind, registry: Registry) -> None:
+def test_page_lists_the_default_plugins(kind: Kind, registry: Registry) -> None:
     (row,) = re.findall(r"^\| comes with \| (.*) \|$", PAGE[kind].read_text("utf-8"), re.MULTILINE)
     names = {offer.name for offer in registry.offers(kind)}
     assert names <= set(re.findall(r"`([\w-]+)`", row))
@@ -102,7 +102,7 @@ def test_every_attribute_that_plugins_see_is_listed(view: type[Any]) -> None:
     assert set(re.findall(r"^\| `(\w+)", section, re.MULTILINE)) == names
 
 
-def test_every_default_plugin_is_documented_with_its_line_of_yaml(registry: Registry) -> None:
+def test_every_default_plugin_is_documented_with_its_yaml(registry: Registry) -> None:
     rows = re.findall(
         r"^\| `([\w-]+)` \| `([\w-]+)` \| `([^`]+)`", OVERVIEW.partition("## The default")[2], re.M
     )
@@ -117,7 +117,7 @@ def test_every_default_plugin_is_documented_with_its_line_of_yaml(registry: Regi
 
 
 @every_kind
-def test_the_example_of_a_page_is_complete_and_a_test(kind: Kind) -> None:
+def test_example_of_a_page_is_complete_and_tested(kind: Kind) -> None:
     files = {block.file: block.text for block in blocks_of(PAGE[kind]) if block.file}
     (module,) = (name for name in files if name.endswith(".py") and not name.startswith("test_"))
     assert set(files) == {module, "queues.yaml", f"test_{module}"}
@@ -130,7 +130,7 @@ def test_the_example_of_a_page_is_complete_and_a_test(kind: Kind) -> None:
 
 
 @every_kind
-def test_everything_that_a_class_may_have_is_had_by_a_class_in_some_test(kind: Kind) -> None:
+def test_every_optional_member_is_used_in_a_test(kind: Kind) -> None:
     """Methods and attributes of every base class are implemented, and so called, somewhere in the tests."""
     implemented = IMPLEMENTED.get(kind.base.__name__, set())
     assert public(kind.base) <= implemented | LIFE_CYCLE
@@ -201,6 +201,6 @@ CONFIGURATIONS = [
 
 
 @pytest.mark.parametrize("text", CONFIGURATIONS)
-def test_every_configuration_is_valid_and_without_doubt(text: str, documented: Registry) -> None:
+def test_every_configuration_is_valid_without_warnings(text: str, documented: Registry) -> None:
     outcome = check_config(text, documented)
     assert (outcome.problems, outcome.warnings) == ((), ())

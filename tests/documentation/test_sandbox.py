@@ -38,7 +38,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
     return made
 
 
-def test_a_command_that_says_the_text_again_is_interrupted_once(sandbox: Sandbox) -> None:
+def test_command_that_repeats_the_text_is_interrupted_once(sandbox: Sandbox) -> None:
     said = sandbox.run("python counter.py", until="ready")
     assert said.text.splitlines() == ["ready", "ready to end", "once"]
     assert said.status == 0
@@ -49,13 +49,13 @@ def test_the_next_command_is_not_interrupted(sandbox: Sandbox) -> None:
     assert said.text.splitlines()[-2:] == ["once", "left alone"]
 
 
-def test_every_command_that_says_the_text_is_interrupted(sandbox: Sandbox) -> None:
+def test_every_command_that_prints_the_text_is_interrupted(sandbox: Sandbox) -> None:
     said = sandbox.run("python counter.py\npython listener.py\npython \\\n  counter.py\n", until="ready")
     assert said.text.splitlines().count("once") == 2
     assert said.text.splitlines().count("left alone") == 1
 
 
-def test_a_command_that_fails_is_the_last(sandbox: Sandbox) -> None:
+def test_failed_command_is_the_last(sandbox: Sandbox) -> None:
     said = sandbox.run("python counter.py\nfalse\npython counter.py\n", until="ready")
     assert said.text.splitlines().count("once") == 1
     assert said.status == 1

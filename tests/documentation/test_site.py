@@ -62,7 +62,7 @@ def test_every_page_is_in_the_site(site: Path) -> None:
     assert {"index", "changes", "benchmarks"} <= made
 
 
-def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+def test_links_of_the_site_have_targets(site: Path) -> None:
     pages = {page: Links(page) for page in site.rglob("*.html") if page.name != "404.html"}
     for page, links in pages.items():
         for target in links.targets:
@@ -76,12 +76,12 @@ def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
                 assert unquote(parts.fragment) in pages[file].anchors, f"{page.name} leads to {target}"
 
 
-def test_nothing_of_the_site_is_fetched_from_elsewhere(site: Path) -> None:
+def test_site_loads_no_external_resources(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert not [target for target in Links(page).fetched if urlsplit(target).netloc]
 
 
-def test_state_machines_are_pictures_that_need_no_network(site: Path) -> None:
+def test_state_machine_pictures_need_no_network(site: Path) -> None:
     text = (site / "states.html").read_text("utf-8")
     assert text.count('src="images/states/') == len(LIFECYCLES)
     assert not [page.name for page in site.rglob("*.html") if 'class="mermaid"' in page.read_text("utf-8")]

@@ -95,13 +95,13 @@ def documented() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("text", list(documented()))
-def test_what_the_checkout_shows_fits_as_far_as_it_is_right(text: str) -> None:
+def test_valid_configurations_of_the_checkout_match_the_schema(text: str) -> None:
     outcome = check_config(text, BUILTIN)
     if not outcome.problems and not outcome.warnings:
         assert fits(text) == []
 
 
-def test_it_is_a_schema_and_a_rich_configuration_fits() -> None:
+def test_schema_is_valid_and_matches_a_rich_configuration() -> None:
     Draft7Validator.check_schema(SCHEMA)
     outcome = check_config(RICH, BUILTIN)
     assert (outcome.problems, outcome.warnings) == ((), ())
@@ -152,7 +152,7 @@ def test_it_is_a_schema_and_a_rich_configuration_fits() -> None:
         ("type: os", "type: os2"),
     ],
 )
-def test_a_slip_is_found_by_the_schema_as_by_validate(right: str, wrong: str) -> None:
+def test_schema_and_validate_find_the_same_errors(right: str, wrong: str) -> None:
     right = right.replace("'*'", '"*"')
     assert RICH.count(right) >= 1
     text = RICH.replace(right, wrong, 1)
@@ -216,7 +216,7 @@ EVERYWHERE = list(places(WHOLE))
         st.tuples(st.sampled_from(EVERYWHERE), st.sampled_from([*POOL, "remove"])), min_size=1, max_size=2
     )
 )
-def test_whatever_is_found_without_fault_fits(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
+def test_every_valid_configuration_matches_the_schema(changes: list[tuple[tuple[Any, ...], Any]]) -> None:
     data = copy.deepcopy(WHOLE)
     for path, value in changes:
         holder = data
@@ -317,7 +317,7 @@ def sinks(*entries: Any) -> dict[str, Any]:
         {"text": "a", "part": None},
     ],
 )
-def test_options_of_plugins_fit_by_their_types(options: dict[str, Any], extended: Draft7Validator) -> None:
+def test_plugin_options_are_checked_by_type(options: dict[str, Any], extended: Draft7Validator) -> None:
     assert list(extended.iter_errors(sinks({"name": "elaborate", **options}))) == []
 
 
@@ -337,11 +337,11 @@ def test_options_of_plugins_fit_by_their_types(options: dict[str, Any], extended
         {"text": None},
     ],
 )
-def test_options_that_do_not_fit_are_marked(options: dict[str, Any], extended: Draft7Validator) -> None:
+def test_invalid_options_are_marked(options: dict[str, Any], extended: Draft7Validator) -> None:
     assert list(extended.iter_errors(sinks({"name": "elaborate", **options})))
 
 
-def test_policies_of_others_are_completed_in_properties_and_node_orders(extended: Draft7Validator) -> None:
+def test_third_party_policies_are_completed_in_properties_and_node_orders(extended: Draft7Validator) -> None:
     properties = extended.schema["definitions"]["properties"]["properties"]  # type: ignore[index]
     assert "oldest" in str(properties["application.sort.policy"])
     assert properties["application.sort.policy.groups"]["description"].startswith(
@@ -357,7 +357,7 @@ def test_policies_of_others_are_completed_in_properties_and_node_orders(extended
     assert list(extended.iter_errors({"partitions": [partition]}))
 
 
-def test_a_type_that_is_not_documented_takes_anything() -> None:
+def test_undocumented_type_accepts_anything() -> None:
     assert option_schema(complex) == {}
 
 

@@ -40,7 +40,7 @@ EVERY_KEY = [
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
-def test_every_key_that_is_read_is_described_and_no_other(section: KeySection) -> None:
+def test_exactly_the_keys_that_are_read_are_described(section: KeySection) -> None:
     described = {key.inside or key.name for key in section.keys if not key.name.endswith(".OPTION")}
     assert described == READ[section.name]
 
@@ -53,13 +53,13 @@ def test_every_field_of_the_checked_classes_is_described(section: KeySection) ->
     assert fields - NOT_WRITTEN.get(section.name, set()) == described
 
 
-def test_defaults_come_from_the_classes() -> None:
+def test_documented_defaults_are_those_of_the_classes() -> None:
     (cleanup,) = (key for key in PERIODS.keys if key.name == "cleanup")
     assert (Timeouts().cleanup, PERIODS.default_of(cleanup)) == (10 * 10**9, "`10s`")
     assert {section.default_of(key) for section, key in EVERY_KEY if key.required} == {"required"}
 
 
-def test_what_is_ours_is_marked() -> None:
+def test_own_keys_are_marked() -> None:
     wanted = {*load.OWN_KEYS, *partitions.OWN_KEYS, partitions.SHRUNK_NODES}
     for name in ("top", "partition"):
         marked = {key.inside or key.name for key in BY_NAME[name].keys if key.ours}
@@ -108,7 +108,7 @@ def entry(key: Key) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("section", "key"), EVERY_KEY, ids=[f"{section.name}-{key.path}" for section, key in EVERY_KEY]
 )
-def test_every_example_is_valid_where_it_belongs(section: KeySection, key: Key, registry: Registry) -> None:
+def test_every_example_is_valid_in_its_context(section: KeySection, key: Key, registry: Registry) -> None:
     text = yaml.safe_dump(around(section, entry(key)), default_flow_style=False)
     if section.name == "queue" and key.name == "childtemplate":
         text = text.replace("childtemplate:", "parent: true\n      childtemplate:")
@@ -117,7 +117,7 @@ def test_every_example_is_valid_where_it_belongs(section: KeySection, key: Key, 
     assert outcome.warnings == (), text
 
 
-def test_the_description_of_the_whole_is_the_first() -> None:
+def test_top_level_description_comes_first() -> None:
     assert SECTIONS[0] is TOP
     assert {section.name for section in SECTIONS} == set(READ)
     assert BY_NAME["node-sort"].cls is PluginRef

@@ -15,13 +15,13 @@ from yunikorn.reference.markdown import markdown
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference.md"
 
 
-def test_it_prints_a_json_schema() -> None:
+def test_command_prints_a_json_schema() -> None:
     result = CliRunner().invoke(command, ["--builtin"])
     assert result.exit_code == 0
     assert json.loads(result.output)["$schema"] == DRAFT
 
 
-def test_the_page_is_as_the_classes_are(registry: Registry) -> None:
+def test_page_is_generated_from_the_classes(registry: Registry) -> None:
     result = CliRunner().invoke(command, ["--builtin", "--format", "markdown"])
     assert result.output == markdown(registry)
     again = "docs/reference.md is old: yunikorn schema --format markdown --builtin > docs/reference.md"

@@ -10,27 +10,27 @@ from yunikorn.reporting.fairness import jain_index
 from yunikorn.reporting.sample import Sample
 
 
-def test_the_interval_of_a_textbook() -> None:
+def test_confidence_interval_of_a_textbook_example() -> None:
     # Mean 3, standard deviation 1.581139, t(4) = 2.776: 2.776 * 1.581139 / sqrt(5).
     assert dispersion([1, 2, 3, 4, 5]) == Dispersion(3, 1.962928, 5)
     assert dispersion([7]) == Dispersion(7, None, 1)
     assert dispersion([]) is None
 
 
-def test_quantiles_never_fall_below_the_true_ones() -> None:
+def test_quantiles_are_upper_bounds() -> None:
     values = [quantile(freedom) for freedom in range(1, 400)]
     assert values == sorted(values, reverse=True)
     assert (values[0], values[8], values[29], values[-1]) == (12.706, 2.262, 2.042, 1.98)
 
 
-def test_one_run_differs_by_any_difference() -> None:
+def test_single_runs_differ_by_any_difference() -> None:
     assert differ([1.0], [1.000001])
     assert not differ([1.0], [1.0])
     assert differ([None], [1.0])
     assert not differ([None], [None])
 
 
-def test_several_runs_are_compared_seed_by_seed() -> None:
+def test_multiple_runs_are_compared_by_seed() -> None:
     # Results vary a lot between seeds, the variant always adds one: intervals overlap, the difference is
     # certain.
     assert differ([10, 20, 30, 40], [11, 21, 31, 41.1])
@@ -47,14 +47,14 @@ def test_jains_index_of_known_cases() -> None:
 
 
 @given(st.lists(st.floats(0, 1e300), min_size=1, max_size=20))
-def test_jains_index_lies_between_a_nth_and_one(numbers: list[float]) -> None:
+def test_jains_index_is_between_one_nth_and_one(numbers: list[float]) -> None:
     index = jain_index(numbers)
     if any(numbers):
         assert index is not None
         assert 1 / len(numbers) - 1e-6 <= index <= 1 + 1e-6
 
 
-def test_summaries_and_curves_of_samples() -> None:
+def test_summaries_and_distributions_of_samples() -> None:
     sample = Sample([5, 1, 4, 2, 3, 100])
     summary = sample.summary()
     assert summary is not None

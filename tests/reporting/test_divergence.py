@@ -76,7 +76,7 @@ def answer(*causes: str) -> ExplainAnswer:
     return ExplainAnswer("x", 90, "root.a", "1 waiting", [request], None)
 
 
-def test_the_sentence_says_what_each_did_and_what_stopped_the_other() -> None:
+def test_sentence_describes_both_decisions_and_the_obstacle() -> None:
     divergence = Divergence(1200, placing(90, "x"), placing(90, "y"))
     assert str(question(divergence)) == "x@1m30s"
     divergence_report = describe("fifo", "fair", divergence, 1200, answer("the cluster is full"))
@@ -88,7 +88,7 @@ def test_the_sentence_says_what_each_did_and_what_stopped_the_other() -> None:
     )
 
 
-def test_another_node_for_the_same_task_is_the_order_of_nodes() -> None:
+def test_different_node_for_the_same_task_is_attributed_to_node_order() -> None:
     divergence = Divergence(0, placing(5, "x"), placing(5, "x", "n2"))
     sentence = describe("a", "b", divergence, 0, answer("anything")).sentence
     assert sentence == (
@@ -122,7 +122,7 @@ def test_idle_and_later_decisions_are_described() -> None:
     assert "a releases t of x (q) on n (preempted)" in describe("a", "b", taken, 1, None).sentence
 
 
-def test_equal_runs_are_said_to_be_equal() -> None:
+def test_equal_runs_are_reported_as_equal() -> None:
     divergence_report = describe("a", "b", None, 4321, None)
     assert (divergence_report.time, divergence_report.sentence) == (
         None,

@@ -32,7 +32,7 @@ def by_name(groups: list[GroupReport]) -> dict[str, GroupReport]:
     return {group.name: group for group in groups}
 
 
-def test_waits_are_counted_to_the_first_and_to_the_last_part(observe: Observe) -> None:
+def test_waits_are_measured_to_the_first_and_last_task(observe: Observe) -> None:
     figures = observe(TWO_USERS).figures
     assert figures.wait is not None and figures.whole_wait is not None  # noqa: PT018
     assert (figures.wait.count, figures.wait.mean, figures.wait.max) == (2, 5, 10)
@@ -47,7 +47,7 @@ def test_slowdown_is_measured_against_the_longest_task_and_ten_seconds(observe: 
     assert bob.mean == 1.5  # 15 s instead of 5, which count as 10
 
 
-def test_a_short_job_that_never_waited_is_not_faster_than_itself(observe: Observe) -> None:
+def test_slowdown_of_a_short_job_without_wait_is_one(observe: Observe) -> None:
     figures = observe(
         """
         nodes: [{name: n, resources: {vcore: 1}}]
@@ -58,7 +58,7 @@ def test_a_short_job_that_never_waited_is_not_faster_than_itself(observe: Observ
     assert figures.slowdown.mean == 1
 
 
-def test_use_is_the_largest_part_of_the_capacity_over_all_time(observe: Observe) -> None:
+def test_utilisation_is_the_dominant_share_over_time(observe: Observe) -> None:
     figures = observe(TWO_USERS).figures
     users = by_name(figures.users)
     # Of 2 vcores for 40 s Ann had 60 core-seconds and Bob 5.
@@ -73,12 +73,12 @@ def test_jains_index_of_slowdown_and_use(observe: Observe) -> None:
     assert (fairness.slowdown_of_queues, fairness.use_of_queues) == (1, 1)
 
 
-def test_size_classes_are_parts_of_the_cluster(observe: Observe) -> None:
+def test_size_classes_are_shares_of_the_cluster(observe: Observe) -> None:
     sizes = observe(TWO_USERS).figures.sizes
     assert [(size.name, size.applications) for size in sizes] == [("10 to 100 %", 1), ("over 100 %", 1)]
 
 
-def test_the_size_of_who_comes_with_the_nodes_is_a_part_of_them(observe: Observe) -> None:
+def test_size_of_applications_submitted_with_the_nodes_is_relative_to_them(observe: Observe) -> None:
     # One message has the nodes and all applications of the start, one of which is rejected.
     rows: list[ApplicationRow] = []
     report = observe(
@@ -102,7 +102,7 @@ def test_the_size_of_who_comes_with_the_nodes_is_a_part_of_them(observe: Observe
     ]
 
 
-def test_rows_of_applications(observe: Observe) -> None:
+def test_rows_describe_applications(observe: Observe) -> None:
     rows: list[ApplicationRow] = []
     observe(TWO_USERS, rows=rows.append, until=30)
     bob, ann = rows
@@ -118,7 +118,7 @@ def test_rows_of_applications(observe: Observe) -> None:
     assert (ann.outcome, ann.started, ann.whole, ann.ended, ann.slowdown) == ("running", 0, 20, None, None)
 
 
-def test_a_restarted_task_is_no_new_part_but_makes_it_slower(observe: Observe) -> None:
+def test_restarted_task_counts_once_and_increases_the_slowdown(observe: Observe) -> None:
     rows: list[ApplicationRow] = []
     figures = observe(
         """
@@ -135,7 +135,7 @@ def test_a_restarted_task_is_no_new_part_but_makes_it_slower(observe: Observe) -
     assert figures.whole_wait.count == 1
 
 
-def test_refused_applications_count_but_have_no_slowdown(observe: Observe) -> None:
+def test_rejected_applications_count_but_have_no_slowdown(observe: Observe) -> None:
     figures = observe(TWO_USERS.replace("y, queue: root.a", "y, queue: root.none")).figures
     bob = by_name(figures.users)["bob"]
     assert (bob.applications, bob.finished, bob.wait, bob.slowdown) == (1, 0, None, None)
@@ -155,7 +155,7 @@ applications:
 """
 
 
-def test_a_guarantee_is_kept_for_the_part_of_what_was_owed(observe: Observe) -> None:
+def test_guarantee_satisfaction_is_the_share_of_the_entitlement(observe: Observe) -> None:
     queues = by_name(observe(LATE, GUARANTEED).figures.queues)
     # Entitled to a vcore from 20, when it is requested, to 110, when it ended; it had one from 100 on.
     assert queues["root.a"].guarantees == {"vcore": Guarantee(1000, used=0.090909, kept=0.111111)}
@@ -180,13 +180,13 @@ applications:
 """
 
 
-def test_free_room_that_no_waiting_size_fits_is_unusable(observe: Observe) -> None:
+def test_free_resources_that_fit_no_pending_size_are_unusable(observe: Observe) -> None:
     (found,) = observe(SPLIT).figures.fragmentation["default"].values()
     # From 50 to 100 a vcore is free on each node, and an ask needs 2 on one: of 8 vcores for 150 s.
     assert (found.of_free, found.of_capacity, found.at_end) == (1, 0.083333, None)
 
 
-def test_sizes_count_by_how_many_tasks_wait_and_quotas_are_no_fragmentation(observe: Observe) -> None:
+def test_fragmentation_is_weighted_by_pending_tasks_and_excludes_quotas(observe: Observe) -> None:
     queues = """
           - {name: a}
           - {name: b, resources: {max: {vcore: 0, memory: 1}}}"""
@@ -197,7 +197,7 @@ def test_sizes_count_by_how_many_tasks_wait_and_quotas_are_no_fragmentation(obse
     assert (found.of_free, found.at_end) == (0.25, 0.25)
 
 
-def test_room_on_drained_nodes_is_not_free(observe: Observe) -> None:
+def test_capacity_of_drained_nodes_is_not_free(observe: Observe) -> None:
     events = "events: [{at: 50, node: n-1, action: drain}, {at: 50, node: n-2, action: drain}]"
     (found,) = observe(SPLIT + events, until=60).figures.fragmentation["default"].values()
     assert (found.of_free, found.at_end) == (None, None)
@@ -206,7 +206,7 @@ def test_room_on_drained_nodes_is_not_free(observe: Observe) -> None:
 # -- over time ------------------------------------------------------------------------------------------
 
 
-def test_the_history_of_a_queue(observe: Observe) -> None:
+def test_history_of_a_queue(observe: Observe) -> None:
     history = observe(LATE, GUARANTEED).account.history
     assert (history.start, history.width, history.end, history.count) == (0, 1, 110, 110)
     a = next(queue for queue in history.queues if queue.queue == "root.a")
@@ -221,7 +221,7 @@ def test_the_history_of_a_queue(observe: Observe) -> None:
     assert history.nodes.shares["vcore"] == [[1] * 100 + [0.5] * 10]
 
 
-def test_parents_have_what_their_children_have(observe: Observe) -> None:
+def test_usage_of_a_parent_is_the_sum_of_its_children(observe: Observe) -> None:
     queues = """
           - name: all
             queues: [{name: a}, {name: b}]"""
@@ -232,7 +232,7 @@ def test_parents_have_what_their_children_have(observe: Observe) -> None:
     assert parent.running == [one + other for one, other in zip(a.running, b.running, strict=True)]
 
 
-def test_what_is_used_over_time_adds_up_to_the_use_of_the_report(registry: Registry) -> None:
+def test_intervals_sum_up_to_the_utilisation_of_the_report(registry: Registry) -> None:
     config = (QUICKSTART / "queues.yaml").read_text("utf-8")
     result = study(config, read_workload(QUICKSTART / "workload.yaml"), registry)
     history, (partition,) = result.account.history, result.account.history.partitions
@@ -247,13 +247,13 @@ def test_what_is_used_over_time_adds_up_to_the_use_of_the_report(registry: Regis
         assert [sum(parts) for parts in zip(*queues, strict=True)] == pytest.approx(partition.used[name])
 
 
-def test_nothing_at_all_happened(observe: Observe) -> None:
+def test_report_of_an_empty_simulation(observe: Observe) -> None:
     result = observe(TWO_USERS.replace("id: x,", "id: x, submit: 20,"), until=5)
     assert (result.figures.wait, result.figures.queues, result.account.history.count) == (None, [], 0)
     assert result.figures.fairness.use_of_users is None
 
 
-def test_a_node_that_comes_back_has_its_row_again(observe: Observe) -> None:
+def test_returning_node_continues_its_row(observe: Observe) -> None:
     report = observe(
         """
         nodes: [{name: n, count: 2, resources: {vcore: 1}}]

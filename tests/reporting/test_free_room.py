@@ -26,7 +26,7 @@ def anew(rooms: Rooms) -> Rooms:
 
 
 @given(CHANGES)
-def test_only_what_changed_is_counted_and_all_is_counted_right(changes: list[tuple[str, str]]) -> None:
+def test_incremental_counts_equal_full_counts(changes: list[tuple[str, str]]) -> None:
     rooms = Rooms()
     there: dict[str, Room] = {}
     for number, (change, name) in enumerate(changes):

@@ -17,7 +17,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES, st.integers(0, 2_000 * SECOND))
-def test_the_integral_is_exact_whatever_the_width(changes: list[tuple[int, int]], start: int) -> None:
+def test_integral_is_exact_for_any_width(changes: list[tuple[int, int]], start: int) -> None:
     timeline = Timeline(limit=8)
     timeline.begin(start)
     series = timeline.series()

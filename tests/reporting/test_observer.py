@@ -48,7 +48,7 @@ events:
 
 @pytest.mark.parametrize("preempted", ["restart", "fail"])
 @pytest.mark.parametrize("until", [None, 20, 47, 62, 101])
-def test_observations_agree_with_the_resource_manager(
+def test_observations_equal_those_of_the_resource_manager(
     registry: Registry, preempted: str, until: int | None
 ) -> None:
     quota_source = CoreQuotaSource()

@@ -42,7 +42,7 @@ def texts(figure: Figure) -> set[str]:
 
 
 @pytest.mark.parametrize("queues", [1, 3, 50])
-def test_every_plot_of_any_number_of_queues(observe: Observe, queues: int, tmp_path: Path) -> None:
+def test_every_plot_works_for_any_number_of_queues(observe: Observe, queues: int, tmp_path: Path) -> None:
     drawn = draw_pictures(observe(scenario(queues), leaves(queues)))
     assert tuple(drawn) == PICTURES
     for name, content in drawn.items():
@@ -69,7 +69,7 @@ def test_axes_have_units_and_lines_have_names(observe: Observe) -> None:
 
 
 @pytest.mark.parametrize("runtime", [20, 2_000])
-def test_marks_of_slowdowns_are_plain_numbers(observe: Observe, runtime: int) -> None:
+def test_slowdown_ticks_are_plain_numbers(observe: Observe, runtime: int) -> None:
     few = scenario(1).replace("count: 70", "count: 2").replace("runtime: 20", f"runtime: {runtime}")
     late = (APP % (1, 0, 1)).replace("runtime: 20", "runtime: 10")
     curves = observe(few + late, leaves(1)).account.curves
@@ -79,7 +79,7 @@ def test_marks_of_slowdowns_are_plain_numbers(observe: Observe, runtime: int) ->
     assert {"1", "2"} <= found or {"1", "10", "100"} <= found
 
 
-def test_what_there_is_no_room_for_is_said(observe: Observe) -> None:
+def test_omitted_series_are_reported(observe: Observe) -> None:
     result = observe(scenario(50), leaves(50))
     history = result.account.history
     with styled():
@@ -91,7 +91,7 @@ def test_what_there_is_no_room_for_is_said(observe: Observe) -> None:
         )
 
 
-def test_when_nothing_happened_the_plots_say_so(observe: Observe) -> None:
+def test_plots_of_an_empty_simulation_have_a_note(observe: Observe) -> None:
     result = observe(scenario(1, ", submit: 10"), leaves(1), until=1)
     history = result.account.history
     with styled():
@@ -109,7 +109,7 @@ def test_when_nothing_happened_the_plots_say_so(observe: Observe) -> None:
     assert {"nothing was submitted, so there is no use to show"} in said
 
 
-def test_a_limit_far_above_is_written_and_not_drawn(observe: Observe) -> None:
+def test_limit_far_above_usage_is_a_label_and_not_a_line(observe: Observe) -> None:
     result = observe(scenario(1), leaves(1).replace("max: {vcore: 2}", "max: {vcore: 900}"))
     with styled():
         found = texts(plot_queues(result.account.history))
@@ -131,7 +131,7 @@ def test_amounts_have_fitting_units() -> None:
     assert amount_scale("nvidia.com/gpu", 8) == (1, "nvidia.com/gpu")
 
 
-def test_long_and_strange_names_are_shortened() -> None:
+def test_long_and_unusual_names_are_shortened() -> None:
     assert shorten("root.a", 10) == "root.a"
     assert shorten("root.very.long.path", 10) == "…long.path"
     assert shorten("a\x1bb", 10) == "a?b"

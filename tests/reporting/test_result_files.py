@@ -94,7 +94,7 @@ def test_applications_csv(write: Callable[..., Path]) -> None:
     assert (y["outcome"], y["started"], y["ended"], y["slowdown"]) == ("running", "20", "", "")
 
 
-def test_tasks_csv_is_there_on_request(write: Callable[..., Path]) -> None:
+def test_tasks_csv_is_written_on_request(write: Callable[..., Path]) -> None:
     assert "tasks.csv" not in names(write("without"))
     rows = list(table(write(tasks=True, until=45) / "tasks.csv"))
     columns = ("application", "task", "node", "asked", "started", "ended", "wait", "ran", "reason")
@@ -143,14 +143,14 @@ def test_queues_csv_has_use_guarantee_and_limit(write: Callable[..., Path]) -> N
     }
 
 
-def test_equal_runs_leave_equal_files(write: Callable[..., Path]) -> None:
+def test_equal_runs_write_equal_files(write: Callable[..., Path]) -> None:
     one, other = write("one", tasks=True, pictures=True), write("other", tasks=True, pictures=True)
     assert names(one) == names(other)
     for name in names(one):
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
-def test_the_page_holds_everything_and_asks_no_network(write: Callable[..., Path]) -> None:
+def test_page_is_self_contained(write: Callable[..., Path]) -> None:
     folder = write(pictures=True)
     page = (folder / "report.html").read_text("utf-8")
     assert names(folder) == sorted([*PLAIN, "report.html", *pictures.PICTURES])
@@ -161,7 +161,7 @@ def test_the_page_holds_everything_and_asks_no_network(write: Callable[..., Path
     assert "Guarantees" in page
 
 
-def test_the_page_says_all_that_the_terminal_says(observe: Observe, tmp_path: Path) -> None:
+def test_page_contains_everything_printed_to_the_terminal(observe: Observe, tmp_path: Path) -> None:
     stray = "  - {id: z, queue: root.nowhere, tasks: [{resources: {vcore: 1}, runtime: 5}]}"
     lost = "events: [{at: 12, node: n, action: remove}, {at: 13, node: n, action: add}]"
     scenario = f"{SCENARIO[: SCENARIO.index('events')]}{stray}\n{lost}\n"
@@ -179,7 +179,7 @@ def test_the_page_says_all_that_the_terminal_says(observe: Observe, tmp_path: Pa
     assert "(until 15s)" in shown
 
 
-def test_without_the_extra_the_rest_is_written_and_it_says_what_to_install(
+def test_missing_extra_is_reported_and_other_files_are_written(
     observe: Observe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pictures, "NEEDED", ("matplotlib_that_is_not_there", "jinja2"))
@@ -192,7 +192,7 @@ def test_without_the_extra_the_rest_is_written_and_it_says_what_to_install(
     assert names(tmp_path) == PLAIN
 
 
-def test_what_an_earlier_run_left_is_not_taken_for_this_one(write: Callable[..., Path]) -> None:
+def test_files_of_an_earlier_run_are_removed(write: Callable[..., Path]) -> None:
     write(tasks=True, pictures=True)
     folder = write()
     (folder / "notes.txt").write_text("mine", "utf-8")
@@ -201,7 +201,7 @@ def test_what_an_earlier_run_left_is_not_taken_for_this_one(write: Callable[...,
     assert names(folder) == sorted([*PLAIN, "notes.txt"])
 
 
-def test_a_run_that_breaks_leaves_parts_and_the_files_of_the_run_before(
+def test_failed_run_leaves_partial_files_and_those_of_the_earlier_run(
     observe: Observe, write: Callable[..., Path]
 ) -> None:
     folder = write()
@@ -218,7 +218,7 @@ def test_a_run_that_breaks_leaves_parts_and_the_files_of_the_run_before(
     assert names(folder) == PLAIN
 
 
-def test_a_full_disk_is_said_and_nothing_looks_complete(
+def test_full_disk_is_reported_and_leaves_no_complete_files(
     observe: Observe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Full:
@@ -245,9 +245,7 @@ def test_a_full_disk_is_said_and_nothing_looks_complete(
     assert all(name.endswith(".part") for name in names(tmp_path / "out"))
 
 
-def test_a_disk_that_is_full_at_the_start_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_disk_full_at_the_start_leaves_no_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fill(path: Path, content: bytes) -> int:
         path.touch()
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -258,16 +256,14 @@ def test_a_disk_that_is_full_at_the_start_leaves_nothing(
     assert names(tmp_path) == []
 
 
-def test_a_folder_that_cannot_be_written_is_said_before_anything_runs(
-    observe: Observe, tmp_path: Path
-) -> None:
+def test_unwritable_folder_is_reported_before_the_run(observe: Observe, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     with pytest.raises(UsageError, match="cannot write to"):  # noqa: SIM117
         with ResultFiles(tmp_path / "file") as files:
             observe(SCENARIO, recorder=files, rows=files, watch=lambda progress: pytest.fail("it ran"))
 
 
-def test_the_report_holds_the_figures(write: Callable[..., Path]) -> None:
+def test_report_contains_the_figures(write: Callable[..., Path]) -> None:
     report = json.loads((write() / "report.json").read_text("utf-8"))
     assert report["figures"]["slowdown"]["count"] == 2
     assert report["figures"]["users"][0]["name"] == "ann"

@@ -44,7 +44,7 @@ def put(path: str, value: str, registry: Registry) -> PartitionConfig:
     return partition(change(CONFIG, [Setting(path, value)]), registry)
 
 
-def test_what_is_not_set_stays_as_it_was(registry: Registry) -> None:
+def test_unset_keys_are_unchanged(registry: Registry) -> None:
     for file in [*CHECKOUT.glob("examples/**/*.yaml")]:
         text = file.read_text("utf-8")
         before = check_config(text, registry).config
@@ -79,7 +79,7 @@ def test_what_is_not_set_stays_as_it_was(registry: Registry) -> None:
         (f"{LEAF}.name", "yes", lambda leaf: leaf.name == "yes"),
     ],
 )
-def test_values_reach_their_place(path: str, value: str, found: object, registry: Registry) -> None:
+def test_values_are_set_at_their_path(path: str, value: str, found: object, registry: Registry) -> None:
     assert callable(found)
     leaf, other = put(path, value, registry).root.queues
     assert found(leaf)
@@ -87,7 +87,7 @@ def test_values_reach_their_place(path: str, value: str, found: object, registry
     assert other == partition(CONFIG, registry).root.queues[1]
 
 
-def test_lists_and_other_parts_can_be_set_too(registry: Registry) -> None:
+def test_lists_and_mappings_can_be_set(registry: Registry) -> None:
     found = put("partitions[0].placementrules[0].value", "team", registry)
     assert found.placement_rules[0].value == "team"
     assert put("partitions[0].nodesortpolicy.type", "binpacking", registry).node_sort.name == "binpacking"
@@ -109,7 +109,7 @@ def test_lists_and_other_parts_can_be_set_too(registry: Registry) -> None:
         (f"{LEAF}.[0]", "expected a name, got"),
     ],
 )
-def test_a_path_that_leads_nowhere_is_said_with_what_is_near(path: str, said: str) -> None:
+def test_unknown_path_is_reported_with_suggestions(path: str, said: str) -> None:
     with pytest.raises(UsageError) as refused:
         change(CONFIG, [Setting(path, "1")])
     assert str(refused.value).startswith(f"--set {path}: ")
@@ -125,9 +125,7 @@ def test_a_path_that_leads_nowhere_is_said_with_what_is_near(path: str, said: st
         (f"{LEAF}.properties.priority.offset", "much", "expected a whole number"),
     ],
 )
-def test_a_value_that_is_wrong_or_ignored_is_named(
-    path: str, value: str, said: str, registry: Registry
-) -> None:
+def test_invalid_or_ignored_value_is_reported(path: str, value: str, said: str, registry: Registry) -> None:
     setting = Setting(path, value)
     problems = check_change(change(CONFIG, [setting]), [setting], registry)
     assert problems
@@ -145,7 +143,7 @@ def test_values_are_split_at_commas_outside_of_brackets_and_quotes() -> None:
     ]
 
 
-def test_all_that_is_wrong_with_settings_is_said_at_once() -> None:
+def test_all_errors_of_settings_are_reported_together() -> None:
     with pytest.raises(UsageError) as refused:
         parse_settings(["nothing", "a=1", "a=2", "b=1,1"])
     lines = str(refused.value).splitlines()

@@ -23,7 +23,7 @@ from yunikorn.simulation.workload import FOREVER, NodeEvent, NodeEventKind, Work
 Play = Callable[..., Report]
 
 
-def test_held_tasks_keep_their_place(make: Any, core: Any, play: Play) -> None:
+def test_held_tasks_occupy_resources_until_the_end(make: Any, core: Any, play: Play) -> None:
     workload = make.workload([make.node("n", 4)], [make.app("a", 0, 3), make.app("b", 100, 3)])
     assert play(workload, core).tasks.ended == 6
     held = Adjustments(hold=True).apply(workload)
@@ -33,7 +33,7 @@ def test_held_tasks_keep_their_place(make: Any, core: Any, play: Play) -> None:
     assert workload.applications[0].tasks[0].runtime == 10 * SECOND
 
 
-def test_everything_from_outside_comes_sooner(make: Any) -> None:
+def test_compression_advances_all_external_events(make: Any) -> None:
     workload = make.workload(
         [make.node("n")],
         [make.app("a", 10), make.app("b", 25)],
@@ -48,12 +48,12 @@ def test_everything_from_outside_comes_sooner(make: Any) -> None:
     assert [app.submit for app in slow.applications] == [20 * SECOND, 50 * SECOND]
 
 
-def test_without_adjustments_a_workload_is_what_it_was(make: Any) -> None:
+def test_workload_without_adjustments_is_unchanged(make: Any) -> None:
     workload = make.workload([make.node("n")], [make.app("a")])
     assert Adjustments().apply(workload) is workload
 
 
-def test_fewer_nodes_of_every_kind_and_no_events_of_those_that_went(make: Any) -> None:
+def test_fewer_nodes_of_every_kind_and_no_events_of_removed_ones(make: Any) -> None:
     nodes = [make.node(f"small-{index}", 2) for index in range(6)] + [make.node("large", 8)]
     events = [
         NodeEvent(1, NodeEventKind.DRAIN, nodes[0]),
@@ -74,7 +74,7 @@ kinds = st.lists(st.integers(1, 5), min_size=1, max_size=40)
 
 
 @given(kinds, st.fractions(min_value=Fraction(1, 100), max_value=1))
-def test_the_part_is_the_same_of_every_kind(cores: list[int], fraction: Fraction) -> None:
+def test_same_share_of_every_kind_of_nodes_is_kept(cores: list[int], fraction: Fraction) -> None:
     nodes = [WorkloadNode(f"n{index}", Resource(vcore=1000 * size)) for index, size in enumerate(cores)]
     kept = thin_out(nodes, fraction)
     assert len(kept) == max(1, round(len(nodes) * fraction))
@@ -99,12 +99,12 @@ def test_the_part_is_the_same_of_every_kind(cores: list[int], fraction: Fraction
         ),
     ],
 )
-def test_numbers_that_make_no_sense_are_refused(adjustments: Adjustments, said: str) -> None:
+def test_invalid_numbers_are_rejected(adjustments: Adjustments, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         adjustments.check()
 
 
-def test_applications_that_are_made_on_the_way_read_like_any_sequence(make: Any) -> None:
+def test_generated_applications_behave_like_a_sequence(make: Any) -> None:
     plain = [make.app("a"), make.app("b", 1), make.app("c", 2)]
     made = Changed(plain, lambda application: application)
     assert list(made) == plain == list(made)

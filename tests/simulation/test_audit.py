@@ -48,7 +48,7 @@ class Forger(Recorder):
         ({"uuid": "same"}, "same was used twice"),
     ],
 )
-def test_what_is_over_a_limit_is_found(change: dict[str, object], said: str, registry: Registry) -> None:
+def test_excess_over_a_limit_is_detected(change: dict[str, object], said: str, registry: Registry) -> None:
     def forge(allocation: Allocation) -> None:
         for name, value in change.items():
             setattr(allocation, name, value)
@@ -58,7 +58,7 @@ def test_what_is_over_a_limit_is_found(change: dict[str, object], said: str, reg
         run.simulate(CONFIG, read_scenario(SCENARIO, "file", "name"), registry, recorder=Forger(forge))
 
 
-def test_a_report_that_does_not_add_up_is_found(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inconsistent_report_is_detected(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     play = Simulation.run
 
     def boast(self: Simulation) -> Report:

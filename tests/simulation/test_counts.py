@@ -94,7 +94,7 @@ def held(report: Report) -> list[tuple[str, float]]:
 # -- preemption and lost work ---------------------------------------------------------------------------
 
 
-def test_preempted_tasks_start_again_and_what_they_had_done_is_lost(registry: Registry) -> None:
+def test_preempted_tasks_restart_and_lose_their_work(registry: Registry) -> None:
     report, diary = play(registry, TEAMS, BATCH % "", WEB)
     assert diary.lines == {
         (0, "start", "batch"): 4,
@@ -117,7 +117,7 @@ def test_preempted_tasks_start_again_and_what_they_had_done_is_lost(registry: Re
     assert report.times.makespan == 160
 
 
-def test_preempted_tasks_fail_if_so_wanted(registry: Registry) -> None:
+def test_preempted_tasks_fail_if_configured(registry: Registry) -> None:
     report, _ = play(registry, TEAMS, BATCH % "", WEB, preempted="fail")
     assert (report.preemptions, report.tasks.restarted, report.tasks.failed) == (2, 0, 2)
     assert (report.applications.finished, report.applications.failed) == (2, 0)
@@ -125,14 +125,14 @@ def test_preempted_tasks_fail_if_so_wanted(registry: Registry) -> None:
     assert report.times.makespan == 100
 
 
-def test_an_application_says_itself_what_becomes_of_its_preempted_tasks(registry: Registry) -> None:
+def test_application_configures_the_fate_of_its_preempted_tasks(registry: Registry) -> None:
     report, _ = play(registry, TEAMS, BATCH % ", preempted: restart", WEB, preempted="fail")
     assert (report.tasks.restarted, report.tasks.failed) == (2, 0)
     report, _ = play(registry, TEAMS, BATCH % ", preempted: fail", WEB)
     assert (report.tasks.restarted, report.tasks.failed) == (0, 2)
 
 
-def test_an_application_of_which_everything_was_preempted_has_failed(registry: Registry) -> None:
+def test_application_with_all_tasks_preempted_fails(registry: Registry) -> None:
     one = "{id: one, queue: root.batch, tasks: [{resources: {vcore: 4}, runtime: 100}], preempted: fail}"
     report, diary = play(registry, TEAMS, one, WEB)
     assert (40, "one", "failed", "all its tasks were preempted") in diary.fates
@@ -140,7 +140,7 @@ def test_an_application_of_which_everything_was_preempted_has_failed(registry: R
     assert lost(report) == [("preempted", 1, 40)]
 
 
-def test_more_urgent_work_preempts_less_urgent_work_of_its_queue(registry: Registry) -> None:
+def test_higher_priority_preempts_lower_priority_of_its_queue(registry: Registry) -> None:
     config = CONFIG % "{name: a, properties: {preemption.within.queue: enabled, preemption.delay: 5s}}"
     task = "{resources: {vcore: 4}, runtime: 50, priority: %d}"
     report, diary = play(
@@ -160,7 +160,7 @@ def test_more_urgent_work_preempts_less_urgent_work_of_its_queue(registry: Regis
     assert lost(report) == [("preempted", 1, 15)]
 
 
-def test_what_a_lost_node_had_done_is_lost(registry: Registry) -> None:
+def test_work_on_a_lost_node_is_lost(registry: Registry) -> None:
     report, _ = play(
         registry,
         ONE_QUEUE,
@@ -174,7 +174,7 @@ def test_what_a_lost_node_had_done_is_lost(registry: Registry) -> None:
 # -- time limits ----------------------------------------------------------------------------------------
 
 
-def test_a_task_whose_time_is_over_has_ended(registry: Registry) -> None:
+def test_task_that_times_out_ends(registry: Registry) -> None:
     report, diary = play(
         registry,
         ONE_QUEUE,
@@ -193,7 +193,7 @@ def test_a_task_whose_time_is_over_has_ended(registry: Registry) -> None:
     assert lost(report) == []
 
 
-def test_an_application_whose_time_is_over_has_failed(registry: Registry) -> None:
+def test_application_that_times_out_fails(registry: Registry) -> None:
     report, diary = play(
         registry,
         ONE_QUEUE,
@@ -206,7 +206,7 @@ def test_an_application_whose_time_is_over_has_failed(registry: Registry) -> Non
     assert lost(report) == [("application failed", 2, 60)]
 
 
-def test_times_that_mean_nothing_are_problems_of_the_scenario() -> None:
+def test_invalid_times_are_problems_of_the_scenario() -> None:
     task = "tasks: [{resources: {vcore: 1}, runtime: 1}]"
     text = f"""
     nodes: [{{name: n, resources: {{vcore: 4}}}}]
@@ -236,7 +236,7 @@ GANG = (
 
 
 @pytest.mark.parametrize("style", ["Atomic", "Soft", "Hard"])
-def test_a_gang_waits_until_all_of_it_has_a_place(registry: Registry, style: str) -> None:
+def test_gang_waits_until_all_members_are_placed(registry: Registry, style: str) -> None:
     report, diary = play(registry, ONE_QUEUE, ONE, GANG % style)
     gangs = report.gangs
     assert gangs is not None
@@ -250,7 +250,7 @@ def test_a_gang_waits_until_all_of_it_has_a_place(registry: Registry, style: str
 
 
 @pytest.mark.parametrize("style", ["Soft", "Hard"])
-def test_a_gang_that_is_given_up_has_waited_for_nothing(registry: Registry, style: str) -> None:
+def test_wait_of_an_abandoned_gang_is_counted_as_abandoned(registry: Registry, style: str) -> None:
     gang = GANG.replace("gang: %s", f"gang: {style}, gangtimeout: 20")
     report, diary = play(registry, ONE_QUEUE, ONE, gang)
     gangs = report.gangs
@@ -265,7 +265,7 @@ def test_a_gang_that_is_given_up_has_waited_for_nothing(registry: Registry, styl
         assert (report.applications.failed, report.tasks.dropped) == (1, 3)
 
 
-def test_a_gang_that_waits_at_the_end_is_counted_as_that(registry: Registry) -> None:
+def test_gang_waiting_at_the_end_is_counted(registry: Registry) -> None:
     large = "{id: large, queue: root.a, gang: Atomic, tasks: [{count: 9, resources: {vcore: 1}, runtime: 1}]}"
     report, _ = play(registry, ONE_QUEUE, ONE, large)
     gangs = report.gangs
@@ -273,7 +273,7 @@ def test_a_gang_that_waits_at_the_end_is_counted_as_that(registry: Registry) -> 
     assert (gangs.submitted, gangs.whole, gangs.given_up, gangs.waiting) == (1, 0, 0, 1)
 
 
-def test_a_placeholder_that_loses_its_node_is_asked_for_again(registry: Registry) -> None:
+def test_placeholder_that_loses_its_node_is_requested_again(registry: Registry) -> None:
     report, diary = play(
         registry,
         ONE_QUEUE,
@@ -295,7 +295,7 @@ def test_a_placeholder_that_loses_its_node_is_asked_for_again(registry: Registry
     assert (lost(report), report.tasks.restarted, report.applications.finished) == ([], 0, 1)
 
 
-def test_preempted_placeholders_are_counted_and_asked_for_again(registry: Registry) -> None:
+def test_preempted_placeholders_are_counted_and_requested_again(registry: Registry) -> None:
     gang = (
         "{id: gang, queue: root.batch, gang: Soft, tasks: [{count: 5, resources: {vcore: 1}, runtime: 10}]}"
     )
@@ -321,7 +321,7 @@ def test_preempted_placeholders_are_counted_and_asked_for_again(registry: Regist
 # -- limits ---------------------------------------------------------------------------------------------
 
 
-def test_a_quota_holds_what_is_above_it(registry: Registry) -> None:
+def test_quota_blocks_asks_above_it(registry: Registry) -> None:
     config = CONFIG % "{name: a, resources: {max: {vcore: 2}}}, {name: b}"
     report, _ = play(
         registry,
@@ -337,7 +337,7 @@ def test_a_quota_holds_what_is_above_it(registry: Registry) -> None:
     assert held(report) == [("over the quota of queue root.a", 60)]
 
 
-def test_too_many_applications_keep_others_from_starting(registry: Registry) -> None:
+def test_maxapplications_blocks_other_applications(registry: Registry) -> None:
     app = "{id: %s, queue: root.a, submit: %d, tasks: [{count: 2, resources: {vcore: 1}, runtime: 10}]}"
     config = CONFIG % "{name: a, maxapplications: 1}"
     report, diary = play(registry, config, app % ("one", 0), app % ("two", 4), app % ("three", 7))
@@ -351,7 +351,7 @@ def test_too_many_applications_keep_others_from_starting(registry: Registry) -> 
     assert held(report) == [("no more applications may run: queue root.a", 38)]
 
 
-def test_the_limit_of_a_user_holds_requests_of_that_user_only(registry: Registry) -> None:
+def test_user_limit_blocks_asks_of_that_user_only(registry: Registry) -> None:
     config = CONFIG % "{name: a, limits: [{limit: one, users: [ann], maxresources: {vcore: 1}}]}"
     app = "{id: %s, user: %s, queue: root.a, tasks: [{count: %d, resources: {vcore: 1}, runtime: 10}]}"
     report, _ = play(registry, config, app % ("one", "ann", 3), app % ("two", "bob", 3))
@@ -359,7 +359,7 @@ def test_the_limit_of_a_user_holds_requests_of_that_user_only(registry: Registry
     assert held(report) == [("over the limit of user ann in queue root.a", 30)]
 
 
-def test_a_gang_is_held_as_a_whole(registry: Registry) -> None:
+def test_gang_is_blocked_as_a_whole(registry: Registry) -> None:
     config = CONFIG % "{name: a, resources: {max: {vcore: 3}}}"
     app = "{id: %s, queue: root.a, %stasks: [{count: %d, resources: {vcore: 1}, runtime: 10}]}"
     report, _ = play(registry, config, app % ("one", "", 1), app % ("gang", "gang: Atomic, ", 3))
@@ -372,7 +372,7 @@ def test_a_gang_is_held_as_a_whole(registry: Registry) -> None:
     assert figures(report.gangs.wait) == (1, 10, 10)
 
 
-def test_what_is_held_at_the_end_counts_until_then(registry: Registry) -> None:
+def test_time_blocked_counts_until_the_end(registry: Registry) -> None:
     config = CONFIG % "{name: a, resources: {max: {vcore: 2}}}"
     report, _ = play(
         registry,
@@ -385,7 +385,7 @@ def test_what_is_held_at_the_end_counts_until_then(registry: Registry) -> None:
     assert figures(report.limit_waits.tasks) == (1, 30, 30)
 
 
-def test_without_limits_nothing_is_held(registry: Registry) -> None:
+def test_nothing_is_blocked_without_limits(registry: Registry) -> None:
     report, _ = play(registry, ONE_QUEUE, ONE, GANG % "Atomic")
     limits = report.limit_waits
     assert (limits.applications, limits.tasks, limits.limits) == (None, None, [])

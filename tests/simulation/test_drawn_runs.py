@@ -46,7 +46,7 @@ class Rounds:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_it_comes_to_its_end(seed: int, registry: Registry, tmp_path: Path) -> None:
+def test_random_simulation_terminates(seed: int, registry: Registry, tmp_path: Path) -> None:
     draw = Rng(seed, registry)
     file = tmp_path / "workload.yaml"
     file.write_text(draw.workload)

@@ -50,7 +50,7 @@ def conserved(report: Report) -> bool:
     )
 
 
-def test_tasks_run_for_their_run_time_and_the_next_take_their_place(make: Any, play: Play, core: Any) -> None:
+def test_tasks_run_for_their_run_time_and_free_their_resources(make: Any, play: Play, core: Any) -> None:
     diary = Diary()
     workload = make.workload([make.node("n", 1)], [make.app("one"), make.app("two", submit=3)])
     report = play(workload, core, recorder=diary)
@@ -69,7 +69,7 @@ def test_tasks_run_for_their_run_time_and_the_next_take_their_place(make: Any, p
     assert conserved(report)
 
 
-def test_everything_of_one_instant_is_one_message(make: Any, play: Play, core: Any) -> None:
+def test_all_events_of_one_instant_are_one_update(make: Any, play: Play, core: Any) -> None:
     nodes, late = [make.node("n", 2)], make.node("late")
     applications = [make.app("a", count=2), make.app("b", submit=10), make.app("c", submit=10)]
     events = [NodeEvent(10 * SECOND, NodeEventKind.ADD, late)]
@@ -107,7 +107,7 @@ def test_a_rejected_application_is_counted_with_its_reason(make: Any, play: Play
     assert conserved(report)
 
 
-def test_refused_asks_are_counted_and_the_rest_runs(make: Any, play: Play, core: Any) -> None:
+def test_rejected_asks_are_counted_and_the_rest_runs(make: Any, play: Play, core: Any) -> None:
     core.reject_asks = {"task"}
     other = attrs.evolve(make.app("b").tasks[0], name="other")
     mixed = make.app("mixed", count=3)
@@ -156,7 +156,7 @@ def test_a_task_that_ends_when_its_node_leaves_has_ended(make: Any, play: Play, 
     assert (report.applications.finished, report.tasks.restarted) == (1, 0)
 
 
-def test_a_node_may_leave_and_come_back_in_one_instant(make: Any, play: Play, core: Any) -> None:
+def test_node_may_leave_and_return_in_one_instant(make: Any, play: Play, core: Any) -> None:
     node = make.node("n", 1)
     events = [
         NodeEvent(4 * SECOND, NodeEventKind.REMOVE, node),
@@ -176,7 +176,7 @@ def test_less_capacity_counts_as_less_from_then_on(make: Any, play: Play, core: 
     assert report.utilisation == {"default": {"vcore": 1.0}}
 
 
-def test_preempted_tasks_are_confirmed_and_asked_for_again(make: Any, play: Play, core: Any) -> None:
+def test_preempted_tasks_are_confirmed_and_requested_again(make: Any, play: Play, core: Any) -> None:
     core.timers, core.preempt = [5 * SECOND], ["a"]
     diary = Diary()
     report = play(make.workload([make.node("n", 2)], [make.app("a", count=2)]), core, recorder=diary)
@@ -196,7 +196,7 @@ def test_preempted_tasks_are_confirmed_and_asked_for_again(make: Any, play: Play
     assert conserved(report)
 
 
-def test_an_application_that_the_core_lets_fail_is_counted(make: Any, play: Play, core: Any) -> None:
+def test_application_failed_by_the_core_is_counted(make: Any, play: Play, core: Any) -> None:
     core.timers, core.fail = [5 * SECOND], ["a"]
     applications = [make.app("a", count=3), make.app("b", submit=1)]
     report = play(make.workload([make.node("n", 2)], applications), core)
@@ -204,7 +204,7 @@ def test_an_application_that_the_core_lets_fail_is_counted(make: Any, play: Play
     assert conserved(report)
 
 
-def test_until_ends_in_the_middle(make: Any, play: Play, core: Any) -> None:
+def test_until_ends_a_simulation_early(make: Any, play: Play, core: Any) -> None:
     applications = [make.app("a", count=3), make.app("b", submit=5), make.app("c", submit=16)]
     report = play(make.workload([make.node("n", 2)], applications), core, until=15)
     counts = report.applications
@@ -215,12 +215,12 @@ def test_until_ends_in_the_middle(make: Any, play: Play, core: Any) -> None:
     assert conserved(report)
 
 
-def test_what_happens_at_until_itself_still_happens(make: Any, play: Play, core: Any) -> None:
+def test_events_at_until_are_simulated(make: Any, play: Play, core: Any) -> None:
     report = play(make.workload([make.node("n")], [make.app("a")]), core, until=10)
     assert (report.outcome, report.applications.finished) == ("complete", 1)
 
 
-def test_a_watcher_ends_it_early_with_the_report_so_far(make: Any, play: Play, core: Any) -> None:
+def test_watcher_ends_the_simulation_early_with_a_report(make: Any, play: Play, core: Any) -> None:
     seen: list[Progress] = []
 
     def watch(progress: Progress) -> bool:
@@ -235,7 +235,7 @@ def test_a_watcher_ends_it_early_with_the_report_so_far(make: Any, play: Play, c
     assert conserved(report)
 
 
-def test_what_fits_nowhere_is_said_and_waits(make: Any, play: Play, core: Any) -> None:
+def test_oversized_tasks_are_reported_and_stay_pending(make: Any, play: Play, core: Any) -> None:
     applications = [make.app("huge", cores=99, count=2), make.app("small")]
     report = play(make.workload([make.node("n")], applications), core)
     assert report.tasks.too_large == 2
@@ -246,7 +246,7 @@ def test_what_fits_nowhere_is_said_and_waits(make: Any, play: Play, core: Any) -
     assert conserved(report)
 
 
-def test_a_node_that_joins_later_or_grows_counts_for_what_fits(make: Any, play: Play, core: Any) -> None:
+def test_later_or_growing_nodes_count_for_oversized_tasks(make: Any, play: Play, core: Any) -> None:
     node = make.node("n", 1)
     events = [
         NodeEvent(5 * SECOND, NodeEventKind.CAPACITY, node, make.node("n", 3).resources),
@@ -263,7 +263,7 @@ def test_timers_of_the_core_fire_at_their_time(make: Any, play: Play, core: Any)
     assert core.fired == 2
 
 
-def test_timers_are_followed_for_a_while_when_something_waits(make: Any, play: Play, core: Any) -> None:
+def test_timers_are_run_for_a_limited_time_while_tasks_are_pending(make: Any, play: Play, core: Any) -> None:
     core.timers = [PATIENCE // 2, PATIENCE, 2 * PATIENCE + 1]
     report = play(make.workload([make.node("n")], [make.app("huge", cores=99)]), core)
     assert core.fired == 2
@@ -313,7 +313,7 @@ def draw_workload(draw: Any, make: Any) -> Workload:
 
 
 @given(data=st.data(), until=st.one_of(st.none(), st.integers(0, 40)))
-def test_nothing_is_lost_whatever_happens(
+def test_all_tasks_are_accounted_for(
     data: st.DataObject, until: int | None, make: Any, core_class: Any
 ) -> None:
     workload = draw_workload(data.draw, make)

@@ -68,7 +68,7 @@ def answers(tmp_path: Path, *questions: str, until: int | None = None) -> list[E
     return ask(tmp_path, *questions, until=until).explanations
 
 
-def test_a_waiting_application_is_explained_at_the_moment_that_is_asked_about(tmp_path: Path) -> None:
+def test_waiting_application_is_explained_at_the_requested_time(tmp_path: Path) -> None:
     (answer,) = answers(tmp_path, "model@20m")
     assert (answer.application, answer.time, answer.queue) == ("model", 1200.0, "root.science")
     assert answer.state == "2 tasks waiting, no task running; submitted 10m earlier"
@@ -94,7 +94,7 @@ def test_a_waiting_application_is_explained_at_the_moment_that_is_asked_about(tm
     ]
 
 
-def test_the_moment_is_the_one_after_everything_of_its_instant(tmp_path: Path) -> None:
+def test_explanation_follows_all_events_of_its_instant(tmp_path: Path) -> None:
     before, at = answers(tmp_path, "model@59m59s", "model@1h")
     assert len(before.requests) == 1
     # The survey ends at 1h, and the model starts in that instant.
@@ -102,7 +102,7 @@ def test_the_moment_is_the_one_after_everything_of_its_instant(tmp_path: Path) -
     assert at.state == "does not wait: 2 tasks running"
 
 
-def test_who_does_not_wait_is_told_why_and_when_it_waited_longest(tmp_path: Path) -> None:
+def test_application_that_does_not_wait_is_explained_with_its_longest_wait(tmp_path: Path) -> None:
     early, late, end = answers(tmp_path, "model@5m", "model@1h10m", "model")
     assert early.state == "does not wait: it is submitted at 10m"
     assert early.longest_wait is None
@@ -117,13 +117,13 @@ def test_who_does_not_wait_is_told_why_and_when_it_waited_longest(tmp_path: Path
         )
 
 
-def test_who_never_waited_and_who_was_rejected(tmp_path: Path) -> None:
+def test_applications_that_never_waited_or_were_rejected_are_explained(tmp_path: Path) -> None:
     survey, lost = answers(tmp_path, "survey", "lost")
     assert survey.state == ("does not wait: it finished at 1h; none of its allocated tasks had to wait")
     assert lost.state.startswith("does not wait: it was rejected at 20m: ")
 
 
-def test_answers_come_in_the_order_of_the_questions(tmp_path: Path) -> None:
+def test_explanations_are_in_the_order_of_the_requests(tmp_path: Path) -> None:
     asked = ["survey", "model@20m", "survey@1m", "model@11m", "model@20m"]
     found = [(answer.application, answer.time) for answer in answers(tmp_path, *asked)]
     assert found == [
@@ -135,18 +135,18 @@ def test_answers_come_in_the_order_of_the_questions(tmp_path: Path) -> None:
     ]
 
 
-def test_until_is_a_moment_that_can_be_asked_about(tmp_path: Path) -> None:
+def test_until_is_a_valid_time_of_an_explanation(tmp_path: Path) -> None:
     timed, rest = answers(tmp_path, "model@15m", "model", until=900 * SECOND)
     assert timed == rest
     assert (timed.time, len(timed.requests)) == (900.0, 1)
 
 
-def test_after_the_end_the_answer_is_that_of_the_end(tmp_path: Path) -> None:
+def test_times_after_the_end_are_explained_at_the_end(tmp_path: Path) -> None:
     (answer,) = answers(tmp_path, "model@30h")
     assert (answer.time, answer.state) == (5400.0, "does not wait: it finished at 1h30m")
 
 
-def test_asking_changes_nothing_else(tmp_path: Path) -> None:
+def test_explaining_changes_nothing(tmp_path: Path) -> None:
     questions = [f"{name}@{minute}m" for name in ("survey", "model", "lost") for minute in range(0, 95, 5)]
     quiet, asked = json.loads(ask(tmp_path).to_json()), json.loads(ask(tmp_path, *questions).to_json())
     assert quiet.pop("explanations") == []
@@ -154,7 +154,7 @@ def test_asking_changes_nothing_else(tmp_path: Path) -> None:
     assert quiet == asked
 
 
-def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+def test_all_errors_are_reported_together(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         answers(tmp_path, "modl@20m", "survey@soon", "survey@2h", "model", until=3600 * SECOND)
     assert str(caught.value).splitlines() == [
@@ -164,14 +164,14 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_an_id_may_contain_what_separates_the_time(tmp_path: Path) -> None:
+def test_application_id_may_contain_the_time_separator(tmp_path: Path) -> None:
     workload = WORKLOAD.replace("id: model", "id: model@10")
     whole, timed = ask(tmp_path, "model@10", "model@10@20m", workload=workload).explanations
     assert (whole.application, whole.time) == ("model@10", 5400.0)
     assert (timed.application, timed.time) == ("model@10", 1200.0)
 
 
-def test_a_gang_with_placeholders_waits_with_those(tmp_path: Path) -> None:
+def test_gang_is_explained_by_its_placeholders(tmp_path: Path) -> None:
     workload = WORKLOAD.replace("    submit: 10m\n", "    submit: 10m\n    gang: Soft\n    gangtimeout: 2h\n")
     waiting, end = ask(tmp_path, "model@20m", "model", workload=workload).explanations
     (request,) = waiting.requests
@@ -181,16 +181,14 @@ def test_a_gang_with_placeholders_waits_with_those(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("nanoseconds", [0, 1, 500_000_000, 90 * SECOND, 3600 * SECOND, 86_461 * SECOND + 7])
-def test_times_are_spelled_so_that_they_can_be_asked_again(nanoseconds: int) -> None:
+def test_printed_times_can_be_used_in_requests(nanoseconds: int) -> None:
     assert parse_duration(spell_duration(nanoseconds)) == nanoseconds
 
 
 # -- the page ----------------------------------------------------------------------------------------------
 
 
-def test_the_example_of_the_page_is_what_the_command_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_example_of_the_page_is_the_actual_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     section = PAGE[PAGE.index("## Why is it waiting?") :]
     config, workload = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)[:2]
     assert yaml.safe_load(config)["partitions"]

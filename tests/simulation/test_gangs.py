@@ -72,7 +72,7 @@ def test_an_atomic_gang_starts_as_a_whole_when_all_of_it_fits(registry: Registry
     assert report.applications.finished == 3
 
 
-def test_a_gang_with_placeholders_asks_for_its_tasks_when_all_of_them_have_their_place(
+def test_gang_requests_its_tasks_when_all_placeholders_are_placed(
     registry: Registry,
 ) -> None:
     report, fates = play(
@@ -89,7 +89,7 @@ def test_a_gang_with_placeholders_asks_for_its_tasks_when_all_of_them_have_their
 
 
 @pytest.mark.parametrize(("style", "outcome"), [("Soft", [11, 11, 41]), ("Hard", [])])
-def test_a_gang_that_never_comes_together_goes_on_without_or_fails(
+def test_incomplete_gang_continues_without_placeholders_or_fails(
     registry: Registry, style: str, outcome: list[float]
 ) -> None:
     report, fates = play(
@@ -103,7 +103,7 @@ def test_a_gang_that_never_comes_together_goes_on_without_or_fails(
     assert (report.applications.finished, report.applications.failed) == (int(soft), int(not soft))
 
 
-def test_a_gang_that_can_never_run_is_said_to_be_too_large(registry: Registry) -> None:
+def test_gang_that_can_never_run_is_reported_as_oversized(registry: Registry) -> None:
     report, fates = play(
         registry,
         "{id: gang, queue: root.a, gang: Atomic, tasks: [{count: 9, resources: {vcore: 1}, runtime: 1}]},"
@@ -127,7 +127,7 @@ def read(jobs: str) -> Workload:
     return read_swf(text, "trace", "trace", SwfOptions(jobs=jobs), [])
 
 
-def test_the_jobs_of_a_trace_are_gangs_if_so_wanted() -> None:
+def test_jobs_of_a_trace_can_be_gangs() -> None:
     assert [application.gang for application in read("tasks").applications] == [""]
     assert [application.gang for application in read("atomic").applications] == ["Atomic"]
     with pytest.raises(UsageError, match="unknown kind of jobs 'rigid'; known: tasks, atomic"):

@@ -72,7 +72,7 @@ def of(workload: Workload, stem: str) -> list[WorkloadApplication]:
     return [app for app in workload.applications if app.id.startswith(f"{stem}-")]
 
 
-def test_a_description_makes_applications_in_order_of_time() -> None:
+def test_description_generates_applications_in_order_of_time() -> None:
     workload = read(WEEK)
     applications = list(workload.applications)
     assert len(applications) == len(workload.applications) == 307
@@ -88,7 +88,7 @@ def test_a_description_makes_applications_in_order_of_time() -> None:
     assert {app.gang for app in gangs} == {"Atomic"}
 
 
-def test_what_is_drawn_is_shaped_as_described() -> None:
+def test_generated_workload_follows_the_description() -> None:
     batch = of(read(WEEK), "batch")
     tasks = [app.tasks[0] for app in batch]
     assert {group.resources["vcore"] for group in tasks} == {1000, 2000, 3000, 4000}
@@ -114,7 +114,7 @@ def test_equal_seeds_give_equal_applications_and_others_do_not() -> None:
     assert list(read(WEEK, seed=8).applications) != list(workload.applications)
 
 
-def test_one_distribution_does_not_change_what_another_draws() -> None:
+def test_distributions_are_independent() -> None:
     longer = read(WEEK.replace("mean: 2m, max: 10m", "mean: 4m"))
     more = read(
         WEEK + "  - {id: z, count: 2, arrivals: {process: regular, every: 1}, queue: root.a, "
@@ -128,7 +128,7 @@ def test_one_distribution_does_not_change_what_another_draws() -> None:
         assert before.tasks[0].runtime != after.tasks[0].runtime
 
 
-def test_written_applications_stand_among_the_drawn_ones(tmp_path: Path, registry: Registry) -> None:
+def test_listed_applications_are_merged_with_generated_ones(tmp_path: Path, registry: Registry) -> None:
     mine = "  - {id: mine, submit: 15m, queue: root.b, tasks: [{resources: {vcore: 1}, runtime: 1}]}\n"
     workload = read(WEEK + "applications:\n" + mine)
     names = [app.id for app in workload.applications]
@@ -157,7 +157,7 @@ def test_equal_seeds_give_equal_files(tmp_path: Path, registry: Registry) -> Non
         ("{process: daily, every: 1m, peak: 9h, swing: 1, weekend: 0}", 40),
     ],
 )
-def test_every_way_to_arrive(process: str, count: int) -> None:
+def test_every_kind_of_arrivals(process: str, count: int) -> None:
     entry = (
         f"generate: [{{id: x, count: {count}, during: 7h, submit: 1h, arrivals: {process}, "
         "tasks: [{resources: {vcore: 1}, runtime: {distribution: pareto, low: 1s, shape: 2}}]}]"
@@ -172,7 +172,7 @@ def test_tasks_may_run_forever() -> None:
     assert {app.tasks[0].runtime for app in of(read(text), "batch")} == {FOREVER}
 
 
-def test_a_seed_without_anything_to_draw_is_refused() -> None:
+def test_seed_without_a_distribution_is_rejected() -> None:
     plain = NODES + "applications: [{id: a, tasks: [{resources: {vcore: 1}, runtime: 1}]}]"
     with pytest.raises(UsageError, match="a seed has no effect: file contains no random values"):
         read(plain, seed=1)
@@ -229,7 +229,7 @@ def arriving(process: str) -> str:
         ("seed: -1\n" + RUN, "seed: expected a whole number from 0"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
+def test_errors_are_reported_with_their_position(text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         read(NODES + text.replace("RUN", "1"))
     assert said in str(caught.value)
@@ -274,7 +274,7 @@ def test_nodes_fail_and_come_back(tmp_path: Path, registry: Registry) -> None:
     assert Counter(json.loads(line)["event"] for line in lines)["remove"] == len(workload.events) // 2
 
 
-def test_nodes_of_a_file_of_their_own_may_fail_too() -> None:
+def test_nodes_of_a_separate_file_may_fail() -> None:
     text = FAILURES.partition("applications")[0]
     assert read_cluster(text, "file").events == read_cluster("seed: 0\n" + text, "file").events
     assert read_cluster("seed: 1\n" + text, "file").events != read_cluster(text, "file").events
@@ -303,7 +303,7 @@ def test_nodes_of_a_file_of_their_own_may_fail_too() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_failures(before: str, after: str, said: str) -> None:
+def test_invalid_node_failures(before: str, after: str, said: str) -> None:
     assert before in FAILURES
     with pytest.raises(InputError) as caught:
         read(FAILURES.replace(before, after))

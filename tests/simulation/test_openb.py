@@ -76,7 +76,7 @@ def test_times_count_from_the_first_creation_and_missing_ones_are_replaced_and_c
     }
 
 
-def test_lists_with_five_columns_are_lists_too() -> None:
+def test_lists_with_five_columns_are_accepted() -> None:
     pods = "\n".join(",".join(line.split(",")[:5]) for line in PODS.splitlines())
     workload = read(pods)
     assert [application.submit for application in workload.applications] == [0, 0, 0]
@@ -91,9 +91,7 @@ def test_gpus_are_counted_in_thousandths_or_as_a_whole() -> None:
     assert all("gpu-milli" not in app.tasks[0].resources for app in whole.applications)
 
 
-def test_what_a_model_of_gpu_is_wanted_for_holds_with_the_predicate(
-    tmp_path: Path, registry: Registry
-) -> None:
+def test_required_gpu_model_is_enforced_by_the_predicate(tmp_path: Path, registry: Registry) -> None:
     pods = HEADER + "a,1000,1,1,1000,T4,,,0,10,0\nb,1000,1,1,1000,K80|V100M16,,,0,10,0\n"
     workload = read(pods)
     assert "only partitions with the predicate node-selector enforce it" in workload.remarks[0]
@@ -141,13 +139,13 @@ def test_bad_lines_are_skipped_counted_and_shown(line: str, said: str) -> None:
         read(PODS + line + "\n", strict=True)
 
 
-def test_of_many_bad_lines_the_first_are_shown() -> None:
+def test_first_of_many_bad_lines_are_shown() -> None:
     workload = read(PODS + "p9,x,1,0,0,,,,,,\n" * 9)
     assert len([remark for remark in workload.remarks if "line" in remark]) == 6
     assert "4 more lines like these" in workload.remarks[5]
 
 
-def test_a_list_without_its_columns_or_without_pods_is_refused() -> None:
+def test_list_without_its_columns_or_pods_is_rejected() -> None:
     with pytest.raises(InputError, match=r"line 1: expected the columns name, .*; missing: cpu_milli,"):
         read("name,memory_mib,num_gpu\n")
     with pytest.raises(InputError, match="contains no pods"):
@@ -156,7 +154,7 @@ def test_a_list_without_its_columns_or_without_pods_is_refused() -> None:
         read_openb_nodes("sn,cpu_milli,memory_mib,gpu\na,1,1,?\nb,1,1,0\nb,1,1,0\n", "nodes.csv")
 
 
-def test_quotes_blank_lines_and_a_mark_at_the_start_do_no_harm(tmp_path: Path) -> None:
+def test_quotes_blank_lines_and_a_byte_order_mark_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "pods.csv"
     path.write_text("\ufeff" + PODS.replace("p1", '"p1"').replace("\n", "\r\n") + "\r\n", "utf-8")
     (tmp_path / "nodes.csv").write_text(NODES, "utf-8")
@@ -164,7 +162,7 @@ def test_quotes_blank_lines_and_a_mark_at_the_start_do_no_harm(tmp_path: Path) -
     assert (workload.format, len(workload.applications), len(workload.nodes)) == ("openb", 3, 3)
 
 
-def test_a_folder_or_two_files(tmp_path: Path) -> None:
+def test_folder_or_two_files_are_accepted(tmp_path: Path) -> None:
     pods, nodes = tmp_path / "pods.csv", tmp_path / "nodes.csv"
     pods.write_text(PODS, "utf-8")
     with pytest.raises(InputError, match=r"contains no list of nodes \(CSV\); specify one with --nodes FILE"):
@@ -190,7 +188,7 @@ def test_a_folder_or_two_files(tmp_path: Path) -> None:
         read_workload(tmp_path, format="swf")
 
 
-def test_the_whole_of_the_real_lists(tmp_path: Path, traces: Path, registry: Registry) -> None:
+def test_real_lists_are_read_completely(tmp_path: Path, traces: Path, registry: Registry) -> None:
     workload = read_workload(traces / "openb")
     assert (len(workload.applications), len(workload.nodes)) == (8152, 1523)
     assert sum(node.resources.get("gpu-milli", 0) for node in workload.nodes) == 6_212_000
@@ -216,7 +214,7 @@ def test_the_whole_of_the_real_lists(tmp_path: Path, traces: Path, registry: Reg
 @pytest.mark.parametrize(
     ("order", "placed", "unusable"), [("fair", 4, (1.0, 0.75)), ("binpacking", 5, (None, None))]
 )
-def test_pods_that_are_spread_leave_no_room_for_a_large_one(
+def test_spread_pods_leave_no_room_for_a_large_one(
     order: str, placed: int, unusable: tuple[float | None, float | None], registry: Registry
 ) -> None:
     """Four pods of a GPU each, then one of eight, and two nodes of eight: spread, 12 of 16 are unusable."""

@@ -35,23 +35,23 @@ SCENARIO = (
         ("trace", "# a comment\n; MaxProcs: 4\n" + JOB, "swf"),
     ],
 )
-def test_the_format_is_found(name: str, text: str, format: str, write: Write) -> None:
+def test_format_is_detected(name: str, text: str, format: str, write: Write) -> None:
     workload = read_workload(write(name, text))
     assert (workload.format, workload.name) == (format, name)
 
 
-def test_the_format_that_is_asked_for_holds(write: Write) -> None:
+def test_requested_format_is_used(write: Write) -> None:
     assert read_workload(write("odd.yaml", TRACE), format="swf").format == "swf"
     with pytest.raises(UsageError, match="unknown format 'pdf'; known: scenario, swf"):
         read_workload(write("a", TRACE), format="pdf")
 
 
-def test_a_csv_file_is_told_which_columns_it_lacks(write: Write) -> None:
+def test_missing_columns_of_a_csv_file_are_reported(write: Write) -> None:
     with pytest.raises(InputError, match=r"expected the columns name, cpu_milli.*missing: memory_mib"):
         read_workload(write("pods.csv", "name,cpu_milli\na,1\n"))
 
 
-def test_packed_files_are_unpacked(tmp_path: Path) -> None:
+def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
     path = tmp_path / "a.swf.gz"
     path.write_bytes(gzip.compress(TRACE.encode()))
     assert read_workload(path).format == "swf"
@@ -69,7 +69,7 @@ def test_packed_files_are_unpacked(tmp_path: Path) -> None:
         (b"nodes:\t[]\0", "U\\+0000"),
     ],
 )
-def test_files_without_a_workload(content: bytes, said: str, tmp_path: Path) -> None:
+def test_files_without_a_workload_are_rejected(content: bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
     with pytest.raises(InputError, match=said) as caught:
@@ -77,7 +77,7 @@ def test_files_without_a_workload(content: bytes, said: str, tmp_path: Path) -> 
     assert str(caught.value).startswith(str(path))
 
 
-def test_traces_that_are_no_text(tmp_path: Path) -> None:
+def test_binary_traces_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "a.swf"
     path.write_bytes(b"1 2\0 3")
     with pytest.raises(InputError, match="is not text"):
@@ -86,7 +86,7 @@ def test_traces_that_are_no_text(tmp_path: Path) -> None:
     assert len(read_workload(path).applications) == 1
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+def test_missing_file_and_folder_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read: No such file or directory"):
         read_workload(tmp_path / "missing")
     with pytest.raises(InputError, match="contains no list of pods"):
@@ -135,7 +135,7 @@ def test_machines_with_and_without_memory() -> None:
         ("; nothing\n", "contains no nodes"),
     ],
 )
-def test_machines_that_make_no_sense(text: str, said: str) -> None:
+def test_invalid_machines(text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         read_machines(text, "f")
     assert said in str(caught.value)

@@ -73,7 +73,7 @@ def starts(folder: Path) -> list[tuple[float, str]]:
     return [(line["time"], line["application"]) for line in decisions if line["event"] == "allocation"]
 
 
-def test_a_configuration_holds_from_its_time_on(tmp_path: Path, registry: Registry) -> None:
+def test_configuration_applies_from_its_time(tmp_path: Path, registry: Registry) -> None:
     report = play(tmp_path, WORK + "events: [{at: 15s, config: more.yaml}]", registry, more=THREE_CORES)
     # One after the other; at 15 two more start beside the one that has run since 10.
     assert [time for time, _ in starts(tmp_path)] == [0, 10, 15, 15, 20, 25]
@@ -82,13 +82,13 @@ def test_a_configuration_holds_from_its_time_on(tmp_path: Path, registry: Regist
     assert Replay(tmp_path / "out", THREE_CORES).failures == []
 
 
-def test_it_holds_for_what_arrives_at_the_same_instant(tmp_path: Path, registry: Registry) -> None:
+def test_configuration_applies_to_arrivals_of_the_same_instant(tmp_path: Path, registry: Registry) -> None:
     late = WORK.replace("{id: a,", "{id: a, submit: 5,")
     play(tmp_path, late + "events: [{at: 5, config: more.yaml}]", registry, more=THREE_CORES)
     assert [time for time, _ in starts(tmp_path)] == [5, 5, 5, 15, 15, 15]
 
 
-def test_limits_are_counted_by_the_configuration_of_the_time(tmp_path: Path, registry: Registry) -> None:
+def test_limits_are_those_of_the_current_configuration(tmp_path: Path, registry: Registry) -> None:
     report = play(tmp_path, WORK + "events: [{at: 5, config: more.yaml}]", registry, more=THREE_CORES)
     # Five are blocked from 0 to 5 by the first quota, then three by the second from 5 to 10, and so on.
     assert report.limit_waits.tasks is not None
@@ -97,7 +97,9 @@ def test_limits_are_counted_by_the_configuration_of_the_time(tmp_path: Path, reg
     assert report.limit_waits.tasks.mean == pytest.approx((5 + 5 + 10 + 15 + 15) / 5)
 
 
-def test_one_that_the_work_at_hand_forbids_is_refused_and_told(tmp_path: Path, registry: Registry) -> None:
+def test_configuration_in_conflict_with_running_work_is_rejected_and_reported(
+    tmp_path: Path, registry: Registry
+) -> None:
     report = play(tmp_path, WORK + "events: [{at: 5, config: parent.yaml}]", registry, parent=PARENT)
     [reload] = report.reloads
     assert not reload.taken
@@ -106,7 +108,7 @@ def test_one_that_the_work_at_hand_forbids_is_refused_and_told(tmp_path: Path, r
     assert [time for time, _ in starts(tmp_path)] == [0, 10, 20, 30, 40, 50]
 
 
-def test_one_that_makes_no_sense_is_named_before_anything_runs(tmp_path: Path, registry: Registry) -> None:
+def test_invalid_configuration_is_reported_before_the_run(tmp_path: Path, registry: Registry) -> None:
     broken = ONE_CORE.replace("vcore: 1", "vcore: lots")
     events = "events: [{at: 15s, config: broken.yaml}, {at: 20, config: worse.yaml}]"
     with pytest.raises(InputError) as caught:
@@ -118,7 +120,7 @@ def test_one_that_makes_no_sense_is_named_before_anything_runs(tmp_path: Path, r
     assert not (tmp_path / "out").exists()
 
 
-def test_one_that_cannot_be_read_is_a_problem_of_the_scenario(tmp_path: Path, registry: Registry) -> None:
+def test_unreadable_configuration_is_a_problem_of_the_scenario(tmp_path: Path, registry: Registry) -> None:
     events = "events: [{at: 15s, config: missing.yaml}, {at: x, config: '', node: n}, {config: [a]}]"
     with pytest.raises(InputError) as caught:
         play(tmp_path, WORK + events, registry)
@@ -131,7 +133,7 @@ def test_one_that_cannot_be_read_is_a_problem_of_the_scenario(tmp_path: Path, re
     assert "events[2].config: expected a text" in text
 
 
-def test_a_partition_that_goes_takes_its_nodes_and_applications(tmp_path: Path, registry: Registry) -> None:
+def test_removed_partition_removes_its_nodes_and_applications(tmp_path: Path, registry: Registry) -> None:
     scenario = """
 nodes:
   - {name: n, resources: {vcore: 4}}
@@ -156,7 +158,7 @@ events:
     assert Replay(tmp_path / "out", THREE_CORES.replace("vcore: 3", "vcore: 7")).failures == []
 
 
-def test_recorders_hear_of_configurations(tmp_path: Path, registry: Registry) -> None:
+def test_recorders_receive_configurations(tmp_path: Path, registry: Registry) -> None:
     (tmp_path / "more.yaml").write_text(THREE_CORES, "utf-8")
     path = tmp_path / "workload.yaml"
     path.write_text(WORK + "events: [{at: 15s, config: more.yaml}]", "utf-8")
@@ -188,7 +190,7 @@ events:
 """
 
 
-def test_a_lost_node_comes_back_as_it_was(tmp_path: Path, registry: Registry) -> None:
+def test_lost_node_returns_unchanged(tmp_path: Path, registry: Registry) -> None:
     wide = ONE_CORE.replace("vcore: 1", "vcore: 9")
     report = play(tmp_path, LOST, registry, wide)
     assert (report.tasks.ended, report.tasks.restarted) == (4, 2)
@@ -198,7 +200,7 @@ def test_a_lost_node_comes_back_as_it_was(tmp_path: Path, registry: Registry) ->
     assert Replay(tmp_path / "out", wide).failures == []
 
 
-def test_a_node_that_was_never_there_needs_resources(tmp_path: Path, registry: Registry) -> None:
+def test_unknown_node_needs_resources(tmp_path: Path, registry: Registry) -> None:
     with pytest.raises(InputError, match=r"events\[1\]\.resources: required, but missing"):
         play(tmp_path, LOST.replace("node: n-1, action: add", "node: n-3, action: add"), registry)
 
@@ -211,7 +213,7 @@ def test_an_event_that_names_no_configuration_is_no_event_of_a_node(
     assert [problem.path for problem in caught.value.problems] == ["events[2].config"]
 
 
-def test_what_runs_forever_never_ends(tmp_path: Path, registry: Registry) -> None:
+def test_task_without_end_never_ends(tmp_path: Path, registry: Registry) -> None:
     report = play(tmp_path, WORK.replace("runtime: 10", "runtime: forever"), registry, THREE_CORES)
     assert (report.tasks.running, report.tasks.waiting, report.tasks.ended) == (3, 3, 0)
     assert report.outcome == "complete"

@@ -238,7 +238,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 @given(workload=workloads())
-def test_no_limit_is_passed_whatever_the_workload(
+def test_no_workload_exceeds_a_limit(
     workload: Workload, registry: Registry, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("out")
@@ -247,7 +247,7 @@ def test_no_limit_is_passed_whatever_the_workload(
     assert report.applications.submitted == len(workload.applications)
 
 
-def test_same_input_same_bytes(tmp_path: Path, registry: Registry) -> None:
+def test_equal_input_gives_identical_output(tmp_path: Path, registry: Registry) -> None:
     example = Path(__file__).parent.parent.parent / "examples" / "quickstart"
     config = (example / "queues.yaml").read_text("utf-8")
     for name in ("first", "second"):
@@ -256,7 +256,7 @@ def test_same_input_same_bytes(tmp_path: Path, registry: Registry) -> None:
         assert path.read_bytes() == (tmp_path / "second" / path.name).read_bytes()
 
 
-def test_the_whole_of_a_real_trace(tmp_path: Path, traces: Path, registry: Registry) -> None:
+def test_real_trace_is_simulated_completely(tmp_path: Path, traces: Path, registry: Registry) -> None:
     options = SwfOptions(queue="root.users.user{user}")
     workload = read_workload(traces / "swf" / "hpc2n.swf", swf=options)
     report = play(tmp_path, TRACE_CONFIG, workload, registry)
@@ -265,7 +265,7 @@ def test_the_whole_of_a_real_trace(tmp_path: Path, traces: Path, registry: Regis
     assert report.applications.finished == 3170
 
 
-def test_the_replay_finds_what_is_wrong(tmp_path: Path) -> None:
+def test_check_detects_wrong_decisions(tmp_path: Path) -> None:
     line = {
         "time": 5,
         "event": "allocation",

@@ -39,7 +39,7 @@ from yunikorn.simulation.rng import streams
 MANY = 20_000
 
 
-def test_streams_are_the_same_everywhere_and_know_nothing_of_each_other() -> None:
+def test_streams_are_portable_and_independent() -> None:
     first, again, other, elsewhere = (
         streams(seed)(name) for seed, name in ((7, "a"), (7, "a"), (7, "b"), (8, "a"))
     )
@@ -51,7 +51,7 @@ def test_streams_are_the_same_everywhere_and_know_nothing_of_each_other() -> Non
     assert [elsewhere() for _ in range(3)] != drawn
 
 
-def test_what_is_drawn_is_the_same_to_the_last_bit() -> None:
+def test_samples_are_bit_identical() -> None:
     rng = streams(7)("b")
     assert [Lognormal(100, 1).draw(rng).hex() for _ in range(2)] == [
         "0x1.7778580da85fbp+8",
@@ -64,16 +64,16 @@ def test_what_is_drawn_is_the_same_to_the_last_bit() -> None:
 
 
 @given(st.floats(min_value=1e-300, max_value=1e300))
-def test_the_logarithm_is_right(value: float) -> None:
+def test_logarithm_is_accurate(value: float) -> None:
     assert ln(value) == pytest.approx(math.log(value), rel=1e-15, abs=1e-15)
 
 
 @given(st.floats(min_value=-700, max_value=700))
-def test_the_exponential_is_right(value: float) -> None:
+def test_exponential_is_accurate(value: float) -> None:
     assert exp(value) == pytest.approx(math.exp(value), rel=1e-15)
 
 
-def test_powers_and_what_has_none() -> None:
+def test_powers_and_invalid_powers() -> None:
     assert power(2, 10) == pytest.approx(1024, rel=1e-14)
     for value in (0.0, -1.0, math.nan):
         with pytest.raises(ValueError, match="only numbers above 0"):
@@ -109,7 +109,7 @@ def test_distributions_have_the_mean_and_the_median_of_their_formula(
     assert median(values) == pytest.approx(middle, rel=0.03)
 
 
-def test_the_bell_has_the_width_it_should_have() -> None:
+def test_normal_distribution_has_its_standard_deviation() -> None:
     assert pstdev(draws(Normal(0, 2))) == pytest.approx(2, rel=0.03)
     logarithms = [math.log(value) for value in draws(Lognormal(1, 0.7))]
     assert pstdev(logarithms) == pytest.approx(0.7, rel=0.03)
@@ -134,21 +134,21 @@ def moments(process: Process, count: int = MANY) -> list[int]:
     return found
 
 
-def test_regular_arrivals_and_gaps() -> None:
+def test_regular_arrivals() -> None:
     assert moments(Regular(7), 4) == [0, 7, 14, 21]
     assert moments(Gaps(Constant(5 * SECOND)), 3) == [5 * SECOND, 10 * SECOND, 15 * SECOND]
     # Whole milliseconds are enough, and remainders are carried over.
     assert moments(Gaps(Constant(400_000)), 4) == [0, 1_000_000, 1_000_000, 2_000_000]
 
 
-def test_poisson_arrivals_keep_their_rate_and_know_nothing_of_each_other() -> None:
+def test_poisson_arrivals_keep_their_rate_and_are_independent() -> None:
     found = moments(Poisson(10 * SECOND))
     assert found[-1] / MANY == pytest.approx(10 * SECOND, rel=0.03)
     gaps = [(later - sooner) / SECOND for sooner, later in pairwise(found)]
     assert pstdev(gaps) == pytest.approx(10, rel=0.03)
 
 
-def test_uniform_arrivals_fill_their_time_and_end() -> None:
+def test_uniform_arrivals_cover_their_interval() -> None:
     found = moments(Uniformly(5_000, 1000 * SECOND))
     assert len(found) == 5_000
     assert max(found) <= 1000 * SECOND
@@ -156,7 +156,7 @@ def test_uniform_arrivals_fill_their_time_and_end() -> None:
     assert all(400 < count < 600 for count in tenths)
 
 
-def test_bursts_come_together() -> None:
+def test_burst_arrivals_are_clustered() -> None:
     found = moments(Bursts(1000 * SECOND, Constant(4), SECOND), 400)
     crowds = [found[index : index + 4] for index in range(0, 400, 4)]
     assert all(crowd == [crowd[0] + member * SECOND for member in range(4)] for crowd in crowds)
@@ -164,7 +164,7 @@ def test_bursts_come_together() -> None:
     assert fmean(ends) == pytest.approx(1000 * SECOND, rel=0.3)
 
 
-def test_days_have_a_peak_and_weekends_are_quiet() -> None:
+def test_daily_arrivals_have_a_peak_and_quiet_weekends() -> None:
     process = Daily(60 * SECOND, peak=14 * 3600 * SECOND, swing=0.8, weekend=0.25)
     found = moments(process, 60_000)
     days = found[-1] // DAY

@@ -63,7 +63,7 @@ def problems(text: str) -> list[str]:
     return [f"{problem.path}: {problem.message}" for problem in caught.value.problems]
 
 
-def test_everything_that_can_be_said() -> None:
+def test_scenario_with_all_keys() -> None:
     workload = read(WHOLE)
     assert (workload.name, workload.format) == ("everything", "scenario")
     assert [node.name for node in workload.nodes] == ["small-1", "small-2", "big"]
@@ -88,7 +88,7 @@ def test_everything_that_can_be_said() -> None:
     )
 
 
-def test_events_are_in_order_of_time_and_know_their_node() -> None:
+def test_events_are_in_order_of_time_and_have_their_node() -> None:
     events = read(WHOLE).events
     assert [(event.at // SECOND, event.change, event.node.name) for event in events] == [
         (30, NodeEventKind.DRAIN, "small-1"),
@@ -101,7 +101,7 @@ def test_events_are_in_order_of_time_and_know_their_node() -> None:
     assert events[3].resources == {"vcore": 10_000}
 
 
-def test_the_name_of_the_file_stands_in_for_a_missing_name() -> None:
+def test_file_name_replaces_a_missing_name() -> None:
     assert read(NODES + APPS).name == "file.yaml"
 
 
@@ -199,7 +199,7 @@ def test_the_name_of_the_file_stands_in_for_a_missing_name() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
+def test_errors_are_reported_with_their_position(text: str, said: str) -> None:
     found = problems(text)
     assert len(found) == 1, found
     assert said in found[0]
@@ -227,12 +227,12 @@ def test_all_problems_in_one_pass_with_line_and_column() -> None:
     assert "file.yaml: line 6, column 44: applications[0].tasks[0].runtime: " in str(caught.value)
 
 
-def test_text_that_is_no_yaml_is_said_with_its_place() -> None:
+def test_invalid_yaml_is_reported_with_its_position() -> None:
     with pytest.raises(InputError, match=r"file.yaml: line 2, column \d+: "):
         read("nodes: [\n}")
 
 
-def test_a_cluster_of_its_own_takes_the_place_of_the_scenarios() -> None:
+def test_separate_cluster_replaces_that_of_the_scenario() -> None:
     cluster = read_cluster("nodes: [{name: x, count: 3, resources: {vcore: 1}}]", "nodes.yaml")
     workload = read_scenario(WHOLE, "file.yaml", "file.yaml", cluster)
     assert [node.name for node in workload.nodes] == ["x-1", "x-2", "x-3"]
@@ -243,7 +243,7 @@ def test_a_cluster_has_no_applications() -> None:
         read_cluster(NODES + APPS, "nodes.yaml")
 
 
-def test_numbered_names_sort_as_they_count() -> None:
+def test_numbered_names_sort_numerically() -> None:
     nodes = read("nodes: [{name: n, count: 100, resources: {vcore: 1}}]\n" + APPS).nodes
     names = [node.name for node in nodes]
     assert names == sorted(names)

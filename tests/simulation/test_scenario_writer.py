@@ -42,7 +42,7 @@ def same(one: Workload, other: Workload) -> None:
     assert list(one.applications) == list(other.applications)
 
 
-def test_what_was_drawn_is_played_the_same_when_it_is_written_out(tmp_path: Path, registry: Registry) -> None:
+def test_written_scenario_simulates_like_the_generated_one(tmp_path: Path, registry: Registry) -> None:
     drawn = read_scenario(WEEK + "name: week\n", "file", "file")
     written = again(drawn)
     same(drawn, written)
@@ -57,7 +57,7 @@ def test_failures_are_written_as_events() -> None:
 
 
 @given(workloads())
-def test_whatever_a_scenario_says_can_be_written(workload: Workload) -> None:
+def test_every_scenario_can_be_written(workload: Workload) -> None:
     same(workload, again(workload))
 
 
@@ -65,7 +65,7 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), m
 
 
 @given(st.lists(names, min_size=4, max_size=4, unique=True))
-def test_names_of_any_kind_survive(texts: list[str]) -> None:
+def test_any_names_are_preserved(texts: list[str]) -> None:
     first, second, third, fourth = texts
     group = WorkloadTaskGroup(
         first, 2, Resource({"vcore": 1, "x/y": 3}), FOREVER, tags={second: third, "no": "~"}
@@ -78,7 +78,7 @@ def test_names_of_any_kind_survive(texts: list[str]) -> None:
     same(workload, again(workload))
 
 
-def test_an_example_of_what_is_written() -> None:
+def test_example_of_a_written_scenario() -> None:
     group = WorkloadTaskGroup("t", 1, Resource(vcore=500, memory=2**30), 90_500_000_000, priority=0)
     application = WorkloadApplication("a", 0, (group,), queue="root.a", user="ann")
     node = WorkloadNode("n", Resource(vcore=4000), {"zone": "a"})
@@ -119,7 +119,9 @@ def line(name: str, at: object = 0, more: str = "") -> str:
 
 
 @given(workload=workloads())
-def test_line_by_line_means_the_same(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_streamed_scenario_equals_the_parsed_one(
+    workload: Workload, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path_factory.mktemp("long") / "long.yaml"
     path.write_text("".join(f"{each}\n" for each in scenario_lines(workload)), "utf-8")
     written = open_scenario_file(path)
@@ -128,7 +130,7 @@ def test_line_by_line_means_the_same(workload: Workload, tmp_path_factory: pytes
     same(read_workload(path), workload)
 
 
-def test_a_long_file_is_read_when_it_is_needed(tmp_path: Path, registry: Registry) -> None:
+def test_long_file_is_read_lazily(tmp_path: Path, registry: Registry) -> None:
     drain = "events: [{at: 9, node: n, action: drain}]\n"
     path = long_file(tmp_path, line("a"), "", line("b", 1), head=drain)
     workload = read_workload(path)
@@ -155,7 +157,7 @@ def test_a_long_file_is_read_when_it_is_needed(tmp_path: Path, registry: Registr
         [line("a"), "name: afterwards"],
     ],
 )
-def test_what_is_unusual_is_read_like_any_scenario(lines: list[str], tmp_path: Path) -> None:
+def test_unusual_file_is_read_as_a_whole(lines: list[str], tmp_path: Path) -> None:
     path = long_file(tmp_path, *lines)
     assert open_scenario_file(path) is None
     workload = read_workload(path)
@@ -163,7 +165,7 @@ def test_what_is_unusual_is_read_like_any_scenario(lines: list[str], tmp_path: P
     assert workload.applications
 
 
-def test_drawn_applications_may_stand_beside_many_listed_ones(tmp_path: Path) -> None:
+def test_generated_applications_may_accompany_many_listed_ones(tmp_path: Path) -> None:
     head = (
         "generate: [{id: g, count: 2, arrivals: {process: regular, every: 1}, queue: root.a, "
         "tasks: [{resources: {vcore: 1}, runtime: 1}]}]\n"
@@ -200,7 +202,7 @@ def test_drawn_applications_may_stand_beside_many_listed_ones(tmp_path: Path) ->
         (line("b")[:-9], "YAML"),
     ],
 )
-def test_what_is_wrong_in_a_long_file_is_said_as_in_any(wrong: str, said: str, tmp_path: Path) -> None:
+def test_errors_of_a_long_file_are_reported_as_usual(wrong: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_workload(long_file(tmp_path, line("a"), wrong))
     assert said in str(caught.value)

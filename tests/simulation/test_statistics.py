@@ -14,12 +14,12 @@ from yunikorn.simulation.counters import MAX_REASONS, RefusalReasons
 from yunikorn.simulation.statistics import Capacity, Usage, Waits, used_share
 
 
-def test_no_waits_no_figures() -> None:
+def test_statistics_without_waits_are_empty() -> None:
     assert Waits().summary() is None
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1))
-def test_waits_are_what_statistics_says(values: list[int]) -> None:
+def test_wait_statistics_equal_those_of_the_standard_library(values: list[int]) -> None:
     summary = Waits(value * SECOND for value in values).summary()
     assert summary is not None
     assert summary.count == len(values)
@@ -30,7 +30,7 @@ def test_waits_are_what_statistics_says(values: list[int]) -> None:
     assert sum(value < summary.p95 for value in values) < 0.95 * len(values)
 
 
-def test_merged_waits_count_together() -> None:
+def test_merged_waits_are_combined() -> None:
     waits = Waits([SECOND])
     waits.merge(Waits([3 * SECOND]))
     summary = waits.summary()
@@ -38,7 +38,7 @@ def test_merged_waits_count_together() -> None:
     assert (summary.count, summary.mean) == (2, 2)
 
 
-def test_capacity_counts_from_when_it_is_there_until_it_goes() -> None:
+def test_capacity_counts_from_addition_to_removal() -> None:
     capacity = Capacity()
     capacity.change(0, Resource(vcore=10), 1)
     capacity.change(5, Resource(vcore=4), 1)
@@ -49,13 +49,13 @@ def test_capacity_counts_from_when_it_is_there_until_it_goes() -> None:
     assert capacity.now == {"vcore": 103}
 
 
-def test_shares_are_of_what_there_was() -> None:
+def test_shares_are_relative_to_the_capacity_of_the_time() -> None:
     usage = Usage()
     usage.add(Resource(vcore=5, gpu=1), 10)
     assert used_share(usage.spent, {"vcore": 200, "memory": 7}) == {"memory": 0.0, "vcore": 0.25}
 
 
-def test_reasons_are_told_apart_by_their_text_but_for_the_application() -> None:
+def test_reasons_are_grouped_by_text_without_the_application() -> None:
     reasons = RefusalReasons()
     reasons.add("queue of app-1 is full", "app-1")
     reasons.add("queue of app-2 is full", "app-2", 3)
@@ -66,7 +66,7 @@ def test_reasons_are_told_apart_by_their_text_but_for_the_application() -> None:
     ]
 
 
-def test_there_is_an_end_to_different_reasons() -> None:
+def test_number_of_distinct_reasons_is_bounded() -> None:
     reasons = RefusalReasons()
     for number in range(3 * MAX_REASONS):
         reasons.add(f"reason {number}", "a")

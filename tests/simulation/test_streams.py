@@ -74,7 +74,7 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("written", [False, True], ids=["drawn", "written"])
-def test_memory_holds_no_more_than_is_there_at_one_time(
+def test_memory_is_bounded_by_concurrent_applications(
     written: bool, tmp_path: Path, registry: Registry
 ) -> None:
     path = tmp_path / "short.yaml"
@@ -103,7 +103,7 @@ lines = st.builds(
 
 
 @given(st.lists(lines, max_size=12))
-def test_columns_hold_what_a_list_would(texts: list[str]) -> None:
+def test_columns_equal_lists(texts: list[str]) -> None:
     table, jobs = JobTable(), dict[int, tuple[Job, int]]()
     for number, text in enumerate(texts, 1):
         job = parse_line(text)
@@ -122,7 +122,7 @@ def test_columns_hold_what_a_list_would(texts: list[str]) -> None:
         assert table.earliest == expected[0].submit
 
 
-def test_numbers_that_do_not_fit_are_bad_lines() -> None:
+def test_numbers_out_of_range_are_bad_lines() -> None:
     for text in ("9" * 30, "-" + "9" * 30, "1e300"):
         with pytest.raises(BadLine, match="expected a user that fits 64 bits in column 12"):
             parse_line(f"1 0 -1 1 1 -1 -1 -1 -1 -1 1 {text} 3 5 1 2 -1 -1")

@@ -78,7 +78,7 @@ def test_times_count_from_the_earliest_submission() -> None:
     assert workload.origin == epoch
 
 
-def test_floats_extra_columns_gaps_and_comments_are_fine() -> None:
+def test_floats_extra_columns_gaps_and_comments_are_accepted() -> None:
     workload = read(
         "; a comment",
         "",
@@ -92,7 +92,7 @@ def test_floats_extra_columns_gaps_and_comments_are_fine() -> None:
     assert workload.counts == {}
 
 
-def test_processors_are_the_allocated_ones_else_the_requested() -> None:
+def test_allocated_processors_are_preferred_to_requested_ones() -> None:
     workload = read(line(1, allocated=4, requested=8), line(2, allocated=-1, requested=8))
     assert [application.size for application in workload.applications] == [4, 8]
 
@@ -127,7 +127,7 @@ def test_an_unknown_run_time_is_replaced_and_counted() -> None:
         (line(number=5), "job number 5 was already used on line 1"),
     ],
 )
-def test_a_line_that_makes_no_sense_is_skipped_and_told(bad: str, said: str) -> None:
+def test_invalid_line_is_skipped_and_reported(bad: str, said: str) -> None:
     workload = read(line(5), bad, line(6))
     assert [application.id for application in workload.applications] == ["job-5", "job-6"]
     assert workload.counts["lines skipped"] == 1
@@ -139,14 +139,14 @@ def test_a_line_that_makes_no_sense_is_skipped_and_told(bad: str, said: str) -> 
     assert str(caught.value) == remark
 
 
-def test_only_the_first_bad_lines_are_written_out() -> None:
+def test_only_the_first_bad_lines_are_reported() -> None:
     workload = read(line(1), *["x"] * 12)
     assert len(workload.remarks) == 6
     assert workload.remarks[-1] == "trace: 7 more lines like these"
     assert workload.counts == {"lines skipped": 12}
 
 
-def test_times_running_backwards_are_told_and_the_job_taken_at_its_time() -> None:
+def test_decreasing_times_are_reported_and_kept() -> None:
     lines = (line(1, submit=10), line(2, submit=4), line(3, submit=10))
     workload = read(*lines)
     assert [application.id for application in workload.applications] == ["job-2", "job-1", "job-3"]
@@ -156,26 +156,26 @@ def test_times_running_backwards_are_told_and_the_job_taken_at_its_time() -> Non
         read(*lines, strict=True)
 
 
-def test_nothing_but_bad_lines_is_an_error() -> None:
+def test_trace_of_bad_lines_only_is_an_error() -> None:
     with pytest.raises(InputError, match="line 1: expected 18 columns"):
         read("x")
     with pytest.raises(InputError, match="contains no jobs"):
         read("; Version: 2.2")
 
 
-def test_memory_is_kb_per_processor_requested_before_used() -> None:
+def test_requested_memory_in_kb_per_processor_is_preferred() -> None:
     jobs = [line(1, used=100, memory=200), line(2, used=100), line(3)]
     memories = [app.tasks[0].resources.get("memory") for app in read(*jobs).applications]
     assert memories == [200 * 1024, 100 * 1024, None]
 
 
-def test_memory_is_left_out_where_nodes_have_none() -> None:
+def test_memory_is_omitted_if_nodes_have_none() -> None:
     bare = [*NODES, WorkloadNode("bare", Resource(vcore=1000))]
     assert read(line(used=100), nodes=bare).applications[0].tasks[0].resources == {"vcore": 1000}
     assert read(line(used=100), memory="none").applications[0].tasks[0].resources == {"vcore": 1000}
 
 
-def test_memory_in_bytes_is_noticed() -> None:
+def test_memory_in_bytes_is_detected() -> None:
     jobs = [line(number, used=500_000_000) for number in range(3)]
     workload = read(*jobs)
     assert workload.applications[0].tasks[0].resources["memory"] == 500_000_000
@@ -183,7 +183,7 @@ def test_memory_in_bytes_is_noticed() -> None:
     assert read(*jobs, memory="kb").applications[0].tasks[0].resources["memory"] == 512_000_000_000
 
 
-def test_nodes_come_from_the_header() -> None:
+def test_nodes_are_read_from_the_header() -> None:
     header = ("; MaxNodes: 3", "; MaxProcs: 8")
     nodes = read(*header, line(), nodes=[]).nodes
     assert [(node.name, node.resources["vcore"]) for node in nodes] == [
@@ -198,14 +198,14 @@ def test_nodes_come_from_the_header() -> None:
 
 
 @given(st.lists(st.text(alphabet="0123456789-.e ;#ab\t", max_size=60), max_size=8))
-def test_no_text_breaks_the_reader(lines: list[str]) -> None:
+def test_any_text_is_read_or_rejected(lines: list[str]) -> None:
     workload = read(*lines, line(10**6))
     assert workload.applications
     submits = [application.submit for application in workload.applications]
     assert submits == sorted(submits)
 
 
-def test_the_whole_of_a_real_trace_is_read(traces: Path) -> None:
+def test_real_trace_is_read_completely(traces: Path) -> None:
     workload = read_workload(traces / "swf" / "hpc2n.swf")
     assert len(workload.applications) == 3170
     assert len(workload.nodes) == 120
