@@ -103,7 +103,7 @@ def test_senders_wait_while_the_inbox_is_full_and_the_loop_goes_on(registry: Reg
     play(registry, story, capacity=2)
 
 
-def test_a_callback_that_raises_in_the_loop_is_reported_and_told_to_register_again(
+def test_callback_that_raises_in_the_loop_is_reported_and_receives_resync(
     registry: Registry,
 ) -> None:
     async def story(scheduler: AsyncScheduler) -> None:
@@ -141,7 +141,7 @@ class Predicate(Ears):
         return self.refused
 
 
-def test_what_is_asked_may_be_a_coroutine(registry: Registry) -> None:
+def test_optional_methods_may_be_coroutines(registry: Registry) -> None:
     async def story(scheduler: AsyncScheduler) -> None:
         ears = Predicate({"node-one": "it is too warm"})
         await scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
@@ -157,7 +157,7 @@ def test_what_is_asked_may_be_a_coroutine(registry: Registry) -> None:
     play(registry, story)
 
 
-def test_an_answer_that_does_not_come_counts_as_an_error(registry: Registry) -> None:
+def test_missing_answer_is_an_error(registry: Registry) -> None:
     async def story(scheduler: AsyncScheduler) -> None:
         silent = LoopCallback(
             Predicate({}, answer=asyncio.Event()),
@@ -173,7 +173,7 @@ def test_an_answer_that_does_not_come_counts_as_an_error(registry: Registry) -> 
     play(registry, story)
 
 
-def test_what_a_callback_does_not_implement_is_not_there(registry: Registry) -> None:
+def test_unimplemented_methods_of_a_callback_are_absent(registry: Registry) -> None:
     async def story(scheduler: AsyncScheduler) -> None:
         adapted = LoopCallback(Predicate({}), "rm", scheduler.threaded, asyncio.get_running_loop())
         assert implements(adapted, "node_predicates")

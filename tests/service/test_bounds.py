@@ -31,7 +31,7 @@ from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDAT
 Code = grpc.StatusCode
 
 
-def test_a_client_that_never_reads_is_paused_and_cut_off(registry: Registry) -> None:
+def test_client_that_never_reads_is_paused_and_disconnected(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -68,7 +68,7 @@ def test_a_client_that_never_reads_is_paused_and_cut_off(registry: Registry) -> 
     serve(registry, story, Settings(HERE, limits=Limits(waiting=100)))
 
 
-def test_more_messages_than_are_in_flight_are_all_taken(registry: Registry) -> None:
+def test_all_messages_beyond_the_in_flight_limit_are_accepted(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -81,7 +81,7 @@ def test_more_messages_than_are_in_flight_are_all_taken(registry: Registry) -> N
     serve(registry, story, Settings(HERE, limits=Limits(in_flight=2)))
 
 
-def test_a_message_that_is_too_large_is_refused(registry: Registry) -> None:
+def test_too_large_message_is_rejected(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -94,7 +94,7 @@ def test_a_message_that_is_too_large_is_refused(registry: Registry) -> None:
     serve(registry, story, Settings(HERE, limits=Limits(message_bytes=10_000)))
 
 
-def test_what_is_no_message_ends_its_stream_only(registry: Registry) -> None:
+def test_undecodable_message_ends_only_its_stream(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         for name in ("rm", "other"):
             await stand.register(name)
@@ -117,7 +117,7 @@ def test_what_is_no_message_ends_its_stream_only(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_a_bad_entry_is_answered_alone(registry: Registry) -> None:
+def test_invalid_entry_is_rejected_and_others_are_applied(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -131,7 +131,7 @@ def test_a_bad_entry_is_answered_alone(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_large_responses_come_in_pieces(registry: Registry) -> None:
+def test_large_responses_are_split(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -168,7 +168,7 @@ async def first_of(endings: list[asyncio.Task[Ended]], number: int) -> list[Ende
     return found
 
 
-def test_silent_streams_leave_room_for_registration_and_health_and_end(registry: Registry) -> None:
+def test_silent_streams_do_not_block_registration_and_health_and_end(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         endings = [asyncio.create_task(stand.stream().end()) for _ in range(20)]
         # Streams beyond the limit are refused, so all others are open.
@@ -196,7 +196,7 @@ def test_a_silent_stream_of_callbacks_ends(registry: Registry) -> None:
     serve(registry, story, Settings(HERE, patience=Patience(message=0.02)))
 
 
-def test_one_connection_cannot_take_all_streams(registry: Registry) -> None:
+def test_single_connection_cannot_use_all_streams(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         many = [stand.stream() for _ in range(10)]
         endings = [asyncio.create_task(stream.end()) for stream in many]
@@ -226,7 +226,7 @@ def test_there_is_room_for_all_streams_of_all_resource_managers() -> None:
     assert Limits().streams >= 4 * Limits().rms
 
 
-def test_too_many_resource_managers_are_refused_until_one_is_gone(registry: Registry) -> None:
+def test_excess_resource_managers_are_rejected_until_one_ends(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         for name in ("a", "b", "a"):
             await stand.register(name)
@@ -239,7 +239,7 @@ def test_too_many_resource_managers_are_refused_until_one_is_gone(registry: Regi
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 100])
-def test_pieces_are_the_whole_in_order(most: int) -> None:
+def test_parts_of_a_response_are_complete_and_in_order(most: int) -> None:
     whole = UpdateResponse(
         SchedulerAction.RESYNC,
         accepted_nodes=[AcceptedNode(f"n{i}") for i in range(5)],
@@ -254,7 +254,7 @@ def test_pieces_are_the_whole_in_order(most: int) -> None:
     assert [node for part in parts for node in part.accepted_nodes] == whole.accepted_nodes
 
 
-def test_a_response_without_entries_is_one_piece() -> None:
+def test_response_without_entries_is_one_part() -> None:
     assert list(pieces(UpdateResponse(SchedulerAction.RESYNC), 5)) == [UpdateResponse(SchedulerAction.RESYNC)]
 
 
@@ -267,7 +267,7 @@ EMPTY_CALLS = {
 
 
 @pytest.mark.parametrize("name", EMPTY_CALLS)
-def test_a_call_whose_message_never_comes_ends(registry: Registry, name: str) -> None:
+def test_call_without_a_message_ends(registry: Registry, name: str) -> None:
     async def story(stand: Stand) -> None:
         method, many = EMPTY_CALLS[name]
         call = (stand.channel.stream_stream if many else stand.channel.stream_unary)(method)()
@@ -279,7 +279,7 @@ def test_a_call_whose_message_never_comes_ends(registry: Registry, name: str) ->
 
 
 @pytest.mark.parametrize("name", EMPTY_CALLS)
-def test_a_call_that_is_half_closed_without_its_message_ends(registry: Registry, name: str) -> None:
+def test_half_closed_call_without_a_message_ends(registry: Registry, name: str) -> None:
     async def story(stand: Stand) -> None:
         method, many = EMPTY_CALLS[name]
         call = (stand.channel.stream_stream if many else stand.channel.stream_unary)(method)()

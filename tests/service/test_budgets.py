@@ -146,7 +146,7 @@ def test_many_short_calls_are_not_one_long_call(stand: Stand) -> None:
     assert stand.failures() == []
 
 
-def test_any_length_may_be_allowed(stand: Stand) -> None:
+def test_call_budget_can_be_unlimited(stand: Stand) -> None:
     budgets = Budgets(stand.core, Budget(call=None))
 
     def look(_: int) -> None:
@@ -158,7 +158,7 @@ def test_any_length_may_be_allowed(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize(("busy", "is_reported"), [(6, True), (5, False)])
-def test_who_holds_more_of_the_core_than_its_share_is_reported(
+def test_rm_over_its_share_of_the_core_is_reported(
     stand: Stand, busy: int, is_reported: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     budgets = Budgets(stand.core, Budget(share=0.5, looks=10))
@@ -188,7 +188,7 @@ def test_shares_are_reset_after_each_window(stand: Stand) -> None:
     assert stand.failures() == []
 
 
-def test_a_core_that_has_ended_is_no_trouble(stand: Stand) -> None:
+def test_ended_core_causes_no_failure(stand: Stand) -> None:
     budgets = Budgets(stand.core, Budget(call=1.0, looks=1, share=0.0))
     stand.core.post(work(1))
     stand.gate.entered()
@@ -202,7 +202,7 @@ def test_a_core_that_has_ended_is_no_trouble(stand: Stand) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-def test_a_service_looks_and_sums_up_when_it_ends(
+def test_service_checks_budgets_and_reports_them_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     looked = threading.Event()

@@ -61,7 +61,7 @@ async def said(stream: Stream) -> UpdateResponse:
     return response
 
 
-def test_each_subject_is_told_on_its_stream(registry: Registry) -> None:
+def test_each_subject_is_sent_on_its_stream(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         trio = Trio(stand)
@@ -75,7 +75,7 @@ def test_each_subject_is_told_on_its_stream(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_what_is_said_before_a_stream_is_open_waits_for_it(registry: Registry) -> None:
+def test_responses_wait_for_their_stream(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         nodes = open_stream(stand, UPDATE_NODE)
@@ -96,7 +96,7 @@ def test_what_is_said_before_a_stream_is_open_waits_for_it(registry: Registry) -
     serve(registry, story)
 
 
-def test_when_one_breaks_the_others_end_and_say_resync(registry: Registry) -> None:
+def test_broken_stream_ends_the_others_with_resync(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         trio = Trio(stand)
@@ -171,7 +171,7 @@ def test_the_layouts_are_not_mixed(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_a_second_stream_of_a_subject_is_a_return(registry: Registry) -> None:
+def test_second_stream_of_a_subject_counts_as_returning(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         trio = Trio(stand)

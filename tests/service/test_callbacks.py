@@ -100,7 +100,7 @@ def test_a_remote_predicate_decides_where_requests_go(registry: Registry) -> Non
 
 
 @pytest.mark.parametrize("accept", [True, False])
-def test_without_an_answer_in_time_the_default_holds(registry: Registry, accept: bool) -> None:
+def test_default_applies_without_a_timely_answer(registry: Registry, accept: bool) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         callbacks = await connect(stand, wire.PREDICATES)
@@ -120,7 +120,7 @@ def test_without_an_answer_in_time_the_default_holds(registry: Registry, accept:
     serve(registry, story, attrs.evolve(IMPATIENT, accept_unanswered=accept))
 
 
-def test_who_did_not_answer_is_not_asked_again_until_it_speaks(registry: Registry) -> None:
+def test_unresponsive_rm_is_not_called_until_it_sends_a_message(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         callbacks = await connect(stand, wire.PREDICATES)
@@ -168,7 +168,7 @@ async def why_it_waits(stand: Stand) -> str:
     return str(waits["app-0"])
 
 
-def test_states_events_and_the_cache_are_told(registry: Registry) -> None:
+def test_states_events_and_cache_updates_are_sent(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         callbacks = await connect(stand, wire.SCHEDULING_STATES, wire.EVENTS, wire.CACHE)
@@ -189,7 +189,7 @@ def test_states_events_and_the_cache_are_told(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_without_capabilities_nothing_is_asked_or_told(registry: Registry) -> None:
+def test_nothing_is_sent_without_capabilities(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         callbacks = await connect(stand)
@@ -204,7 +204,7 @@ def test_without_capabilities_nothing_is_asked_or_told(registry: Registry) -> No
     serve(registry, story)
 
 
-def test_half_closing_takes_the_callbacks_away(registry: Registry) -> None:
+def test_half_close_removes_the_callbacks(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         callbacks = await connect(stand, wire.PREDICATES)
@@ -217,7 +217,7 @@ def test_half_closing_takes_the_callbacks_away(registry: Registry) -> None:
     serve(registry, story, IMPATIENT)
 
 
-def test_a_broken_stream_of_callbacks_leaves_the_default_until_it_is_back(registry: Registry) -> None:
+def test_broken_callback_stream_falls_back_to_defaults_until_it_returns(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         callbacks = await connect(stand, wire.PREDICATES)
@@ -269,7 +269,7 @@ def test_when_the_rm_shuts_down_its_callbacks_end(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_who_does_not_read_is_cut_off(registry: Registry) -> None:
+def test_client_that_does_not_read_is_disconnected(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         callbacks = await connect(stand, wire.EVENTS)
@@ -308,7 +308,7 @@ def test_a_configuration_comes_from_the_rm_and_is_saved_by_it_first(registry: Re
 
 
 @pytest.mark.parametrize("silent", [True, False])
-def test_a_configuration_that_is_not_saved_is_not_used(registry: Registry, silent: bool) -> None:
+def test_configuration_that_is_not_saved_is_not_applied(registry: Registry, silent: bool) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         callbacks = await connect(stand, wire.CONFIGURATION)

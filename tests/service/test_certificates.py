@@ -57,7 +57,7 @@ def tls_of(certificates: Certificates) -> ServerTls:
     return ServerTls(certificates.certificate, certificates.key)
 
 
-def test_certificates_are_replaced_while_streams_go_on(
+def test_certificates_are_replaced_while_streams_continue(
     registry: Registry, certificates: Certificates
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -75,7 +75,7 @@ def test_certificates_are_replaced_while_streams_go_on(
     serve(registry, story, Settings(HERE, tls_of(certificates)))
 
 
-def test_another_authority_for_clients_holds_for_new_connections(
+def test_changed_client_authority_applies_to_new_connections(
     registry: Registry, certificates: Certificates
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -93,7 +93,7 @@ def test_another_authority_for_clients_holds_for_new_connections(
 
 
 @pytest.mark.parametrize("failure", ["gone", "no key", "another's key", "no certificate"])
-def test_certificates_that_cannot_be_used_change_nothing(
+def test_invalid_certificates_change_nothing(
     registry: Registry, certificates: Certificates, failure: str
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -115,14 +115,14 @@ def test_certificates_that_cannot_be_used_change_nothing(
     serve(registry, story, Settings(HERE, tls_of(certificates)))
 
 
-def test_a_key_of_another_certificate_is_refused_at_the_start(certificates: Certificates) -> None:
+def test_mismatched_key_is_rejected_at_the_start(certificates: Certificates) -> None:
     leaf = certificates.authority.issue_cert("localhost")
     leaf.private_key_pem.write_to_path(certificates.key)
     with pytest.raises(UsageError, match=r"--tls-cert .*cert\.pem and --tls-key .*key\.pem cannot be used"):
         ServerCertificates(tls_of(certificates))
 
 
-def test_an_authority_that_is_none_is_refused(certificates: Certificates) -> None:
+def test_invalid_authority_is_rejected(certificates: Certificates) -> None:
     certificates.client_authority.write_text("-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n")
     with pytest.raises(UsageError, match=r"--tls-client-ca .*clients\.pem cannot be used"):
         ServerCertificates(
@@ -157,7 +157,7 @@ SERVED: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("kind", UNSERVED)
-def test_keys_that_grpc_does_not_serve_are_refused(
+def test_keys_unsupported_by_grpc_are_rejected(
     registry: Registry, certificates: Certificates, kind: str
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -175,7 +175,7 @@ def test_keys_that_grpc_does_not_serve_are_refused(
 
 
 @pytest.mark.parametrize("kind", SERVED)
-def test_keys_that_grpc_serves_are_used(registry: Registry, certificates: Certificates, kind: str) -> None:
+def test_keys_supported_by_grpc_are_used(registry: Registry, certificates: Certificates, kind: str) -> None:
     async def story(stand: Stand) -> None:
         give_key(certificates, SERVED[kind]())
         assert stand.server.reload_certificates()
@@ -240,7 +240,7 @@ def call(certificates: Certificates, address: str, client: trustme.LeafCert | No
 
 
 @UNIX
-def test_what_else_is_written_to_standard_error_arrives(
+def test_other_standard_error_output_is_passed_on(
     start: Start, certificates: Certificates, config: Path, tmp_path: Path
 ) -> None:
     config.write_text("partitions: [{name: default, queues: 7}]")
@@ -270,7 +270,7 @@ FAILED = (
 )
 
 
-def test_lines_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
+def test_only_grpc_lines_are_captured(caplog: pytest.LogCaptureFixture) -> None:
     handshakes = Handshakes()
     assert handshakes.take(FAILED)
     assert handshakes.take("W1122 07:13:34.628785   20974 log.cc:102] Log level INFO is not suitable")
@@ -280,7 +280,7 @@ def test_lines_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
     assert warnings == ["a TLS handshake failed: CERTIFICATE_VERIFY_FAILED: unable to get local issuer"]
 
 
-def test_a_flood_of_failures_is_counted_and_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_many_failures_are_counted_and_logged_briefly(caplog: pytest.LogCaptureFixture) -> None:
     handshakes = Handshakes()
     for _ in range(5000):
         handshakes.take(FAILED)

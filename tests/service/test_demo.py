@@ -21,19 +21,19 @@ from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.settings import Settings
 
 
-def test_its_configuration_has_nothing_to_complain_of(registry: Registry) -> None:
+def test_demo_configuration_has_no_problems(registry: Registry) -> None:
     outcome = check_config(demo.CONFIG, registry)
     assert outcome.valid
     assert not outcome.warnings
 
 
-def test_its_jobs_are_the_same_in_every_run() -> None:
+def test_demo_jobs_are_deterministic() -> None:
     first, second = (list(itertools.islice(demo.jobs(), 20)) for _ in range(2))
     assert first == second
     assert len({job.name for job in first}) == 20
 
 
-def test_jobs_come_run_and_go(registry: Registry) -> None:
+def test_demo_jobs_are_submitted_run_and_end(registry: Registry) -> None:
     async def watch() -> tuple[int, int, int]:
         configurations = Configurations({demo.GROUP: demo.CONFIG})
         threaded = ThreadedScheduler(
@@ -61,7 +61,7 @@ def test_jobs_come_run_and_go(registry: Registry) -> None:
     assert known <= 20
 
 
-def test_a_core_that_dies_ends_the_service_with_a_status_of_its_own(
+def test_failed_core_ends_the_service_with_its_own_status(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Buggy(Scheduler):

@@ -16,7 +16,7 @@ resource: Any = pytest.importorskip("resource")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at the limits of another process")
-def test_a_service_may_open_as_many_files_as_the_system_allows(start: Start, config: Path) -> None:
+def test_file_limit_is_raised_to_the_maximum(start: Start, config: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
     try:
@@ -27,7 +27,7 @@ def test_a_service_may_open_as_many_files_as_the_system_allows(start: Start, con
     service.wait_for(f"{before[1]} files may be open at a time, instead of 256")
 
 
-def test_a_limit_that_is_reached_already_is_left_alone(
+def test_sufficient_limit_is_unchanged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1024))
@@ -37,7 +37,7 @@ def test_a_limit_that_is_reached_already_is_left_alone(
     assert caplog.messages == []
 
 
-def test_a_system_that_refuses_is_said_and_no_trouble(
+def test_refused_limit_is_logged_and_ignored(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object) -> None:

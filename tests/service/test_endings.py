@@ -76,7 +76,7 @@ def test_a_stream_of_callbacks_ends_while_its_first_message_is_sent(registry: Re
     serve(registry, story)
 
 
-def test_a_client_that_gives_up_a_stream_keeps_its_connection(
+def test_client_that_cancels_a_stream_keeps_its_connection(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -97,9 +97,7 @@ def test_a_client_that_gives_up_a_stream_keeps_its_connection(
     assert "cannot be ended" not in caplog.text
 
 
-def test_callbacks_that_are_given_up_while_the_core_takes_them_are_not_asked(
-    registry: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cancelled_callback_stream_is_not_used(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     begun, given_up = threading.Event(), threading.Event()
     use_callback = Scheduler.use_callback
 

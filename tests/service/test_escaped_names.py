@@ -25,7 +25,7 @@ def is_clean(text: str) -> bool:
     return text.isprintable()
 
 
-def test_an_rm_that_is_not_registered_is_named_escaped(registry: Registry) -> None:
+def test_unregistered_rm_id_is_escaped(registry: Registry) -> None:
     log = io.StringIO()
 
     async def story(stand: Stand) -> None:
@@ -44,7 +44,7 @@ def test_an_rm_that_is_not_registered_is_named_escaped(registry: Registry) -> No
     assert not [line for line in lines if line.lstrip().startswith("2026-01-01")]
 
 
-def test_a_name_without_end_is_cut(registry: Registry) -> None:
+def test_long_name_is_truncated(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         stream = stand.stream()
         await stream.send(UpdateRequest("x" * 1_000_000))
@@ -61,7 +61,7 @@ def test_a_name_without_end_is_cut(registry: Registry) -> None:
     assert max(map(len, log.getvalue().splitlines())) < 1500
 
 
-def test_the_name_of_another_rm_in_a_stream_is_escaped(registry: Registry) -> None:
+def test_id_of_another_rm_in_a_stream_is_escaped(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register(ODD)
         stream = stand.stream()
@@ -74,7 +74,7 @@ def test_the_name_of_another_rm_in_a_stream_is_escaped(registry: Registry) -> No
     serve(registry, story)
 
 
-def test_streams_that_are_replaced_name_the_rm_escaped(registry: Registry) -> None:
+def test_rm_id_of_replaced_streams_is_escaped(registry: Registry) -> None:
     log = io.StringIO()
 
     async def story(stand: Stand) -> None:
@@ -97,7 +97,7 @@ def test_streams_that_are_replaced_name_the_rm_escaped(registry: Registry) -> No
     assert all(is_clean(line) for line in log.getvalue().splitlines())
 
 
-def test_a_registration_that_is_refused_is_logged_in_one_line(registry: Registry) -> None:
+def test_refused_registration_is_logged_in_one_line(registry: Registry) -> None:
     log = io.StringIO()
 
     async def story(stand: Stand) -> None:

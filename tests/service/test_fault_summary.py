@@ -52,7 +52,7 @@ def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(tmp_path / "serve.log", capsys)
 
 
-def test_the_end_of_a_run_says_how_often() -> None:
+def test_failures_are_counted_at_the_end_of_a_run() -> None:
     first, end = map(json.loads, run_of(("cold of acme (acme 1.0)", "scoring", 7)).splitlines())
     assert (first["level"], first["times"]) == ("error", 1)
     assert (end["level"], end["times"], end["plugin"]) == ("warning", 7, "cold of acme (acme 1.0)")
@@ -71,7 +71,7 @@ def test_the_command_shows_each_plugin_with_counts(shown: Command) -> None:
     ]
 
 
-def test_runs_are_added_up_and_a_killed_one_counts_once(shown: Command) -> None:
+def test_runs_are_summed_and_a_killed_run_counts_once(shown: Command) -> None:
     operation = ("cold of acme (acme 1.0)", "scoring", 7)
     result = shown(run_of(operation) + run_of(operation, ends=False) + run_of(operation), "--json")
     (failure,) = json.loads(result.output)["faults"]
@@ -79,7 +79,7 @@ def test_runs_are_added_up_and_a_killed_one_counts_once(shown: Command) -> None:
     assert failure["first"].endswith("scoring: no 0")
 
 
-def test_what_a_plugin_reports_of_itself_is_logged_when_it_says_something_new_and_counted_once(
+def test_self_reported_failures_are_logged_if_new_and_counted_once(
     shown: Command,
 ) -> None:
     stream = io.StringIO()
@@ -102,7 +102,7 @@ def test_what_a_plugin_reports_of_itself_is_logged_when_it_says_something_new_an
 
 
 @pytest.mark.parametrize("log", ["", run_of()])
-def test_a_log_without_faults(shown: Command, log: str) -> None:
+def test_log_without_failures(shown: Command, log: str) -> None:
     result = shown(log)
     assert (result.exit_code, result.output.strip()) == (
         0,
@@ -110,13 +110,13 @@ def test_a_log_without_faults(shown: Command, log: str) -> None:
     )
 
 
-def test_what_is_no_such_log_is_refused(shown: Command) -> None:
+def test_invalid_log_is_rejected(shown: Command) -> None:
     result = shown("2026-01-01 ERROR plugins: something\n")
     assert result.exit_code == 2
     assert "--log-format json" in result.stderr
 
 
-def test_other_options_are_refused_beside_it(shown: Command) -> None:
+def test_other_options_are_rejected_with_fault_summary(shown: Command) -> None:
     result = shown("", "--kind", "predicate")
     assert result.exit_code == 2
     assert "a log does not contain the kind" in result.stderr

@@ -63,7 +63,7 @@ async def while_it_loads(stand: Stand, slow: SlowLoading, waiting: asyncio.Futur
     return await waiting
 
 
-def test_decisions_go_on_while_a_registration_brings_a_large_configuration(
+def test_decisions_continue_during_registration_with_a_large_configuration(
     registry: Registry, slow: SlowLoading
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -90,7 +90,7 @@ def test_a_large_configuration_that_is_refused_does_not_hold_up_the_core(
     serve(registry, story, configurations=OPEN)
 
 
-def test_one_that_is_passed_over_is_not_loaded(registry: Registry, slow: SlowLoading) -> None:
+def test_ignored_configuration_is_not_loaded(registry: Registry, slow: SlowLoading) -> None:
     async def story(stand: Stand) -> None:
         await stand.register(config=BROKEN)
         assert slow.threads == []
@@ -99,7 +99,7 @@ def test_one_that_is_passed_over_is_not_loaded(registry: Registry, slow: SlowLoa
 
 
 @pytest.mark.parametrize("config", [BIG, BROKEN])
-def test_an_update_of_a_configuration_is_loaded_beside_the_core(
+def test_configuration_update_is_loaded_outside_the_core_thread(
     registry: Registry, slow: SlowLoading, config: str
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -117,7 +117,7 @@ def test_an_update_of_a_configuration_is_loaded_beside_the_core(
     serve(registry, story, configurations=OPEN)
 
 
-def test_of_many_that_were_loaded_the_oldest_are_forgotten(registry: Registry) -> None:
+def test_oldest_of_many_loaded_configurations_are_dropped(registry: Registry) -> None:
     ahead = loaded_ahead.LoadedAhead(registry)
     texts = [f"# {number}\n{CONFIG}" for number in range(10)]
     for text in texts:

@@ -78,7 +78,7 @@ def test_health_and_other_streams_are_served_while_a_message_is_decoded(
     serve(registry, story)
 
 
-def test_messages_are_taken_in_the_order_in_which_they_came(registry: Registry, slow: SlowDecoding) -> None:
+def test_messages_are_processed_in_order_of_arrival(registry: Registry, slow: SlowDecoding) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -140,7 +140,7 @@ class Threads:
         return [name.startswith("yunikorn-decoding") for name in self.names]
 
 
-def test_a_large_registration_is_decoded_beside_the_event_loop(
+def test_large_registration_is_decoded_outside_the_event_loop(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = Threads(v0_11.REGISTER_REQUEST)
@@ -178,7 +178,7 @@ def test_a_registration_with_too_many_entries_is_refused(registry: Registry, fie
     serve(registry, story)
 
 
-def test_large_messages_of_callbacks_are_decoded_beside_the_event_loop(
+def test_large_callback_messages_are_decoded_outside_the_event_loop(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = Threads(callbacks.FROM_RESOURCE_MANAGER)

@@ -24,20 +24,20 @@ def logged(levels: tuple[str, ...], format_: str = "text") -> str:
     return stream.getvalue()
 
 
-def test_text_lines() -> None:
+def test_log_lines_are_text() -> None:
     first, last = logged(()).splitlines()
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO     grpc: rm one\\x1b\[2J came", first)
     assert last.endswith(" WARNING  elsewhere: a warning")
 
 
-def test_levels_by_area() -> None:
+def test_log_levels_are_set_by_area() -> None:
     assert "two\n    lines" in logged(("grpc=DEBUG",))
     assert "a detail" not in logged(("grpc=debug",))
     assert "a detail" in logged(("debug", "grpc=error"))
     assert "came" not in logged(("debug", "grpc=error"))
 
 
-def test_json_lines() -> None:
+def test_log_lines_are_json() -> None:
     entries = [json.loads(line) for line in logged(("grpc=debug",), "json").splitlines()]
     assert [(entry["level"], entry["area"], entry["message"]) for entry in entries] == [
         ("info", "grpc", "rm one\x1b[2J came"),
@@ -46,7 +46,7 @@ def test_json_lines() -> None:
     ]
 
 
-def test_a_traceback_is_kept() -> None:
+def test_traceback_is_logged() -> None:
     for format_ in ("text", "json"):
         stream = io.StringIO()
         with logging_to(stream, parse_levels(()), format_):
@@ -58,7 +58,7 @@ def test_a_traceback_is_kept() -> None:
         assert "LookupError: no such node" in stream.getvalue()
 
 
-def test_afterwards_everything_is_as_before() -> None:
+def test_logging_is_restored_afterwards() -> None:
     before = logging.getLogger("yunikorn.core").level, list(logging.getLogger().handlers)
     logged(("core=debug",))
     assert (logging.getLogger("yunikorn.core").level, list(logging.getLogger().handlers)) == before
@@ -73,6 +73,6 @@ def test_afterwards_everything_is_as_before() -> None:
         ("=debug", "no area is called ''"),
     ],
 )
-def test_what_is_unknown_is_told(text: str, message: str) -> None:
+def test_unknown_settings_are_reported(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         parse_levels([text])

@@ -48,7 +48,7 @@ def run_until_set(loop: Callable[[asyncio.Event], Awaitable[None]]) -> None:
 
 
 @pytest.mark.parametrize("error", [Broken("a bug"), SystemExit(3)])
-def test_budgets_are_kept_after_a_look_that_raises(
+def test_budget_loop_survives_a_check_that_raises(
     core: ThreadedScheduler, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Faulty(Budgets):
@@ -74,7 +74,7 @@ def test_budgets_are_kept_after_a_look_that_raises(
     assert f"{type(error).__name__}: {error}" in told[0]
 
 
-def test_health_is_reported_after_looks_and_reports_that_raise(
+def test_health_loop_survives_checks_and_reports_that_raise(
     core: ThreadedScheduler, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Faulty(Watchdog):
@@ -122,7 +122,7 @@ def test_a_hang_is_reported_although_its_cause_cannot_be_named(
     assert "Broken: no name" in caplog.text
 
 
-def test_a_look_at_a_callback_that_is_being_set_up_is_no_error() -> None:
+def test_callback_that_is_being_set_up_can_be_checked() -> None:
     begun, go = threading.Event(), threading.Event()
 
     class Slow(CallbackAdapter):

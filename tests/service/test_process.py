@@ -31,7 +31,7 @@ UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
 
 @UNIX
-def test_it_says_where_it_is_serves_and_ends_on_sigterm(start: Start, config: Path) -> None:
+def test_service_prints_its_address_serves_and_ends_on_sigterm(start: Start, config: Path) -> None:
     service = start("--config", str(config), "--grpc", "127.0.0.1:0")
     assert "without TLS, for this machine only" in service.welcome
     shim = Shim(service.address)
@@ -68,7 +68,7 @@ def test_sighup_reads_the_configuration_again_and_a_broken_one_changes_nothing(
 
 
 @UNIX
-def test_a_file_that_changes_is_noticed(start: Start, config: Path) -> None:
+def test_changed_file_is_reloaded(start: Start, config: Path) -> None:
     service = start("--config", str(config.parent), "--watch", "--grpc", "127.0.0.1:0")
     shim = Shim(service.address)
     shim.register()
@@ -80,7 +80,7 @@ def test_a_file_that_changes_is_noticed(start: Start, config: Path) -> None:
 
 
 @UNIX
-def test_after_a_kill_the_books_are_as_they_were(start: Start, config: Path, tmp_path: Path) -> None:
+def test_accounting_is_restored_after_a_kill(start: Start, config: Path, tmp_path: Path) -> None:
     socket = f"unix:{tmp_path}/y.sock"
     first = start("--config", str(config), "--grpc", socket)
     shim = Shim(socket)
@@ -112,7 +112,7 @@ def test_after_a_kill_the_books_are_as_they_were(start: Start, config: Path, tmp
 
 
 @UNIX
-def test_a_killed_resource_manager_is_paused_and_told_resync(start: Start, config: Path) -> None:
+def test_killed_resource_manager_is_paused_and_receives_resync(start: Start, config: Path) -> None:
     service = start("--config", str(config), "--grpc", "127.0.0.1:0", "--session-timeout", "10m")
     script = (
         "import sys; from tests.service.kit import work; from tests.service.process import Shim\n"
@@ -167,7 +167,7 @@ def test_secrets_are_not_in_the_log(start: Start) -> None:
 
 
 @UNIX
-def test_what_was_recorded_is_decided_again_the_same(
+def test_recording_of_a_service_replays_without_difference(
     start: Start, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = tmp_path / "recording.jsonl"
@@ -193,7 +193,7 @@ def test_what_was_recorded_is_decided_again_the_same(
 
 
 @UNIX
-def test_on_sighup_a_renamed_recording_is_left_and_another_one_begun(
+def test_sighup_starts_a_new_recording_if_the_old_one_was_renamed(
     start: Start, config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording, old = tmp_path / "recording.jsonl", tmp_path / "recording.old"
@@ -239,7 +239,7 @@ def test_on_sighup_a_renamed_recording_is_left_and_another_one_begun(
         (["--demo", "--callback-timeout", "never"], "the core cannot wait without a limit"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_message(
+def test_invalid_options_are_reported_in_one_message(
     arguments: list[str],
     message: str,
     capsys: pytest.CaptureFixture[str],
@@ -253,7 +253,7 @@ def test_what_cannot_be_is_told_in_one_message(
     assert "bug" not in shown
 
 
-def test_without_grpc_it_says_what_to_install(
+def test_missing_grpc_is_reported_with_what_to_install(
     run_python: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
     script = (
@@ -266,7 +266,7 @@ def test_without_grpc_it_says_what_to_install(
     assert "pip install 'yunikorn[grpc]'" in done.stderr
 
 
-def test_without_protobuf_it_says_what_recording_needs(
+def test_missing_protobuf_is_reported_with_what_recording_needs(
     run_python: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     script = (

@@ -50,7 +50,7 @@ def refused(shim: Shim, config: str) -> str:
 
 
 @UNIX
-def test_a_refused_configuration_is_not_quoted_in_the_log(start: Start) -> None:
+def test_rejected_configuration_is_not_quoted_in_the_log(start: Start) -> None:
     service = start("--allow-rm-config", "--grpc", "127.0.0.1:0", "--log", "debug")
     shim = Shim(service.address)
     told = refused(shim, SECRETS) + refused(shim, BROKEN)
@@ -112,13 +112,13 @@ def test_a_file_of_the_service_is_quoted(start: Start, tmp_path: Path) -> None:
         (Problem("a.x", "x cannot be"), "a value that cannot be used"),
     ],
 )
-def test_a_problem_is_logged_by_place_and_kind(problem: Problem, logged: str) -> None:
+def test_problem_is_logged_by_position_and_kind(problem: Problem, logged: str) -> None:
     refusal = refusal_of(ConfigError([problem]))
     assert refusal.logged == f"the configuration cannot be used: {logged}"
     assert problem.message in refusal.details
 
 
-def test_of_many_problems_the_log_has_some_and_their_number() -> None:
+def test_log_contains_some_of_many_problems_and_their_number() -> None:
     refusal = refusal_of(ConfigError([Problem("a", "unknown key", line) for line in range(1, 1001)]))
     assert refusal.logged.count("unknown key") == 20
     assert refusal.logged.endswith("; and 980 more")

@@ -25,7 +25,7 @@ BROKEN = "partitions: [{name: default, queues: 7}]"
 # -- which files ------------------------------------------------------------------------------------------
 
 
-def test_files_and_groups_and_folders(tmp_path: Path) -> None:
+def test_sources_are_files_groups_and_folders(tmp_path: Path) -> None:
     for name in ("plain.yaml", "gpu=x.yaml"):
         (tmp_path / name).write_text(SMALL)
     folder = tmp_path / "policies"
@@ -42,7 +42,7 @@ def test_files_and_groups_and_folders(tmp_path: Path) -> None:
     assert ConfigFiles([str(tmp_path / "gpu=x.yaml")]).paths().keys() == {""}
 
 
-def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
+def test_ambiguous_sources_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(SMALL)
     (tmp_path / "a.yml").write_text(SMALL)
     (tmp_path / "empty").mkdir()
@@ -59,7 +59,7 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
         ConfigFiles(["=x"])
 
 
-def test_everything_that_is_wrong_with_any_file_is_told_at_once(tmp_path: Path, registry: Registry) -> None:
+def test_all_errors_of_all_files_are_reported_together(tmp_path: Path, registry: Registry) -> None:
     (tmp_path / "a.yaml").write_text(BROKEN)
     (tmp_path / "b.yaml").write_text("partitions: 7")
     files = ConfigFiles([str(tmp_path), f"gone={tmp_path}/gone"])
@@ -126,7 +126,7 @@ def test_a_reload_reaches_every_resource_manager(tmp_path: Path, registry: Regis
     ],
     ids=["broken", "in the way", "empty", "gone"],
 )
-def test_one_problem_anywhere_and_nothing_changes(
+def test_single_problem_prevents_the_reload(
     tmp_path: Path, registry: Registry, caplog: pytest.LogCaptureFixture, text: str | None, reason: str
 ) -> None:
     files = Files(tmp_path, registry)
@@ -176,7 +176,7 @@ def test_a_new_empty_file_stops_a_reload_and_an_old_one_does_not(
     assert "new.yaml: is empty" in caplog.text
 
 
-def test_partitions_may_go_and_come(tmp_path: Path, registry: Registry) -> None:
+def test_partitions_may_be_removed_and_added(tmp_path: Path, registry: Registry) -> None:
     files = Files(tmp_path, registry)
 
     async def story(stand: Stand) -> None:
@@ -192,7 +192,7 @@ def test_partitions_may_go_and_come(tmp_path: Path, registry: Registry) -> None:
 # -- watching ---------------------------------------------------------------------------------------------
 
 
-def test_a_file_has_changed_when_it_is_not_being_written_any_more(tmp_path: Path) -> None:
+def test_file_counts_as_changed_after_it_is_completely_written(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("1")
     watch = FileWatch(lambda: [file])
@@ -205,7 +205,7 @@ def test_a_file_has_changed_when_it_is_not_being_written_any_more(tmp_path: Path
     assert not watch.settled()
 
 
-def test_files_that_are_replaced_or_moved_to_by_a_link_have_changed(tmp_path: Path) -> None:
+def test_replaced_and_relinked_files_count_as_changed(tmp_path: Path) -> None:
     old, new, link = tmp_path / "old", tmp_path / "new", tmp_path / "link"
     for folder in (old, new):
         folder.mkdir()
@@ -226,7 +226,7 @@ def test_files_that_are_replaced_or_moved_to_by_a_link_have_changed(tmp_path: Pa
     assert watch.settled()
 
 
-def test_a_folder_that_goes_is_a_change_and_no_error(tmp_path: Path) -> None:
+def test_removed_folder_is_a_change_and_no_error(tmp_path: Path) -> None:
     folder = tmp_path / "policies"
     folder.mkdir()
     (folder / "a.yaml").write_text(SMALL)
@@ -236,7 +236,7 @@ def test_a_folder_that_goes_is_a_change_and_no_error(tmp_path: Path) -> None:
     assert watch.settled()
 
 
-def test_files_that_come_and_go_have_changed(tmp_path: Path) -> None:
+def test_added_and_removed_files_are_changes(tmp_path: Path) -> None:
     watch = FileWatch(lambda: sorted(tmp_path.iterdir()))
     (tmp_path / "a.yaml").write_text("1")
     assert not watch.settled()

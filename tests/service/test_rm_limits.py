@@ -86,7 +86,7 @@ def accepted(heard: list[UpdateResponse]) -> list[str]:
     return [one.application_id for response in heard for one in response.accepted_applications]
 
 
-def test_applications_are_limited_by_those_that_the_core_has(
+def test_application_limit_counts_applications_of_the_core(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -110,7 +110,7 @@ def test_applications_are_limited_by_those_that_the_core_has(
     assert "resource manager rm" in lines[0]
 
 
-def test_an_application_that_is_gone_makes_room(registry: Registry) -> None:
+def test_removed_application_does_not_count(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -126,7 +126,7 @@ def test_an_application_that_is_gone_makes_room(registry: Registry) -> None:
     serve(registry, story, limited(applications=1))
 
 
-def test_limits_are_those_of_each_resource_manager(registry: Registry) -> None:
+def test_limits_apply_to_each_resource_manager(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         for rm_id in ("rm", "other"):
             await stand.register(rm_id)
@@ -137,7 +137,7 @@ def test_limits_are_those_of_each_resource_manager(registry: Registry) -> None:
     serve(registry, story, limited(applications=1))
 
 
-def test_asks_are_limited_by_those_that_the_core_has(registry: Registry) -> None:
+def test_ask_limit_counts_asks_of_the_core(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         heard = await told(
@@ -155,7 +155,7 @@ def test_asks_are_limited_by_those_that_the_core_has(registry: Registry) -> None
     serve(registry, story, limited(asks=3))
 
 
-def test_allocations_that_end_make_room_for_asks(registry: Registry) -> None:
+def test_ended_allocations_do_not_count(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -205,7 +205,7 @@ def released(*ends: AllocationRelease | AllocationAskRelease) -> AllocationRelea
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_recovered_allocations_take_the_room_of_asks(registry: Registry, together: bool) -> None:
+def test_recovered_allocations_count_as_asks(registry: Registry, together: bool) -> None:
     existing = [placed(f"r{number}") for number in range(7)]
 
     async def story(stand: Stand) -> None:
@@ -247,7 +247,7 @@ def test_recovered_allocations_that_await_their_application_count(registry: Regi
     serve(registry, story, limited(asks=3))
 
 
-def test_what_the_resource_manager_places_itself_is_limited(registry: Registry) -> None:
+def test_allocations_placed_by_the_rm_are_limited(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -273,7 +273,7 @@ def test_what_the_resource_manager_places_itself_is_limited(registry: Registry) 
     serve(registry, story, limited(asks=3))
 
 
-def test_a_waiting_ask_that_the_resource_manager_places_takes_its_own_room(registry: Registry) -> None:
+def test_pending_ask_placed_by_the_rm_counts_once(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         heard = await told(
@@ -301,7 +301,7 @@ def test_allocations_whose_ask_was_released_count(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize("next_id", ["one", "two"])
-def test_an_application_removed_in_the_same_update_makes_room(registry: Registry, next_id: str) -> None:
+def test_application_removed_in_the_same_update_does_not_count(registry: Registry, next_id: str) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         asks = [ask("k1", next_id), ask("k2", next_id), ask("k3", next_id)]
@@ -317,7 +317,7 @@ def test_an_application_removed_in_the_same_update_makes_room(registry: Registry
     serve(registry, story, limited(applications=1, asks=2))
 
 
-def test_what_is_released_in_the_same_update_makes_room(registry: Registry) -> None:
+def test_asks_released_in_the_same_update_do_not_count(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -341,7 +341,7 @@ def test_what_is_released_in_the_same_update_makes_room(registry: Registry) -> N
     ("removed", "freed", "room"),
     [((), 1, 1), (("a",), 1, 2), ((), 2, 2), (("b",), 2, 3), ((), 5, 3)],
 )
-def test_asks_released_by_key_alone_make_room_wherever_they_are(
+def test_asks_released_by_key_alone_do_not_count(
     registry: Registry, removed: tuple[str, ...], freed: int, room: int
 ) -> None:
     async def story(stand: Stand) -> None:
@@ -364,7 +364,7 @@ def test_asks_released_by_key_alone_make_room_wherever_they_are(
     serve(registry, story, limited(asks=3))
 
 
-def test_an_ask_that_is_renewed_while_its_allocation_ends_keeps_its_room(registry: Registry) -> None:
+def test_ask_updated_while_its_allocation_ends_counts_once(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -406,7 +406,7 @@ def test_tags_are_limited_in_each_entry(registry: Registry) -> None:
     serve(registry, story, limited(tags=2))
 
 
-def test_resource_types_are_limited_over_all_that_an_rm_names(registry: Registry) -> None:
+def test_resource_types_of_all_entries_of_an_rm_are_limited(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         request = UpdateRequest(
@@ -432,7 +432,7 @@ def test_resource_types_are_limited_over_all_that_an_rm_names(registry: Registry
     serve(registry, story, limited(resource_types=2))
 
 
-def test_a_registration_begins_to_count_again(registry: Registry) -> None:
+def test_registration_resets_the_counts(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         for types in (Resource(vcore=1, memory=1), Resource(gpu=1, disk=1)):
             await stand.register()
@@ -443,7 +443,7 @@ def test_a_registration_begins_to_count_again(registry: Registry) -> None:
     serve(registry, story, limited(resource_types=2))
 
 
-def test_without_a_limit_everything_is_taken_in(registry: Registry) -> None:
+def test_everything_is_accepted_without_limits(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         tags = {str(number): "" for number in range(5000)}
@@ -483,13 +483,13 @@ def test_limits_are_set_by_name(text: str, told: str, capsys: pytest.CaptureFixt
     assert told in capsys.readouterr().err
 
 
-def test_the_texts_of_options_are_read() -> None:
+def test_option_texts_are_parsed() -> None:
     assert RMLimits.parse(["asks=5", "resource-types=none", "asks=7"]) == RMLimits(
         asks=7, resource_types=None
     )
 
 
-def test_configurations_are_not_counted(registry: Registry) -> None:
+def test_configurations_do_not_count(registry: Registry) -> None:
     """Quotas of a configuration may name any type."""
     quotas = {"max": {f"r{number}": 1 for number in range(10)}}
 

@@ -43,7 +43,7 @@ async def health_of(stand: Stand, service: str = "") -> int:
     return int(health_pb2.HealthCheckResponse.FromString(answer).status)
 
 
-def test_health_is_told_of_the_whole_and_of_each_service(registry: Registry) -> None:
+def test_health_is_reported_for_the_server_and_each_service(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         for service in ("", SCHEDULER, CALLBACKS):
             assert await health_of(stand, service) == health_pb2.HealthCheckResponse.SERVING
@@ -60,7 +60,7 @@ def test_health_is_told_of_the_whole_and_of_each_service(registry: Registry) -> 
 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha"])
-def test_reflection_describes_every_service_with_all_that_it_needs(registry: Registry, version: str) -> None:
+def test_reflection_describes_every_service_completely(registry: Registry, version: str) -> None:
     async def story(stand: Stand) -> None:
         method = f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
         call = stand.channel.stream_stream(method)()
@@ -132,7 +132,7 @@ async def register_over(channel: Any) -> None:
     await channel.close()
 
 
-def test_over_tls_clients_come_in_and_others_do_not(registry: Registry, certificates: Certificates) -> None:
+def test_only_tls_clients_are_accepted_over_tls(registry: Registry, certificates: Certificates) -> None:
     async def story(stand: Stand) -> None:
         await register_over(certificates.channel(stand.address))
         with pytest.raises(grpc.aio.AioRpcError):
@@ -141,7 +141,7 @@ def test_over_tls_clients_come_in_and_others_do_not(registry: Registry, certific
     serve(registry, story, Settings(HERE, ServerTls(certificates.certificate, certificates.key)))
 
 
-def test_only_clients_of_the_authority_come_in(registry: Registry, certificates: Certificates) -> None:
+def test_only_clients_of_the_authority_are_accepted(registry: Registry, certificates: Certificates) -> None:
     async def story(stand: Stand) -> None:
         known = certificates.clients.issue_cert("shim.example")
         await register_over(certificates.channel(stand.address, known))
@@ -153,7 +153,7 @@ def test_only_clients_of_the_authority_come_in(registry: Registry, certificates:
     serve(registry, story, Settings(HERE, tls))
 
 
-def test_certificates_that_cannot_be_used_are_named(certificates: Certificates, tmp_path: Path) -> None:
+def test_invalid_certificates_are_reported(certificates: Certificates, tmp_path: Path) -> None:
     gone = tmp_path / "gone.pem"
     with pytest.raises(UsageError, match=r"--tls-key .*gone\.pem: cannot be read: No such file"):
         ServerCertificates(ServerTls(certificates.certificate, gone))
@@ -181,18 +181,18 @@ def test_certificates_that_cannot_be_used_are_named(certificates: Certificates, 
         ("yunikorn.example:3333", "yunikorn.example:3333", False),
     ],
 )
-def test_an_address_and_who_can_reach_it(text: str, target: str, local: bool) -> None:
+def test_valid_addresses_and_their_reachability(text: str, target: str, local: bool) -> None:
     address = Address.parse(text)
     assert (address.target, address.is_local) == (target, local)
 
 
 @pytest.mark.parametrize("text", ["", "3333", "host", "host:", "host:x", "host:70000", "::1:3333", "unix:"])
-def test_what_is_no_address(text: str) -> None:
+def test_invalid_addresses_are_rejected(text: str) -> None:
     with pytest.raises(UsageError):
         Address.parse(text)
 
 
-def test_without_tls_other_machines_are_kept_out_unless_that_is_meant(registry: Registry) -> None:
+def test_remote_addresses_need_tls_or_an_explicit_option(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
 
@@ -201,7 +201,7 @@ def test_without_tls_other_machines_are_kept_out_unless_that_is_meant(registry: 
     serve(registry, story, Settings("0.0.0.0:0", insecure=True))
 
 
-def test_an_address_that_is_taken_is_told(registry: Registry) -> None:
+def test_address_in_use_is_reported(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         async def never(_: Stand) -> None:
             raise AssertionError
@@ -215,7 +215,7 @@ def test_an_address_that_is_taken_is_told(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_a_socket_of_the_file_system(registry: Registry, tmp_path: Path) -> None:
+def test_unix_socket_is_served(registry: Registry, tmp_path: Path) -> None:
     async def story(stand: Stand) -> None:
         assert stand.address == f"unix:{tmp_path}/y.sock"
         await stand.register()
@@ -226,7 +226,7 @@ def test_a_socket_of_the_file_system(registry: Registry, tmp_path: Path) -> None
 # -- the end ----------------------------------------------------------------------------------------------
 
 
-def test_stopping_sends_what_is_left_and_says_so(registry: Registry) -> None:
+def test_stop_sends_outstanding_responses_and_ends_streams(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -247,7 +247,7 @@ def test_stopping_sends_what_is_left_and_says_so(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_who_watches_health_does_not_hold_up_the_end(registry: Registry) -> None:
+def test_health_watchers_do_not_delay_the_stop(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         watch = stand.channel.unary_stream("/grpc.health.v1.Health/Watch")(
             health_pb2.HealthCheckRequest().SerializeToString()
@@ -262,7 +262,7 @@ def test_who_watches_health_does_not_hold_up_the_end(registry: Registry) -> None
 
 
 @pytest.mark.parametrize("text", ["short", "x" * 50_000, "ä" * 50_000, "a problem\n" * 5_000])
-def test_a_reason_fits_where_it_travels(text: str) -> None:
+def test_reason_is_truncated_to_the_header_size(text: str) -> None:
     details = CallRefusal(Code.INVALID_ARGUMENT, text).details
     assert len(quote(details)) <= 6_000
     assert details.startswith(text[:900])
@@ -278,7 +278,7 @@ def test_a_long_reason_arrives(registry: Registry) -> None:
     serve(registry, story, configurations=Configurations({"": CONFIG}, allow_rm_config=True))
 
 
-def test_a_core_that_dies_ends_every_stream(registry: Registry) -> None:
+def test_failed_core_ends_every_stream(registry: Registry) -> None:
     def make(clock: Clock) -> Scheduler:
         class Buggy(Scheduler):
             def update(self, request: UpdateRequest) -> None:

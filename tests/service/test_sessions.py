@@ -19,7 +19,7 @@ from yunikorn.service.settings import Patience, Settings
 Code = grpc.StatusCode
 
 
-def test_register_report_and_hear(registry: Registry) -> None:
+def test_registered_rm_reports_and_receives_allocations(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -29,7 +29,7 @@ def test_register_report_and_hear(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_who_has_not_registered_is_told_to(registry: Registry) -> None:
+def test_unregistered_client_is_asked_to_register(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         stream = stand.stream()
         await stream.send(work(1))
@@ -40,7 +40,7 @@ def test_who_has_not_registered_is_told_to(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_the_first_message_says_whose_it_is(registry: Registry) -> None:
+def test_first_message_must_name_the_rm(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         stream = stand.stream()
         await stream.send(UpdateRequest(""))
@@ -51,7 +51,7 @@ def test_the_first_message_says_whose_it_is(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_later_messages_need_not_say_it_but_must_not_say_otherwise(registry: Registry) -> None:
+def test_later_messages_may_omit_but_not_change_the_rm(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         await stand.register("other")
@@ -96,7 +96,7 @@ def test_a_stream_without_a_message_affects_no_session(registry: Registry) -> No
     serve(registry, story)
 
 
-def test_a_broken_stream_pauses_and_a_returning_one_is_told_resync_once(registry: Registry) -> None:
+def test_broken_stream_pauses_and_a_returning_one_receives_resync_once(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -122,7 +122,7 @@ def test_a_broken_stream_pauses_and_a_returning_one_is_told_resync_once(registry
     serve(registry, story)
 
 
-def test_after_resync_and_registering_a_new_stream_is_not_told_again(registry: Registry) -> None:
+def test_new_stream_after_registration_receives_no_resync(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -138,7 +138,7 @@ def test_after_resync_and_registering_a_new_stream_is_not_told_again(registry: R
     serve(registry, story)
 
 
-def test_giving_up_a_stream_after_resync_is_no_shutdown(registry: Registry) -> None:
+def test_cancelling_a_stream_after_resync_is_no_shutdown(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -154,7 +154,7 @@ def test_giving_up_a_stream_after_resync_is_no_shutdown(registry: Registry) -> N
     serve(registry, story)
 
 
-def test_a_second_stream_ends_the_first_and_is_told_resync(registry: Registry) -> None:
+def test_second_stream_ends_the_first_and_receives_resync(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         first, second = stand.stream(), stand.stream()
@@ -169,7 +169,7 @@ def test_a_second_stream_ends_the_first_and_is_told_resync(registry: Registry) -
     serve(registry, story)
 
 
-def test_registering_again_forgets_everything_and_ends_the_stream(registry: Registry) -> None:
+def test_registering_again_removes_all_state_and_ends_the_stream(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
@@ -210,7 +210,7 @@ def test_an_abandoned_session_ends(registry: Registry) -> None:
     serve(registry, story, clock=clock)
 
 
-def test_who_does_not_register_after_resync_is_given_up_and_told(
+def test_session_without_registration_after_resync_is_ended_and_notified(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registrations, "GRACE", 0.02)
@@ -243,7 +243,7 @@ def test_a_registration_without_a_stream_ends_soon(registry: Registry, session: 
     serve(registry, story, Settings(HERE, patience=Patience(session=session, stream=0.02)))
 
 
-def test_several_resource_managers_do_not_meet(registry: Registry) -> None:
+def test_resource_managers_are_isolated(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         streams = {}
         for name in ("a", "b"):
@@ -263,7 +263,7 @@ def test_several_resource_managers_do_not_meet(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_a_policy_group_that_is_not_there_is_refused_with_the_known_ones(registry: Registry) -> None:
+def test_unknown_policy_group_is_rejected_with_the_known_ones(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         with pytest.raises(Ended) as refused:
             await stand.register(policy_group="gpus")
@@ -282,7 +282,7 @@ def test_a_registration_needs_an_id(registry: Registry) -> None:
     serve(registry, story)
 
 
-def test_a_configuration_of_its_own_is_refused_with_its_problems(registry: Registry) -> None:
+def test_invalid_rm_configuration_is_rejected_with_its_problems(registry: Registry) -> None:
     async def story(stand: Stand) -> None:
         with pytest.raises(Ended) as refused:
             await stand.register(config="partitions: [{name: default, queues: 7}]")

@@ -3,7 +3,7 @@
 from yunikorn.service.stop_signals import ECHO, StopSignals
 
 
-def test_one_signal_that_arrives_twice_is_one() -> None:
+def test_duplicate_delivery_of_a_signal_counts_once() -> None:
     time = [100.0]
     signals = StopSignals(lambda: time[0])
     assert not signals.insists
@@ -13,7 +13,7 @@ def test_one_signal_that_arrives_twice_is_one() -> None:
     assert not signals.insists
 
 
-def test_a_second_one_later_means_at_once() -> None:
+def test_second_signal_stops_immediately() -> None:
     time = [100.0]
     signals = StopSignals(lambda: time[0])
     signals.asks()

@@ -39,7 +39,7 @@ def test_updates_are_scheduled_automatically(core: ThreadedScheduler) -> None:
     assert ears.allocations(5) == [f"app-{i}" for i in range(5)]
 
 
-def test_what_the_core_refuses_is_raised_to_the_caller_and_the_core_goes_on(core: ThreadedScheduler) -> None:
+def test_errors_of_the_core_are_raised_to_the_caller_and_the_core_continues(core: ThreadedScheduler) -> None:
     with pytest.raises(UsageError, match="no resource manager 'ghost' is registered"):
         core.update(UpdateRequest("ghost"))
     with pytest.raises(ConfigError):
@@ -50,7 +50,7 @@ def test_what_the_core_refuses_is_raised_to_the_caller_and_the_core_goes_on(core
     assert core.failure is None
 
 
-def test_more_than_a_batch_is_decided_to_the_end(make: Callable[[Clock], Scheduler]) -> None:
+def test_more_asks_than_a_batch_are_all_scheduled(make: Callable[[Clock], Scheduler]) -> None:
     ears = Ears()
     with ThreadedScheduler(make, SystemClock(), batch=7) as core:
         core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
@@ -58,7 +58,7 @@ def test_more_than_a_batch_is_decided_to_the_end(make: Callable[[Clock], Schedul
         assert len(ears.allocations(100)) == 100
 
 
-def test_many_threads_lose_nothing(core: ThreadedScheduler) -> None:
+def test_updates_of_many_threads_are_not_lost(core: ThreadedScheduler) -> None:
     ears = Ears()
     core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
     threads = [
@@ -72,7 +72,7 @@ def test_many_threads_lose_nothing(core: ThreadedScheduler) -> None:
     assert set(ears.allocations(160)) == wanted
 
 
-def test_timers_fire_by_the_clock_that_was_passed_in(make: Callable[[Clock], Scheduler]) -> None:
+def test_timers_use_the_given_clock(make: Callable[[Clock], Scheduler]) -> None:
     ears, clock = Ears(), ManualClock()
     with ThreadedScheduler(make, clock) as core:
         core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
@@ -109,7 +109,7 @@ def test_a_callback_may_post_but_not_wait(core: ThreadedScheduler) -> None:
     posted[0].result(PATIENCE)
 
 
-def test_halting_finishes_what_is_waiting_and_takes_nothing_more(core: ThreadedScheduler) -> None:
+def test_halt_completes_queued_calls_and_accepts_no_more(core: ThreadedScheduler) -> None:
     ears = Ears()
     core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
     busy, release = threading.Event(), threading.Event()
@@ -132,7 +132,7 @@ def test_halting_finishes_what_is_waiting_and_takes_nothing_more(core: ThreadedS
         core.post(work(1))
 
 
-def test_present_and_later_callers_receive_an_internal_error(
+def test_current_and_later_callers_receive_an_internal_error(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Buggy(Scheduler):
@@ -158,7 +158,7 @@ def test_present_and_later_callers_receive_an_internal_error(
 # -- the inbox ------------------------------------------------------------------------------------------
 
 
-def test_a_full_inbox_makes_the_sender_wait() -> None:
+def test_full_inbox_blocks_the_sender() -> None:
     inbox: Inbox[int] = Inbox(2)
     inbox.put(1)
     inbox.put(2)
@@ -177,7 +177,7 @@ def test_a_full_inbox_makes_the_sender_wait() -> None:
     thread.join(PATIENCE)
 
 
-def test_who_cannot_wait_is_called_once_there_is_room() -> None:
+def test_nonblocking_sender_is_called_when_there_is_room() -> None:
     inbox: Inbox[int] = Inbox(1)
     rooms: list[str] = []
     assert inbox.offer(1, lambda: rooms.append("never"))
@@ -190,7 +190,7 @@ def test_who_cannot_wait_is_called_once_there_is_room() -> None:
     assert rooms == ["second"]
 
 
-def test_a_closed_inbox_gives_away_what_it_has() -> None:
+def test_closed_inbox_delivers_its_remaining_items() -> None:
     inbox: Inbox[int] = Inbox(1)
     inbox.put(1)
     heard: list[type[BaseException]] = []
@@ -212,6 +212,6 @@ def test_a_closed_inbox_gives_away_what_it_has() -> None:
     assert inbox.take(5, None) == []
 
 
-def test_an_inbox_without_room_makes_no_sense() -> None:
+def test_inbox_without_capacity_is_rejected() -> None:
     with pytest.raises(ValueError, match="must be at least 1 entry"):
         Inbox(0)

@@ -27,7 +27,7 @@ async def never(_: Stand) -> None:
     raise AssertionError
 
 
-def test_a_second_service_is_refused_and_the_first_one_goes_on(registry: Registry, tmp_path: Path) -> None:
+def test_second_service_is_rejected_and_the_first_continues(registry: Registry, tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/y.sock"
 
     async def story(stand: Stand) -> None:
@@ -44,7 +44,7 @@ def test_a_second_service_is_refused_and_the_first_one_goes_on(registry: Registr
     serve(registry, story, Settings(address))
 
 
-def test_another_program_that_listens_is_found_by_its_socket(registry: Registry, tmp_path: Path) -> None:
+def test_socket_of_another_program_is_detected(registry: Registry, tmp_path: Path) -> None:
     path = tmp_path / "y.sock"
     with socket.socket(socket.AF_UNIX) as other:
         other.bind(str(path))
@@ -57,7 +57,7 @@ def test_another_program_that_listens_is_found_by_its_socket(registry: Registry,
 
 
 @pytest.mark.parametrize("name", ["left", "held"])
-def test_what_a_killed_service_left_is_taken_over(registry: Registry, tmp_path: Path, name: str) -> None:
+def test_socket_of_a_killed_service_is_taken_over(registry: Registry, tmp_path: Path, name: str) -> None:
     path = tmp_path / "y.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
@@ -70,7 +70,7 @@ def test_what_a_killed_service_left_is_taken_over(registry: Registry, tmp_path: 
     assert list(tmp_path.iterdir()) == [], "neither socket nor lock is left by an orderly end"
 
 
-def test_a_file_that_is_no_socket_is_left_alone(registry: Registry, tmp_path: Path) -> None:
+def test_regular_file_is_not_replaced(registry: Registry, tmp_path: Path) -> None:
     path = tmp_path / "y.sock"
     path.write_text("precious")
     with pytest.raises(UsageError, match="exists, and is not a socket"):
@@ -78,12 +78,12 @@ def test_a_file_that_is_no_socket_is_left_alone(registry: Registry, tmp_path: Pa
     assert path.read_text() == "precious"
 
 
-def test_a_folder_that_is_not_there_is_named(registry: Registry, tmp_path: Path) -> None:
+def test_missing_folder_is_reported(registry: Registry, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot listen at unix:.*gone/y\.sock: .*No such file"):
         serve(registry, never, Settings(f"unix:{tmp_path}/gone/y.sock"))
 
 
-def test_of_two_that_start_together_one_holds_the_socket(tmp_path: Path) -> None:
+def test_only_one_of_two_simultaneous_services_gets_the_socket(tmp_path: Path) -> None:
     first = SocketLock(str(tmp_path / "y.sock"))
     with pytest.raises(UsageError, match=f"process {os.getpid()} already listens there"):
         SocketLock(str(tmp_path / "y.sock"))
@@ -94,7 +94,7 @@ def test_of_two_that_start_together_one_holds_the_socket(tmp_path: Path) -> None
     assert not lock.exists()
 
 
-def test_a_second_process_names_the_first_one(start: Start, config: Path, tmp_path: Path) -> None:
+def test_second_process_reports_the_first(start: Start, config: Path, tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/y.sock"
     first = start("--config", str(config), "--grpc", address)
     second: Service = start("--config", str(config), "--grpc", address)

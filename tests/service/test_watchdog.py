@@ -60,7 +60,7 @@ def test_a_plugin_that_hangs_is_named(caplog: pytest.LogCaptureFixture) -> None:
         assert "the core makes progress again" in caplog.text
 
 
-def test_an_idle_core_is_no_reason_to_bark(registry: Registry) -> None:
+def test_idle_core_is_not_reported(registry: Registry) -> None:
     core = ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock())
     dog = Watchdog(core, 10.0)
     with core:
