@@ -54,7 +54,7 @@ def test_names_are_listed_and_sorted() -> None:
     assert all(hasattr(api, name) for name in api.__all__)
 
 
-def test_the_kit_for_tests_has_these_names() -> None:
+def test_public_names_of_the_test_kit() -> None:
     assert testing.__all__ == TESTING.split()
     assert all(hasattr(testing, name) for name in testing.__all__)
     cluster = testing.Clusters()()
@@ -87,7 +87,7 @@ def test_bases_keep_their_methods(base: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
-def test_a_base_alone_says_what_it_lacks(kind: object) -> None:
+def test_abstract_base_reports_its_missing_method(kind: object) -> None:
     base = getattr(kind, "base")  # noqa: B009
     method = getattr(base(), getattr(kind, "method"), None)  # noqa: B009
     if method is None:
@@ -106,11 +106,11 @@ def test_context_and_event_are_values() -> None:
 
 
 @pytest.mark.parametrize(("name", "level"), [("a.b", "a_dot_b"), ("plain", "plain"), ("..", "_dot__dot_")])
-def test_dotless_makes_one_level(name: str, level: str) -> None:
+def test_dotless_returns_one_level(name: str, level: str) -> None:
     assert api.dotless(name) == level
 
 
-def test_hooks_say_what_they_return_and_where_yaml_names_them() -> None:
+def test_hooks_document_their_result_and_yaml_key() -> None:
     for kind in KINDS:
         text = inspect.getdoc(getattr(hookspecs, kind.hook)) or ""
         assert "Named in YAML by" in text
@@ -118,7 +118,7 @@ def test_hooks_say_what_they_return_and_where_yaml_names_them() -> None:
         assert f"{kind.method}({', '.join(kind.arguments)})" in text
 
 
-def test_the_contract_imports_little() -> None:
+def test_contract_imports_are_limited() -> None:
     tree = ast.parse(Path(inspect.getfile(api)).read_text("utf-8"))
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {module for module in imported if module and module.startswith("yunikorn")} == {

@@ -53,14 +53,14 @@ def small(case: Case) -> Case:
     )
 
 
-def test_all_cases_are_there() -> None:
+def test_all_cases_exist() -> None:
     assert {case.name for case in CASES} == NAMES
     titles = [case.title for case in CASES]
     assert len(titles) == len(set(titles))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
-def test_every_case_decides_rightly_when_it_is_small(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_small_case_decides_correctly(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.machine.TURNS", 1_000)
     found = small(case).run()
 
@@ -83,7 +83,7 @@ def test_a_wrong_result_is_a_failure() -> None:
         load.verify(everything)
 
 
-def test_the_shape_of_a_workload_is_as_described() -> None:
+def test_workload_has_the_described_dimensions() -> None:
     one = Workload(nodes=500, tasks=10_000)
     many = Workload(nodes=10, tasks=7, sizes=3)
 
@@ -98,7 +98,7 @@ def test_the_shape_of_a_workload_is_as_described() -> None:
     assert leaf_names(5) == ["root.p0.q0", "root.p1.q1", "root.p2.q2", "root.p0.q3", "root.p1.q4"]
 
 
-def test_a_name_finds_all_its_variants() -> None:
+def test_name_selects_all_its_variants() -> None:
     assert [case.variant for case in find("U-bin")] == ["500", "1000", "2000", "5000"]
     assert [case.title for case in find("U-bin/500")] == ["U-bin/500"]
     assert find("nobody") == []
@@ -120,7 +120,7 @@ def test_quantiles_are_of_the_nearest_rank() -> None:
         ("idle_s", 0.5e-6, "idle 0.5 µs"),
     ],
 )
-def test_figures_are_readable(name: str, value: float, text: str) -> None:
+def test_figures_are_formatted_readably(name: str, value: float, text: str) -> None:
     assert readable(name, value) == text
 
 
@@ -157,7 +157,7 @@ def test_the_table_of_growth_compares_with_half_the_size() -> None:
     assert "2.00" not in lines[3]
 
 
-def test_growth_is_drawn(tmp_path: Path) -> None:
+def test_growth_is_plotted(tmp_path: Path) -> None:
     file = tmp_path / "images" / "growth.png"
 
     draw(steps(), file, "a machine")
@@ -168,7 +168,7 @@ def test_growth_is_drawn(tmp_path: Path) -> None:
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_the_command_runs_a_case_in_a_fresh_process(run_python: Run) -> None:
+def test_command_runs_a_case_in_a_new_process(run_python: Run) -> None:
     done = run_python(
         "-m", "benchmarks", "--json", "--case", "M-bin", "--nodes", "20", "--tasks", "100", cwd=CHECKOUT
     )
@@ -181,7 +181,7 @@ def test_the_command_runs_a_case_in_a_fresh_process(run_python: Run) -> None:
     assert entry["yardstick"] > 0
 
 
-def test_options_alone_make_a_benchmark_of_their_own(run_python: Run) -> None:
+def test_options_define_a_custom_benchmark(run_python: Run) -> None:
     options = ["--nodes", "20", "--tasks", "100", "--sizes", "3", "--app-sort", "fair"]
     done = run_python("-m", "benchmarks", "--here", *options, cwd=CHECKOUT)
 
@@ -201,7 +201,7 @@ def test_options_alone_make_a_benchmark_of_their_own(run_python: Run) -> None:
     ],
 )
 @pytest.mark.parametrize("best_first", [True, False])
-def test_of_several_runs_the_one_is_kept_that_is_best_in_what_the_case_is_about(
+def test_best_of_multiple_runs_is_kept_by_the_main_figure(
     title: str,
     one: dict[str, float],
     other: dict[str, float],
@@ -227,7 +227,7 @@ def test_of_several_runs_the_one_is_kept_that_is_best_in_what_the_case_is_about(
         (["--nodes", "0"], "'--nodes'"),
     ],
 )
-def test_bad_calls_say_what_is_wrong(run_python: Run, arguments: list[str], message: str) -> None:
+def test_invalid_calls_are_reported(run_python: Run, arguments: list[str], message: str) -> None:
     done = run_python("-m", "benchmarks", *arguments, cwd=CHECKOUT)
 
     assert done.returncode != 0

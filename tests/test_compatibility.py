@@ -46,7 +46,7 @@ def test_root_has_neither_guarantee_nor_max(kind: str) -> None:
         RM(document({"name": "default", "queues": [root]}))
 
 
-def test_a_fixed_rule_needs_a_queue_that_exists_or_can_be_made() -> None:
+def test_fixed_rule_needs_a_queue_that_exists_or_can_be_created() -> None:
     rule = {"name": "fixed", "value": "root.missing"}
     with pytest.raises(ConfigError, match=r"queue root\.missing does not exist"):
         RM(configuration(queue("a"), placementrules=[rule]))
@@ -69,7 +69,7 @@ def test_a_reload_with_one_error_changes_nothing() -> None:
     assert rm.said("accepted_applications")
 
 
-def test_a_queue_changes_its_type_only_when_nothing_is_in_the_way() -> None:
+def test_queue_changes_its_type_only_when_empty() -> None:
     rm = RM(configuration(queue("a"), queue("p", queue("b"))))
     rm.app("app", "root.a")
     with pytest.raises(ConfigError, match=r"root\.a cannot change its type now: it has 1 applications"):
@@ -82,7 +82,7 @@ def test_a_queue_changes_its_type_only_when_nothing_is_in_the_way() -> None:
     assert rm.find_queue("root.p").is_leaf
 
 
-def test_a_partition_that_is_taken_out_fails_its_applications_and_is_gone() -> None:
+def test_removed_partition_fails_its_applications_and_is_gone() -> None:
     rm = RM(document(partition(queue("a")), partition(queue("a"), name="lab")))
     rm.app("app", partition_name="lab")
     rm.ask("app", partition_name="lab", vcore=1)
@@ -92,7 +92,7 @@ def test_a_partition_that_is_taken_out_fails_its_applications_and_is_gone() -> N
     assert rm.said("rejected_applications")[0].reason == "failed to find partition lab"
 
 
-def test_a_parent_keeps_the_template_above_it_through_a_reload() -> None:
+def test_parent_keeps_the_inherited_template_through_a_reload() -> None:
     rules = [{"name": "provided", "create": True}]
     template = {"resources": {"max": {"vcore": 3}}}
     root = {"name": "root", "submitacl": "*", "childtemplate": template, "queues": [queue("p", parent=True)]}
@@ -106,7 +106,7 @@ def test_a_parent_keeps_the_template_above_it_through_a_reload() -> None:
 # -- placement and users -------------------------------------------------------------------------------
 
 
-def test_a_failing_rule_keeps_no_forced_application_from_the_recovery_queue() -> None:
+def test_failing_rule_does_not_keep_a_forced_application_from_the_recovery_queue() -> None:
     rm = RM()
     rm.app_tagged("forced", "root.a..b", FORCED)
     rm.app("free", "root.a..b")
@@ -114,7 +114,7 @@ def test_a_failing_rule_keeps_no_forced_application_from_the_recovery_queue() ->
     assert "one of its levels is empty" in rm.said("rejected_applications")[0].reason
 
 
-def test_only_the_first_gets_into_the_recovery_queue_by_its_name() -> None:
+def test_only_the_first_application_enters_the_recovery_queue_by_name() -> None:
     rm = RM(configuration(queue("a"), placementrules=[{"name": "provided", "create": True}]))
     rm.app("first", "root.@recovery@")
     rm.app("second", "root.@recovery@")
@@ -135,7 +135,7 @@ def test_root_as_a_fixed_parent_is_directly_below_root() -> None:
     assert rm.find_app().chain[0].path == "root.ann"
 
 
-def test_a_namespace_quota_sets_only_what_it_carries() -> None:
+def test_namespace_quota_sets_only_the_given_types() -> None:
     template = {"resources": {"max": {"vcore": 5}, "guaranteed": {"vcore": 1}}}
     rules = [{"name": "provided", "create": True}]
     rm = RM(configuration(queue("p", parent=True, childtemplate=template), placementrules=rules))
@@ -157,7 +157,7 @@ class Stranger(UserGroupResolver):
         self.asked += 1
 
 
-def test_each_partition_has_its_resolver_and_a_failure_is_forgotten_after_thirty_seconds() -> None:
+def test_each_partition_has_its_resolver_and_failures_expire_after_thirty_seconds() -> None:
     partitions = (
         partition(queue("a"), usergroupresolver={"type": "stranger"}),
         partition(queue("a"), name="lab"),
@@ -174,13 +174,13 @@ def test_each_partition_has_its_resolver_and_a_failure_is_forgotten_after_thirty
     assert [one.application_id for one in rm.said("accepted_applications")] == ["there"]
 
 
-def test_a_users_name_is_checked_even_without_groups() -> None:
+def test_user_name_is_checked_even_without_groups() -> None:
     rm = RM()
     rm.app("app", user="no name", groups=())
     assert "invalid username 'no name'" in rm.said("rejected_applications")[0].reason
 
 
-def test_an_unknown_resolver_is_none_but_ldap_stops_the_start() -> None:
+def test_unknown_resolver_is_ignored_but_ldap_fails_the_start() -> None:
     rm = RM(configuration(queue("a"), usergroupresolver={"type": "nothing-like-it"}))
     rm.app(user="ann", groups=())
     assert rm.find_app().groups == ("ann",)
@@ -191,7 +191,7 @@ def test_an_unknown_resolver_is_none_but_ldap_stops_the_start() -> None:
 # -- queues, order, states ----------------------------------------------------------------------------
 
 
-def test_nothing_is_asked_for_by_an_amount_of_zero() -> None:
+def test_zero_amount_requests_nothing() -> None:
     rm = RM(configuration(queue("a", resources={"max": {"gpu": 0, "vcore": 1}})))
     rm.node(vcore=10)
     rm.app()
@@ -199,7 +199,7 @@ def test_nothing_is_asked_for_by_an_amount_of_zero() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
 
 
-def test_fair_applications_share_what_the_cluster_has() -> None:
+def test_fair_applications_share_the_cluster() -> None:
     rm = RM(configuration(queue("a", properties={"application.sort.policy": "fair"})))
     rm.node(vcore=10, memory=1000)
     rm.app("cores")
@@ -223,7 +223,7 @@ def test_foreign_usage_changes_the_node_order() -> None:
     assert rm.schedule() == [("app", "ask", "n2")]
 
 
-def test_an_application_starts_and_completes_even_when_all_was_released_at_once() -> None:
+def test_application_starts_and_completes_even_if_everything_is_released_at_once() -> None:
     rm = RM()
     rm.node(vcore=2)
     rm.app()
@@ -253,7 +253,7 @@ def test_only_cores_and_memory_count_in_the_order_of_nodes() -> None:
 # -- reservations -------------------------------------------------------------------------------------
 
 
-def test_a_kind_of_request_has_one_reservation_however_many_wait() -> None:
+def test_ask_class_has_one_reservation_however_many_asks_are_pending() -> None:
     rm = RM()
     for node_id in ("n1", "n2"):
         rm.node(node_id, vcore=4)
@@ -293,7 +293,7 @@ def test_a_node_that_is_drained_loses_its_reservation() -> None:
 # -- interface and nodes ------------------------------------------------------------------------------
 
 
-def test_repeats_of_an_ask_are_named_after_it_and_the_ask_ends_with_them() -> None:
+def test_replicas_are_named_after_their_ask_and_the_ask_ends_with_them() -> None:
     rm = RM()
     rm.node(vcore=3)
     rm.app()
@@ -308,7 +308,7 @@ def test_repeats_of_an_ask_are_named_after_it_and_the_ask_ends_with_them() -> No
     assert rm.find_app().asks == {}
 
 
-def test_one_update_may_bring_an_application_and_what_it_runs() -> None:
+def test_one_update_may_contain_an_application_and_its_allocations() -> None:
     rm = RM()
     running = Allocation("k", "app", uuid="u", resource_per_alloc=ONE_CORE)
     rm.scheduler.update(
@@ -322,7 +322,7 @@ def test_one_update_may_bring_an_application_and_what_it_runs() -> None:
     assert rm.said("new_allocations") == []
 
 
-def test_what_has_run_out_of_time_counts_as_used_until_the_rm_confirms() -> None:
+def test_expired_allocation_counts_as_used_until_the_rm_confirms() -> None:
     rm = RM()
     rm.node(vcore=1)
     owner = UserGroupInformation("ann")
@@ -341,7 +341,7 @@ def test_what_has_run_out_of_time_counts_as_used_until_the_rm_confirms() -> None
     assert (rm.state("short"), rm.schedule()) == ("Failed", [("app", "ask", "n1")])
 
 
-def test_a_new_size_makes_room_and_moves_the_node_in_its_order() -> None:
+def test_resized_allocation_frees_resources_and_moves_the_node_in_its_order() -> None:
     rm = RM()
     rm.node("n1", vcore=4)
     rm.node("n2", vcore=4)
@@ -356,7 +356,7 @@ def test_a_new_size_makes_room_and_moves_the_node_in_its_order() -> None:
     assert "is on node n2 and cannot move to n1" in rm.said("rejected_allocations")[0].reason
 
 
-def test_a_release_of_what_is_not_known_is_answered_and_counted() -> None:
+def test_unknown_release_is_answered_and_counted() -> None:
     rm = RM()
     rm.app()
     rm.release(uuid="ask#7")
@@ -377,7 +377,7 @@ def test_a_node_that_does_not_drain_cannot_be_made_schedulable() -> None:
     )
 
 
-def test_what_others_use_of_a_node_can_be_said_in_both_ways() -> None:
+def test_foreign_usage_of_a_node_can_be_reported_in_both_ways() -> None:
     rm = RM()
     rm.node("n1", vcore=10, occupied={"vcore": 3})
     rm.node("n2", vcore=10)
@@ -394,7 +394,7 @@ def test_what_others_use_of_a_node_can_be_said_in_both_ways() -> None:
 # -- stopping -----------------------------------------------------------------------------------------
 
 
-def test_a_reload_never_starts_what_a_call_stopped_and_a_call_not_what_the_configuration_stops() -> None:
+def test_calls_and_reloads_do_not_start_queues_stopped_by_the_other() -> None:
     rm = RM()
     rm.node(vcore=2)
     rm.app()
@@ -435,7 +435,7 @@ def test_an_atomic_gang_is_placed_in_one_decision_or_not_at_all() -> None:
     assert len(rm.schedule(1)) == 3
 
 
-def test_a_gang_has_gathered_when_placeholders_cover_what_it_announced() -> None:
+def test_gang_is_complete_when_placeholders_cover_the_announced_size() -> None:
     rm = GangRM()
     rm.node("n1", vcore=10)
     rm.gang("app", vcore=3)
@@ -444,7 +444,7 @@ def test_a_gang_has_gathered_when_placeholders_cover_what_it_announced() -> None
     assert rm.state() == "Starting"
 
 
-def test_when_the_time_of_a_soft_gang_is_over_its_real_asks_stay_and_more_may_come() -> None:
+def test_real_asks_of_an_expired_soft_gang_stay_and_more_are_accepted() -> None:
     rm = GangRM()
     rm.node("n1", vcore=5)
     rm.gang("app", "Soft", seconds=60, vcore=6)
@@ -459,7 +459,7 @@ def test_when_the_time_of_a_soft_gang_is_over_its_real_asks_stay_and_more_may_co
     assert rm.schedule() == [("app", "t", "n1")]
 
 
-def test_however_a_placeholder_ends_that_is_being_replaced_the_real_task_takes_its_place() -> None:
+def test_real_task_replaces_a_placeholder_however_it_ends() -> None:
     rm = GangRM()
     rm.node("n1", vcore=2)
     rm.gang("app", vcore=2)
@@ -493,7 +493,7 @@ def full(**of_b: Any) -> RM:
     return rm
 
 
-def test_only_an_explicit_no_keeps_an_ask_from_being_preempted_and_that_one_always() -> None:
+def test_only_an_explicit_opt_out_prevents_preemption_of_an_ask() -> None:
     rm = full()
     rm.ask("big", "driver", memory=1, vcore=1, originator=True)
     rm.ask("big", "kept", memory=1, vcore=1, policy=PreemptionPolicy(allow_preempt_self=False))
@@ -503,7 +503,7 @@ def test_only_an_explicit_no_keeps_an_ask_from_being_preempted_and_that_one_alwa
     assert preempted(rm, memory=2) == ["says-nothing#3", "says-nothing#4"]
 
 
-def test_no_queue_is_taken_below_its_guarantee() -> None:
+def test_no_queue_is_preempted_below_its_guarantee() -> None:
     rm = full(resources={"guaranteed": {"memory": 3}})
     rm.ask("big", "t", 2, memory=2)
     rm.schedule()
@@ -511,7 +511,7 @@ def test_no_queue_is_taken_below_its_guarantee() -> None:
     assert preempted(rm, memory=1) == []
 
 
-def test_there_is_room_in_every_type_or_nothing_is_preempted() -> None:
+def test_preemption_makes_room_in_every_type_or_not_at_all() -> None:
     rm = full()
     rm.ask("big", "memory", memory=4)
     rm.ask("big", "cores", vcore=4, policy=PreemptionPolicy(allow_preempt_self=False))
@@ -519,14 +519,14 @@ def test_there_is_room_in_every_type_or_nothing_is_preempted() -> None:
     assert preempted(rm, memory=1, vcore=1) == []
 
 
-def test_a_guarantee_of_other_types_is_none() -> None:
+def test_guarantee_of_other_types_does_not_apply() -> None:
     rm = full()
     rm.ask("big", "cores", vcore=4)
     rm.schedule()
     assert preempted(rm, vcore=1) == []
 
 
-def test_a_first_max_counts_as_lowered_and_originators_go_last() -> None:
+def test_first_max_counts_as_lowered_and_originators_are_preempted_last() -> None:
     delayed = queue("a", properties={"quota.preemption.delay": "10s"})
     switch = {"quotapreemptionenabled": True}
     rm = RM(configuration(delayed, preemption=switch))
@@ -546,7 +546,7 @@ LATER = PAGE.partition("## Decided, not in this version")[2]
 LONG = "it is there now? Then the table 'Decided, not in this version' of docs/compatibility.md is too long"
 
 
-def test_serving_is_there_and_not_among_what_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_serving_is_not_listed_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--help"]) == 0
     assert "SIGHUP" in capsys.readouterr().out
     assert "gRPC" not in LATER, LONG

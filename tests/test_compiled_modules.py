@@ -83,19 +83,19 @@ def test_compiled_classes_are_extended_by_compiled_ones_only() -> None:
                 assert not bases & compiled, f"{name}: {found.name} has to be compiled too"
 
 
-def test_what_authors_import_is_not_compiled() -> None:
+def test_modules_imported_by_plugin_authors_are_not_compiled() -> None:
     """The classes of plugin authors inherit from the contract's (docs/decisions/0048)."""
     assert not {"yunikorn/api.py", "yunikorn/framework/hookspecs.py", "yunikorn/config/schema.py"} & set(
         MODULES
     )
 
 
-def test_what_believes_nothing_is_not_compiled() -> None:
+def test_modules_that_check_untrusted_values_are_not_compiled() -> None:
     """Compiled code raises on a value of an unexpected type before any check can run."""
     assert not {name for name in MODULES if "update_handler" in name or "checks" in name or "wire" in name}
 
 
-def test_no_search_for_a_member_in_a_compiled_generator() -> None:
+def test_compiled_generators_contain_no_membership_tests() -> None:
     """`x in generator()` has no counterpart in mypyc's generators."""
     for path in sorted((CHECKOUT / "yunikorn").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -107,7 +107,7 @@ def test_no_search_for_a_member_in_a_compiled_generator() -> None:
 @pytest.mark.parametrize(
     ("value", "compiled"), [(None, False), ("", False), ("0", False), ("1", True), ("true", True)]
 )
-def test_nothing_is_compiled_unless_asked(
+def test_nothing_is_compiled_by_default(
     value: str | None, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("YUNIKORN_COMPILE", raising=False)
@@ -117,7 +117,7 @@ def test_nothing_is_compiled_unless_asked(
     assert BUILD.asked() is compiled
 
 
-def test_a_switch_that_says_neither_yes_nor_no_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_switch_value_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YUNIKORN_COMPILE", "maybe")
 
     with pytest.raises(
@@ -126,7 +126,7 @@ def test_a_switch_that_says_neither_yes_nor_no_is_refused(monkeypatch: pytest.Mo
         BUILD.asked()
 
 
-def test_compiling_without_a_compiler_says_what_to_install(tmp_path: Path) -> None:
+def test_missing_compiler_is_reported_with_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "mypyc.py").write_text("raise ImportError\n")
     done = subprocess.run(
         [sys.executable, "setup.py", "--version"],

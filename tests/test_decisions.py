@@ -33,7 +33,7 @@ def decisions() -> dict[int, Path]:
     return {int(page.name[:4]): page for page in DECISIONS.glob("[0-9]*.md")}
 
 
-def test_every_open_question_has_its_answer_on_the_page() -> None:
+def test_every_open_question_has_an_answer_on_the_page() -> None:
     assert numbered() >= set(range(1, ANSWERS + 1))
 
 
@@ -46,7 +46,7 @@ def test_every_decision_is_linked_and_in_the_index() -> None:
 
 
 @pytest.mark.parametrize("page", decisions().values(), ids=lambda page: page.stem)
-def test_a_decision_has_question_choice_and_reason(page: Path) -> None:
+def test_every_decision_has_question_choice_and_reason(page: Path) -> None:
     text = page.read_text("utf-8")
     assert text.startswith(f"# {page.name[:4]}: ")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["Question", "Choice", "Why", "See also"]

@@ -25,7 +25,7 @@ def blocks(text: str, language: str) -> list[str]:
 # -- the two commands ---------------------------------------------------------------------------------
 
 
-def test_readme_opens_with_two_commands_of_one_line() -> None:
+def test_readme_starts_with_two_one_line_commands() -> None:
     commands = blocks(README, "sh")
     assert len(commands) == 2
     assert all(command.count("\n") == 1 for command in commands)
@@ -55,7 +55,7 @@ def test_every_command_is_in_the_readme() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=shown)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_have_targets(page: Path) -> None:
     for target, anchor in _LINK.findall(page.read_text("utf-8")):
         if "://" in target:
             continue

@@ -21,7 +21,7 @@ def installed(install_package: Callable[[Path], Path]) -> Path:
     return install_package(EXAMPLE)
 
 
-def test_is_listed_with_its_distribution_and_option(installed: Path, run_python: Run) -> None:
+def test_plugin_is_listed_with_its_distribution_and_option(installed: Path, run_python: Run) -> None:
     done = run_python("-m", "yunikorn", "plugins", "--json", "--kind", "app-sort", installed=installed)
     plugins = {plugin["name"]: plugin for plugin in json.loads(done.stdout)["plugins"]}
     assert plugins["shortest-first"] == {
@@ -35,7 +35,7 @@ def test_is_listed_with_its_distribution_and_option(installed: Path, run_python:
     }
 
 
-def test_its_own_test_passes(installed: Path, run_python: Run) -> None:
+def test_test_of_the_package_passes(installed: Path, run_python: Run) -> None:
     test = EXAMPLE / "test_shortest_first.py"
     plugins = ["-p", "no:cacheprovider", "-p", "yunikorn.pytest_plugin"]
     settings = ["-c", str(EXAMPLE / "pyproject.toml"), *plugins, "-q"]
@@ -44,7 +44,7 @@ def test_its_own_test_passes(installed: Path, run_python: Run) -> None:
     assert " passed" in done.stdout
 
 
-def test_it_is_typed(installed: Path) -> None:
+def test_package_is_typed(installed: Path) -> None:
     assert (installed / "yunikorn_shortest_first" / "py.typed").is_file()
 
 
@@ -80,13 +80,13 @@ def order_under(policy: str, installed: Path, folder: Path, run: Run) -> list[st
     return [decision["application"] for decision in decisions if decision.get("event") == "allocation"]
 
 
-def test_named_in_yaml_it_decides(installed: Path, tmp_path: Path, run_python: Run) -> None:
+def test_policy_named_in_yaml_decides(installed: Path, tmp_path: Path, run_python: Run) -> None:
     assert order_under("fifo", installed, tmp_path, run_python) == ["large", "large", "large", "small"]
     by_vcore = "shortest-first\n              application.sort.policy.resource: vcore"
     assert order_under(by_vcore, installed, tmp_path, run_python) == ["small", *["large"] * 3]
 
 
-def test_misspelt_in_yaml_it_is_suggested(installed: Path, tmp_path: Path, run_python: Run) -> None:
+def test_misspelt_policy_is_suggested(installed: Path, tmp_path: Path, run_python: Run) -> None:
     file = tmp_path / "queues.yaml"
     file.write_text(QUEUES.replace("POLICY", "shortest_first"), "utf-8")
     done = run_python("-m", "yunikorn", "validate", str(file), installed=installed)

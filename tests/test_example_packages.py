@@ -34,7 +34,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, install_package: Callabl
     return together
 
 
-def test_all_are_listed_with_their_distribution(installed: Path, run_python: Run) -> None:
+def test_packages_are_listed_with_their_distribution(installed: Path, run_python: Run) -> None:
     done = run_python("-m", "yunikorn", "plugins", "--json", installed=installed)
     found = json.loads(done.stdout)
     assert found["broken"] == []
@@ -46,7 +46,7 @@ def test_all_are_listed_with_their_distribution(installed: Path, run_python: Run
     assert listed == FIVE
 
 
-def test_all_pass_their_own_tests(installed: Path, run_python: Run, tmp_path: Path) -> None:
+def test_packages_pass_their_own_tests(installed: Path, run_python: Run, tmp_path: Path) -> None:
     tests = [str(EXAMPLES / name / "tests") for name in FIVE]
     plugin = ["-p", "yunikorn.pytest_plugin"]
     # In another folder, so that no other settings apply, and the installed package is tested.
@@ -59,7 +59,7 @@ def test_all_pass_their_own_tests(installed: Path, run_python: Run, tmp_path: Pa
     assert " passed" in done.stdout
 
 
-def test_one_configuration_names_all_five(installed: Path, run_python: Run, tmp_path: Path) -> None:
+def test_one_configuration_uses_all_packages(installed: Path, run_python: Run, tmp_path: Path) -> None:
     for file in EXAMPLES.glob("third-party*"):
         shutil.copy(file, tmp_path)
     done = run_python("-m", "yunikorn", "validate", "third-party.yaml", installed=installed, cwd=tmp_path)
@@ -91,6 +91,6 @@ def test_one_configuration_names_all_five(installed: Path, run_python: Run, tmp_
     assert {line["node"] for line in placed if line["application"] == "plain"} == {"cores"}
 
 
-def test_all_are_typed(installed: Path) -> None:
+def test_packages_are_typed(installed: Path) -> None:
     for name in FIVE:
         assert (installed / name.replace("-", "_") / "py.typed").is_file()

@@ -14,7 +14,7 @@ from yunikorn.framework.registry import PREDICATE
 
 
 @pytest.mark.parametrize("option", ["tryfirst", "trylast", "optionalhook"])
-def test_blames_an_option_of_the_marker_that_is_not_honoured(option: str) -> None:
+def test_unsupported_marker_option_is_reported(option: str) -> None:
     marks: Any = {option: True}
     implementation = hookimpl(**marks)(lambda: [Plain])
     assert blame(types.SimpleNamespace(yunikorn_predicates=implementation)) == (
@@ -24,7 +24,7 @@ def test_blames_an_option_of_the_marker_that_is_not_honoured(option: str) -> Non
 
 
 @pytest.mark.parametrize("option", ["wrapper", "hookwrapper"])
-def test_blames_a_wrapper(option: str) -> None:
+def test_hook_wrapper_is_reported(option: str) -> None:
     def around() -> Iterator[Any]:
         yield
 
@@ -33,7 +33,7 @@ def test_blames_a_wrapper(option: str) -> None:
     assert f"yunikorn_predicates is marked with {option}, which is not supported" in blame(plugin)
 
 
-def test_all_options_that_are_not_honoured_are_named() -> None:
+def test_all_unsupported_marker_options_are_reported() -> None:
     implementation = hookimpl(tryfirst=True, optionalhook=True)(lambda: [Plain])
     plugin = types.SimpleNamespace(yunikorn_predicates=implementation)
     assert "is marked with tryfirst and optionalhook, which are not supported" in blame(plugin)
@@ -47,7 +47,7 @@ def test_a_hook_may_be_implemented_by_a_function_of_another_name() -> None:
 
 
 @pytest.mark.parametrize("kind", [set, frozenset])
-def test_the_classes_of_a_set_are_taken_in_the_order_of_their_names(kind: Any) -> None:
+def test_classes_of_a_set_are_registered_in_order_of_name(kind: Any) -> None:
     def check(self: Predicate, ask: object, node: object) -> None:
         return None
 

@@ -142,7 +142,7 @@ def imports_of(path: Path) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("path", OURS, ids=named)
-def test_imports_go_one_way(path: Path) -> None:
+def test_imports_follow_the_layers(path: Path) -> None:
     part = part_of(module_of(path))
     assert part in MAY_IMPORT, f"{part} is a new part of the house: say in MAY_IMPORT what it may import"
     allowed = MAY_IMPORT[part] | {part, "yunikorn"}
@@ -155,14 +155,14 @@ def test_imports_go_one_way(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", OURS, ids=named)
-def test_nothing_in_the_core_imports_the_defaults(path: Path) -> None:
+def test_core_does_not_import_default_plugins(path: Path) -> None:
     if path.is_relative_to(CORE):
         imported = {module.partition(".")[0] for module, _ in imports_of(path)}
         assert not imported & {"yunikorn_plugins", "yunikorn_policies"}
 
 
 @pytest.mark.parametrize("path", OURS, ids=named)
-def test_defaults_need_no_more_than_an_author_has(path: Path) -> None:
+def test_default_plugins_import_only_the_api(path: Path) -> None:
     if not path.is_relative_to(CORE):
         ours = {module for module, _ in imports_of(path) if module.partition(".")[0] == "yunikorn"}
         assert ours <= {"yunikorn.api"}
@@ -187,7 +187,7 @@ def forbidden(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("path", OURS, ids=named)
-def test_time_and_chance_are_passed_in(path: Path) -> None:
+def test_clocks_and_random_numbers_are_injected(path: Path) -> None:
     found = forbidden(path)
     if path.is_relative_to(CORE / "cli"):  # a command may report how long it took
         found = [call for call in found if call.rpartition(" ")[2] not in STOPWATCHES]
@@ -214,7 +214,7 @@ def test_files_and_functions_stay_small(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", OURS, ids=named)
-def test_names_of_files_say_what_is_in_them(path: Path) -> None:
+def test_file_names_are_descriptive(path: Path) -> None:
     assert not {part.lower() for part in path.with_suffix("").parts[-2:]} & VAGUE
 
 

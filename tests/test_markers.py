@@ -52,7 +52,7 @@ def test_a_slow_function_is_slow_with_every_parameter(
 
 
 @pytest.mark.parametrize(("rule", "marker"), [("DOCS", "docs"), ("NET", "net")])
-def test_folders_decide(
+def test_folders_determine_markers(
     rule: str, marker: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert marked(request, "test_a") == set()
@@ -71,7 +71,7 @@ def test_a_test_that_builds_a_package_is_marked(request: pytest.FixtureRequest) 
     assert marked(request, "test_a", "install_package") == {"packages"}
 
 
-def test_a_slow_function_is_written_down(tmp_path: Path) -> None:
+def test_slow_function_is_written_to_the_file(tmp_path: Path) -> None:
     bill = Bill(tmp_path / "slow.txt")
     for nodeid, own, shared in [
         ("a.py::test_all[0]", costs.LIMIT * 0.6, 0.0),
@@ -91,11 +91,11 @@ def test_a_slow_function_is_written_down(tmp_path: Path) -> None:
     assert written == ["a.py::test_all", "a.py::test_with_a_fixture"]
 
 
-def test_parameters_are_no_part_of_a_function() -> None:
+def test_parameters_are_not_part_of_the_function_id() -> None:
     assert function_of("a.py::TestA::test_b[c::d[0]]") == "a.py::TestA::test_b"
 
 
-def test_processor_time_counts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processor_time_is_measured(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     item = pytest.Function.from_parent(request.node.parent, name="test_costs", callobj=lambda: None)
     meter = Meter()
     spent = iter((5.0, 7.5))
@@ -108,7 +108,7 @@ def test_processor_time_counts(request: pytest.FixtureRequest, monkeypatch: pyte
     assert item.user_properties == [(PROPERTY, "2.5 0.0")]
 
 
-def test_children_count() -> None:
+def test_child_processes_are_measured() -> None:
     before = os.times()
     subprocess.run([sys.executable, "-c", "sum(range(3_000_000))"], check=True)
     after = os.times()

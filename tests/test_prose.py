@@ -10,7 +10,7 @@ PLACES = ("yunikorn", "plugins", "policies", "examples", "benchmarks", "docs", "
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_prose_keeps_the_rules_of_the_glossary(place: str) -> None:
+def test_prose_follows_the_glossary(place: str) -> None:
     slips = find_slips([ROOT / place])
     assert not slips, "\n".join(map(str, slips))
 
@@ -28,10 +28,10 @@ def test_prose_keeps_the_rules_of_the_glossary(place: str) -> None:
         ),
     ],
 )
-def test_slips_in_python_are_found(source: str, expected: str) -> None:
+def test_violations_in_python_are_found(source: str, expected: str) -> None:
     assert expected in [slip.text for slip in slips_of_python("a.py", source)]
 
 
-def test_pages_are_read_without_their_code() -> None:
+def test_pages_are_checked_without_their_code() -> None:
     page = "Nobody asks.\n```\nnobody\n```\nA seed: 7.\n"
     assert [slip.line for slip in slips_of_page("a.md", page)] == [1, 5]

@@ -121,19 +121,19 @@ def sorts() -> Registry:
 # -- the kinds and the defaults -----------------------------------------------------------------------
 
 
-def test_every_hook_has_a_kind_and_every_kind_a_hook() -> None:
+def test_hooks_and_kinds_correspond() -> None:
     hooks = [name for name in vars(hookspecs) if name.startswith("yunikorn_")]
     assert hooks == [kind.hook for kind in KINDS]
 
 
-def test_every_kind_names_a_base_with_its_method() -> None:
+def test_every_kind_has_a_base_with_its_method() -> None:
     for kind in KINDS:
         assert issubclass(kind.base, api.Plugin)
         assert kind.base.__name__ in api.__all__
         assert kind.method in {*vars(kind.base), *kind.base.__annotations__}
 
 
-def test_defaults_come_in_their_fixed_order(registry: Registry) -> None:
+def test_defaults_have_a_fixed_order(registry: Registry) -> None:
     assert registry.broken == []
     plugins = list(dict.fromkeys(offer.plugin for offer in registry.offers()))
     assert plugins == list(DEFAULT_PLUGINS)
@@ -149,7 +149,7 @@ def test_defaults_come_in_their_fixed_order(registry: Registry) -> None:
     }
 
 
-def test_defaults_describe_themselves(registry: Registry) -> None:
+def test_defaults_have_descriptions(registry: Registry) -> None:
     for offer in registry.offers():
         assert offer.summary.endswith("."), offer.name
         assert offer.distribution == "yunikorn"
@@ -158,7 +158,7 @@ def test_defaults_describe_themselves(registry: Registry) -> None:
 # -- offered classes -----------------------------------------------------------------------------------
 
 
-def test_an_offer_tells_its_options_and_origin(sorts: Registry) -> None:
+def test_registration_has_options_and_origin(sorts: Registry) -> None:
     (offer,) = sorts.offers(APP_SORT)
     assert [(option.name, option.type, option.default) for option in offer.options] == [
         ("resource", "str", "memory"),
@@ -196,7 +196,7 @@ def test_option_types_read_like_python() -> None:
     assert all(option.required for option in offer.options)
 
 
-def test_a_dataclass_has_options_too() -> None:
+def test_dataclass_has_options() -> None:
     @dataclasses.dataclass(frozen=True)
     class Coldest(NodeSortPolicy):
         name = "coldest"
@@ -214,7 +214,7 @@ def test_a_dataclass_has_options_too() -> None:
         registry.make(NODE_SORT, "coldest", {"atribute": "x"})
 
 
-def test_a_node_sort_policy_may_look_at_the_request_too() -> None:
+def test_node_sort_policy_may_depend_on_the_ask() -> None:
     class Snug(NodeSortPolicy):
         name = "snug"
 
@@ -224,7 +224,7 @@ def test_a_node_sort_policy_may_look_at_the_request_too() -> None:
     assert [offer.name for offer in registered(offering(Snug, hook="yunikorn_node_sort_policies")).offers()]
 
 
-def test_unregister_forgets_all_that_a_plugin_offered(sorts: Registry) -> None:
+def test_unregister_removes_all_classes_of_a_plugin(sorts: Registry) -> None:
     sorts.unregister("mine")
     assert sorts.offers() == []
     assert sorts.register(offering(ShortestFirst), "mine")
@@ -233,7 +233,7 @@ def test_unregister_forgets_all_that_a_plugin_offered(sorts: Registry) -> None:
 # -- rejection at registration -------------------------------------------------------------------------
 
 
-def test_blames_a_typo_in_a_hook() -> None:
+def test_misspelt_hook_is_reported() -> None:
     text = blame(offering(ShortestFirst, hook="yunikorn_app_sort_policy"))
     assert text == "unknown hook 'yunikorn_app_sort_policy', did you mean 'yunikorn_app_sort_policies'?"
 
@@ -248,24 +248,24 @@ def test_blames_a_typo_in_a_hook() -> None:
         ),
     ],
 )
-def test_blames_a_missing_marker(hook: str, text: str) -> None:
+def test_missing_marker_is_reported(hook: str, text: str) -> None:
     plugin = offering(ShortestFirst)
     setattr(plugin, hook, lambda: [Plain])
     assert blame(plugin) == text
 
 
-def test_blames_a_plugin_without_hooks() -> None:
+def test_plugin_without_hooks_is_reported() -> None:
     assert blame(types.ModuleType("empty")) == (
         "it implements no hook; write a function such as yunikorn_placement_rules"
     )
 
 
-def test_blames_a_hook_that_wants_arguments() -> None:
+def test_hook_with_arguments_is_reported() -> None:
     plugin = types.SimpleNamespace(yunikorn_predicates=hookimpl(lambda config: [Plain]))
     assert "config" in blame(plugin)
 
 
-def test_blames_a_hook_that_raises() -> None:
+def test_hook_that_raises_is_reported() -> None:
     def yunikorn_predicates() -> list[type[Predicate]]:
         raise RuntimeError("no licence")
 
@@ -274,7 +274,7 @@ def test_blames_a_hook_that_raises() -> None:
     )
 
 
-def test_blames_a_hook_that_exits() -> None:
+def test_hook_that_exits_is_reported() -> None:
     def yunikorn_predicates() -> list[type[Predicate]]:
         sys.exit(3)
 
@@ -282,18 +282,18 @@ def test_blames_a_hook_that_exits() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, Plain])
-def test_blames_a_hook_that_returns_no_list(answer: object) -> None:
+def test_hook_that_returns_no_list_is_reported(answer: object) -> None:
     plugin = types.SimpleNamespace(yunikorn_predicates=hookimpl(lambda: answer))
     text = blame(plugin)
     assert text.startswith("yunikorn_predicates returned ")
     assert text.endswith("; it must return a list of classes")
 
 
-def test_blames_an_object_instead_of_a_class() -> None:
+def test_object_instead_of_a_class_is_reported() -> None:
     assert "is not a class; return the class itself" in blame(offering(Plain(), hook="yunikorn_predicates"))
 
 
-def test_blames_a_wrong_base_class() -> None:
+def test_wrong_base_class_is_reported() -> None:
     assert blame(offering(Plain)) == (
         "Plain is not a subclass of AppSortPolicy, as yunikorn_app_sort_policies requires"
     )
@@ -377,7 +377,7 @@ class Reserved(Predicate):
         ),
     ],
 )
-def test_blames_a_class_that_is_not_of_its_kind(cls: type[Predicate], text: str) -> None:
+def test_class_of_the_wrong_kind_is_reported(cls: type[Predicate], text: str) -> None:
     assert blame(offering(cls, hook="yunikorn_predicates")) == text
 
 
@@ -385,7 +385,7 @@ def test_blames_a_class_that_is_not_of_its_kind(cls: type[Predicate], text: str)
     ("name", "hint"),
     [("by-team", ", for example 'by_team'"), ("by.team", ""), ("_team", ""), ("2nd", ""), ("né", "")],
 )
-def test_the_name_of_a_placement_rule_keeps_the_naming_convention(name: str, hint: str) -> None:
+def test_placement_rule_names_follow_the_naming_convention(name: str, hint: str) -> None:
     place = make_class(PlacementRule, name=name, place=lambda self, app: None)
     assert blame(offering(place, hook="yunikorn_placement_rules")) == (
         f"the name of Odd is '{name}': use a letter, then letters, digits and '_'{hint}"
@@ -393,20 +393,20 @@ def test_the_name_of_a_placement_rule_keeps_the_naming_convention(name: str, hin
 
 
 @pytest.mark.parametrize("name", ["t", "By_Team_2"])
-def test_names_that_keep_the_naming_convention_are_found_in_any_case(name: str) -> None:
+def test_conventional_names_are_found_in_any_case(name: str) -> None:
     place = make_class(PlacementRule, name=name, place=lambda self, app: None)
     registry = registered(offering(place, hook="yunikorn_placement_rules"))
     assert registry.find(PLACEMENT, name.upper()).name == name.lower()
 
 
-def test_takes_static_and_class_methods() -> None:
+def test_static_and_class_methods_are_accepted() -> None:
     static = make_class(name="static", check=staticmethod(lambda ask, node: None))
     of_class = make_class(name="of-class", check=classmethod(lambda cls, ask, node: None))
     registry = registered(offering(static, of_class, hook="yunikorn_predicates"))
     assert [offer.name for offer in registry.offers()] == ["static", "of-class"]
 
 
-def test_blames_a_taken_name_and_keeps_the_first(sorts: Registry) -> None:
+def test_duplicate_name_is_reported_and_the_first_kept(sorts: Registry) -> None:
     assert not sorts.register(offering(ShortestFirst), "other", "other-dist", "3")
     assert str(sorts.broken[0]) == (
         "plugin other (other-dist 3): registering: application sort policy 'shortest-first' is already "
@@ -415,18 +415,18 @@ def test_blames_a_taken_name_and_keeps_the_first(sorts: Registry) -> None:
     assert [offer.plugin for offer in sorts.offers()] == ["mine"]
 
 
-def test_blames_one_plugin_that_offers_a_name_twice() -> None:
+def test_duplicate_name_within_a_plugin_is_reported() -> None:
     assert blame(offering(ShortestFirst, ShortestFirst)).endswith("is already offered by mine (my-dist 1.2)")
 
 
-def test_one_name_may_serve_several_kinds() -> None:
+def test_one_name_may_be_used_for_several_kinds() -> None:
     plugin = offering(ShortestFirst)
     same = make_class(name="shortest-first", check=say_yes)
     plugin.yunikorn_predicates = hookimpl(lambda: [same])
     assert len(registered(plugin).offers()) == 2
 
 
-def test_blames_a_plugin_name_or_object_that_is_taken(sorts: Registry) -> None:
+def test_duplicate_plugin_name_or_object_is_reported(sorts: Registry) -> None:
     plugin = offering(Plain, hook="yunikorn_predicates")
     assert not sorts.register(plugin, "mine")
     assert sorts.broken[-1].reason == "registering: a plugin of this name is already registered"
@@ -450,7 +450,7 @@ def test_a_broken_plugin_is_rejected_as_a_whole_and_affects_no_other() -> None:
 # -- naming -------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_name_gets_a_suggestion_the_known_names_and_what_failed(sorts: Registry) -> None:
+def test_unknown_name_is_reported_with_suggestion_known_names_and_failures(sorts: Registry) -> None:
     sorts.register(types.ModuleType("empty"), "hollow", "hollow-dist", "0.1")
     with pytest.raises(UnknownPlugin) as caught:
         sorts.find(APP_SORT, "shortest_first")
@@ -473,7 +473,7 @@ def test_rule_names_ignore_case_and_others_do_not(sorts: Registry, rules: Regist
 
 
 @pytest.mark.parametrize("name", ["mine", "shortest-first", "app-sort:shortest-first"])
-def test_disabling_by_any_of_its_names(sorts: Registry, name: str) -> None:
+def test_plugin_can_be_disabled_by_any_of_its_names(sorts: Registry, name: str) -> None:
     assert name in sorts.names_to_disable()
     rest = sorts.without([name])
     assert rest.offers() == []
@@ -482,7 +482,7 @@ def test_disabling_by_any_of_its_names(sorts: Registry, name: str) -> None:
     assert sorts.find(APP_SORT, "shortest-first").cls is ShortestFirst
 
 
-def test_disabling_of_one_kind_leaves_the_others(registry: Registry) -> None:
+def test_disabling_one_kind_keeps_the_others(registry: Registry) -> None:
     rest = registry.without(["app-sort:fair"])
     assert [offer.kind.id for offer in rest.offers() if offer.name == "fair"] == ["queue-sort", "node-sort"]
 
@@ -502,13 +502,13 @@ def test_options_are_read_from_text_by_their_types(sorts: Registry) -> None:
     assert made == ShortestFirst(slack=0.25, keys=("a", "b"))
 
 
-def test_properties_give_lists_as_text_with_commas(sorts: Registry) -> None:
+def test_properties_contain_lists_as_comma_separated_text(sorts: Registry) -> None:
     assert sorts.make(APP_SORT, "shortest-first", {"keys": "a, b"}, comma_lists=True).keys == ("a", "b")
     with pytest.raises(OptionError, match="expected a list"):
         sorts.make(APP_SORT, "shortest-first", {"keys": "a, b"})
 
 
-def test_all_faults_come_in_one_pass_with_paths(rules: Registry) -> None:
+def test_all_option_errors_are_reported_with_paths(rules: Registry) -> None:
     with pytest.raises(OptionError) as caught:
         rules.make(PLACEMENT, "by_team", {"team": {}, "limit": "many"})
     assert sorted(caught.value.faults) == [
@@ -522,18 +522,18 @@ def test_all_faults_come_in_one_pass_with_paths(rules: Registry) -> None:
     ]
 
 
-def test_faults_inside_an_option_have_their_whole_path(rules: Registry) -> None:
+def test_errors_within_an_option_have_their_full_path(rules: Registry) -> None:
     with pytest.raises(OptionError) as caught:
         rules.make(PLACEMENT, "by_team", {"teams": {"ann": ["x"], "bob": "y", "eve": None}})
     assert [path for path, _ in caught.value.faults] == [".teams.ann", ".teams.eve"]
 
 
-def test_a_validator_of_the_class_is_heard(rules: Registry) -> None:
+def test_validator_of_the_class_is_called(rules: Registry) -> None:
     with pytest.raises(OptionError, match="'limit' must be >= 1: 0"):
         rules.make(PLACEMENT, "by_team", {"teams": {}, "limit": "0"})
 
 
-def test_a_class_without_options_takes_none() -> None:
+def test_class_without_options_accepts_none() -> None:
     registry = registered(offering(Plain, hook="yunikorn_predicates"))
     assert isinstance(registry.make(PREDICATE, "plain", {}), Plain)
     with pytest.raises(OptionError) as caught:
@@ -542,7 +542,7 @@ def test_a_class_without_options_takes_none() -> None:
     assert caught.value.faults == ((".a", text), (".b", text))
 
 
-def test_a_forgotten_decorator_is_guessed() -> None:
+def test_missing_decorator_is_suggested() -> None:
     odd = make_class(name="odd", check=say_yes, __annotations__={"size": int})
     registry = registered(offering(odd, hook="yunikorn_predicates"))
     with pytest.raises(OptionError, match=r"write @attrs\.frozen above Odd"):
@@ -550,7 +550,7 @@ def test_a_forgotten_decorator_is_guessed() -> None:
 
 
 @pytest.mark.parametrize("with_options", [True, False])
-def test_a_class_that_fails_otherwise_is_blamed(with_options: bool) -> None:
+def test_class_that_fails_otherwise_is_reported(with_options: bool) -> None:
     def fail(self: Any) -> None:
         raise KeyError("boom")
 

@@ -81,7 +81,7 @@ def test_every_entry_point_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     ]
 
 
-def test_a_default_that_cannot_be_imported_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_that_cannot_be_imported_does_not_affect_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "yunikorn_plugins.os_groups", None)
     loaded = Registry.load(third_party=False)
     assert [broken.plugin for broken in loaded.broken] == ["yunikorn_plugins.os_groups"]

@@ -45,22 +45,22 @@ def cost(workload: Workload) -> float:
 @pytest.mark.parametrize(
     "larger", [{"nodes": 1_600}, {"tasks": 3_200}, {"applications": 320}, {"queues": 40, "applications": 160}]
 )
-def test_a_decision_costs_as_much_in_a_larger_cluster(node_sort: str, larger: dict[str, Any]) -> None:
+def test_cost_of_a_decision_is_independent_of_cluster_size(node_sort: str, larger: dict[str, Any]) -> None:
     before = attrs.evolve(MIXED, node_sort=node_sort)
     assert cost(attrs.evolve(before, **larger)) < cost(before) * A_QUARTER_MORE
 
 
-def test_policies_of_a_third_party_are_as_fast_as_the_defaults() -> None:
+def test_third_party_policies_are_as_fast_as_the_defaults() -> None:
     own = attrs.evolve(MIXED, app_sort="least-held", queue_sort="most-waiting", node_sort="most-free")
     assert cost(own) < cost(MIXED)
 
 
-def test_a_policy_that_admits_numbers_costs_as_much_with_many_applications() -> None:
+def test_cost_of_admission_limits_is_independent_of_applications() -> None:
     few = Workload(100, 1_280, 1, 20, 4, "half-per-user", "fair")
     assert cost(attrs.evolve(few, applications=640)) < cost(few) * A_QUARTER_MORE
 
 
-def test_users_that_left_cost_nothing() -> None:
+def test_removed_users_cost_nothing() -> None:
     load = Workload(100, 800, 1, 20, 4, "half-per-user", "fair")
     stand = Stand.ready(load)
     leave(stand, 200)
@@ -76,7 +76,7 @@ def test_all_steps_are_accounted_for() -> None:
 # -- updates -----------------------------------------------------------------------------------------------
 
 
-def test_a_release_of_an_ask_by_its_key_alone_costs_as_much_with_more_applications() -> None:
+def test_cost_of_a_release_by_key_alone_is_independent_of_applications() -> None:
     def cost_each(applications: int) -> float:
         rm = RM(configuration(queue("a")))
         for number in range(applications):
@@ -115,7 +115,7 @@ def many_partitions(partitions: int) -> str:
     ],
     ids=["shared names", "shared names, refused", "many partitions"],
 )
-def test_checking_a_configuration_costs_as_much_per_entry_in_a_larger_one(text: Callable[[int], str]) -> None:
+def test_cost_of_checking_a_configuration_is_linear(text: Callable[[int], str]) -> None:
     registry = Registry.load(third_party=False)
 
     def cost_each(size: int) -> float:

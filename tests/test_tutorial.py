@@ -38,7 +38,7 @@ def installed(desk: Path, install_package: Callable[[Path], Path]) -> Path:
     return install_package(desk / "my-policy")
 
 
-def test_it_is_listed(desk: Path, installed: Path, run_python: Run) -> None:
+def test_plugin_of_the_tutorial_is_listed(desk: Path, installed: Path, run_python: Run) -> None:
     done = run_python("-m", "yunikorn", "plugins", "--kind", "app-sort", installed=installed, cwd=desk)
     (line,) = (line for line in done.stdout.splitlines() if "short-names" in line)
     assert "my-policy 0.1" in line
@@ -57,7 +57,7 @@ def order(desk: Path, installed: Path, run: Run) -> list[str]:
     return [decision["application"] for decision in decisions if decision.get("event") == "allocation"]
 
 
-def test_it_decides_as_the_page_says(desk: Path, installed: Path, run_python: Run) -> None:
+def test_plugin_of_the_tutorial_decides_as_documented(desk: Path, installed: Path, run_python: Run) -> None:
     assert order(desk, installed, run_python) == ["app-3", "app-4", "app-1", "app-2"]
     queues = desk / "my-policy" / "queues.yaml"
     text = queues.read_text("utf-8")
