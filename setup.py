@@ -40,7 +40,6 @@ HOT = {
     ),
     "yunikorn/scheduling": (
         "cycle",
-        "admission_classes",
         "member_order",
         "node_order",
         "node_orders",

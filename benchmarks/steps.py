@@ -28,7 +28,7 @@ PARTS = (
     ("keys and scores of policies", ("yunikorn_policies/", "extension.py")),
     (
         "who is next: queues and applications",
-        ("sorted_members.py", "member_order.py", "admission_classes.py"),
+        ("sorted_members.py", "member_order.py"),
     ),
     ("which node: order and search", ("node_order.py", "node_orders.py", "fit_index.py")),
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.kit import RM, configuration, queue
-from yunikorn.scheduling.preemption.quota_victims import in_order, select_for_quota
+from yunikorn.scheduling.preemption.quota_preemption import in_order, select_for_quota
 
 
 def ordered(rm: RM, *types: str) -> list[str]:

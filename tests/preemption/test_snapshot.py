@@ -7,8 +7,7 @@ from typing import Any
 
 from tests.core.kit import RM, configuration, queue
 from yunikorn.model.queue import Queue
-from yunikorn.scheduling.preemption.fence import fence_root, reaches
-from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees
+from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, fence_root, guarantees, reaches
 
 
 def tree(name: str, *children: Any, guaranteed: Mapping[str, int] | None = None, **keys: Any) -> Any:

@@ -13,11 +13,11 @@ from typing import Final
 from yunikorn.model.gang import CREATION_TAG as CREATION_TAG_OF_APPLICATION
 from yunikorn.scheduling.ask_admission import REQUIRED_NODE_TAG as REQUIRED_NODE_TAG
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG as FOREIGN_TAG
-from yunikorn.scheduling.namespace_quota import APPS_TAG as NAMESPACE_MAX_APPS_TAG
-from yunikorn.scheduling.namespace_quota import GUARANTEED_TAG as NAMESPACE_GUARANTEED_TAG
-from yunikorn.scheduling.namespace_quota import MAX_TAG as NAMESPACE_QUOTA_TAG
 from yunikorn.scheduling.partition_scheduler import CREATION_TAG as CREATION_TAG
 from yunikorn.scheduling.partition_scheduler import NODE_SORT_TAG as NODE_SORT_TAG
+from yunikorn.scheduling.placement import APPS_TAG as NAMESPACE_MAX_APPS_TAG
+from yunikorn.scheduling.placement import GUARANTEED_TAG as NAMESPACE_GUARANTEED_TAG
+from yunikorn.scheduling.placement import MAX_TAG as NAMESPACE_QUOTA_TAG
 from yunikorn.scheduling.user_groups import FORCE_TAG as FORCE_TAG
 
 # -- attributes of nodes -------------------------------------------------------------------------------

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.resources import describe
-from yunikorn.scheduling.app_backoff import AppBackoff
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.scheduling.replacement import Replacement
 from yunikorn.scheduling.reservations import Reservations
-from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
+from yunikorn.scheduling.unschedulable_queue import AppBackoff, UnschedulableQueue
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:

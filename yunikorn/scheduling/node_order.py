@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
-from yunikorn.scheduling.plugin_timing import read_seconds
+from yunikorn.scheduling.plugin_failures import read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy

@@ -7,6 +7,7 @@ of the same class that arrive later. See `docs/decisions/0010` and `docs/decisio
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,11 @@ from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
+    from yunikorn.api import NodeSortPolicy
     from yunikorn.clock import Clock
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
-    from yunikorn.scheduling.named_policy import NamedPolicy
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 LOG = 4_096
@@ -29,6 +30,18 @@ KEPT = 200_000
 
 DEFAULT = ""
 """Name of the partition's own node order."""
+
+
+class NamedPolicy:
+    """A node sort policy with the name by which queues and applications select it."""
+
+    __slots__ = ("by_ask_class", "origin", "policy")
+
+    def __init__(self, policy: NodeSortPolicy, origin: str) -> None:
+        self.policy = policy
+        self.origin = origin
+        self.by_ask_class = len(inspect.signature(policy.score).parameters) > 1
+        """True if scores depend on the request: then `score` takes two arguments."""
 
 
 class NodeOrders:

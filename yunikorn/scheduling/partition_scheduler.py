@@ -23,11 +23,10 @@ from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
 from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize, report_style
 from yunikorn.scheduling.max_apps_events import MaxAppsEvents
-from yunikorn.scheduling.namespace_quota import apply_namespace_quota
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
-from yunikorn.scheduling.policies import Policies
+from yunikorn.scheduling.placement import apply_namespace_quota
+from yunikorn.scheduling.policies import Made, Policies, QueuePolicies
 from yunikorn.scheduling.preemption.preemption import Preemption
-from yunikorn.scheduling.queue_policies import Made, QueuePolicies
 from yunikorn.scheduling.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import ACTIVE, PARTITION

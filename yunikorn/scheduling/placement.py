@@ -1,4 +1,4 @@
-"""Placement of applications: the chain of placement rules of a partition.
+"""Placement of applications in queues by the chain of placement rules.
 
 Rules are tried in order. The first rule that names a queue which accepts the application decides. A failing
 rule ends the placement; a rule without a match passes on to the next. If no rule matches, forced applications
@@ -8,26 +8,217 @@ the results of all rules (`docs/decisions/0015`).
 
 Placement creates no queues. A missing queue is returned as a path if the queue can be created and its nearest
 existing ancestor allows the user to submit.
+
+Namespace quotas: quotas in the tags of an application, applied to its dynamic queue. The tags are those of
+YuniKorn 1.9.
+
+A configured placement rule: its plugin, and the checks that the core adds to every rule. The core applies the
+filter, validates the queue name, evaluates the parent rule, and checks `create`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
-from yunikorn.config.names import RECOVERY, ROOT
+from yunikorn.config.names import RECOVERY, ROOT, is_queue_name
 from yunikorn.config.schema import RuleConfig
-from yunikorn.scheduling.placement_rule import BoundRule, PlacedQueue, PlacementTree, RuleResult
+from yunikorn.errors import CONTAINED
+from yunikorn.framework.registry import PLACEMENT, Registry
+from yunikorn.resources import INT64_MAX, Resource, above_zero
 from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.plugin_objects import PluginObjects
 from yunikorn.scheduling.user_groups import is_forced
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from yunikorn.api import Application
-    from yunikorn.framework.registry import Registry
+    from yunikorn.api import Application, PlacementRule
+    from yunikorn.framework.registry import Offer
+    from yunikorn.model.queue import Queue
+
+
+_log = logging.getLogger("yunikorn.placement")
+
+MAX_TAG = "namespace.resourcequota"
+GUARANTEED_TAG = "namespace.resourceguaranteed"
+APPS_TAG = "namespace.resourcemaxapps"
+DIGITS = 20
+"""Maximum number of digits of the application limit: no 64-bit integer has more."""
+
+
+def apply_namespace_quota(queue: Queue, tags: Mapping[str, str]) -> None:
+    """Apply the quota tags to a dynamic queue; an unreadable tag is ignored with a warning."""
+    if not tags:
+        return
+    lower = {name.lower(): value for name, value in tags.items()}
+    quota, guaranteed = _amount(lower, MAX_TAG), _amount(lower, GUARANTEED_TAG)
+    if quota is not None or guaranteed is not None:
+        queue.set_quota(
+            queue.guaranteed if guaranteed is None else guaranteed, queue.max if quota is None else quota
+        )
+    apps = lower.get(APPS_TAG, "")
+    if apps.isdecimal() and len(apps) <= DIGITS and int(apps):
+        queue.max_applications = int(apps)
+        queue.check_full()
+
+
+def _amount(tags: Mapping[str, str], name: str) -> Resource | None:
+    text = tags.get(name)
+    if not text:
+        return None
+    try:
+        # Clients that write these tags omit values of 0.
+        amounts = json.loads(text)["resources"].items()
+        amount = Resource({key: _whole(value.get("value", 0)) for key, value in amounts})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        _log.warning("tag %s is ignored, %.200r is not a resource: %s", name, text, error)
+        return None
+    return amount if above_zero(amount) else None
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or abs(value) > INT64_MAX:
+        raise ValueError(f"{value!r:.40} is not a whole number of 64 bits")
+    return value
+
+
+COMPLETE = f"{ROOT}."
+"""Prefix of a fully qualified queue name (case-insensitive)."""
+
+
+class PlacedQueue(Protocol):
+    """Queue interface required by placement."""
+
+    @property
+    def path(self) -> str:
+        """Full name of the queue."""
+        ...
+
+    @property
+    def is_leaf(self) -> bool:
+        """True if the queue can contain applications."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """One of `Active`, `Draining` and `Stopped`."""
+        ...
+
+    def submit_allowed(self, user: str, groups: Sequence[str]) -> bool:
+        """Return True if the queue or an ancestor allows this user to submit or to administer."""
+        ...
+
+
+class PlacementTree(Protocol):
+    """Interface of a partition's queues required by placement."""
+
+    def queue(self, path: str) -> PlacedQueue | None:
+        """Return the queue with this path (case-insensitive), or None."""
+        ...
+
+    def obstacle(self, path: str) -> str:
+        """Return why the missing queue `path` cannot be created by any user; empty if it can."""
+        ...
+
+
+@attrs.frozen(slots=True)
+class RuleResult:
+    """Result of a rule: a queue path in lower case, or the `reason` why there is none."""
+
+    queue: str = ""
+    reason: str = ""
+    failed: bool = False
+    """True after an error: no later rule may place the application."""
+
+
+class BoundRule:
+    """A configured rule with its plugin object and its parent rules."""
+
+    def __init__(
+        self,
+        config: RuleConfig,
+        registry: Registry,
+        tree: PlacementTree,
+        failures: PluginFailures,
+        objects: PluginObjects,
+    ) -> None:
+        offer = registry.find(PLACEMENT, config.name)
+        self.name = config.name
+        self.title = f"{config.name} '{config.value}'" if config.value else config.name
+        self.plugin: PlacementRule
+        self.plugin, self._origin = objects.make(PLACEMENT, config.name, plugin_options(config, offer))
+        self.parent = BoundRule(config.parent, registry, tree, failures, objects) if config.parent else None
+        self._place = self.plugin.place
+        self._create = config.create
+        self._filter = config.filter
+        self._tree = tree
+        self._failures = failures
+
+    def choose(self, app: Application) -> RuleResult:
+        """Return the queue that this rule selects for `app`; access rights are not checked."""
+        if self._filter is not None and not self._filter.allows(app.user, app.groups):
+            return RuleResult(reason=f"its filter excludes user '{app.user}'")
+        try:
+            name = self._place(app)
+            if name is not None and not isinstance(name, str):
+                raise TypeError(f"it returned {name!r} instead of a queue name or None")
+        except CONTAINED as error:
+            blame = self._failures.report(self._origin, "placing", error, f"application '{app.id}'")
+            return RuleResult(reason=str(blame), failed=True)
+        if not name:
+            return RuleResult(reason="the rule returns no queue for this application")
+        return self._complete(name, app)
+
+    def _complete(self, name: str, app: Application) -> RuleResult:
+        if name.lower() == COMPLETE:
+            return RuleResult(ROOT)
+        for level in name.split("."):
+            if not is_queue_name(level):
+                return RuleResult(reason=f"invalid queue name '{name}': {_fault_of(level)}", failed=True)
+        if not name.lower().startswith(COMPLETE):
+            above = self._above(app)
+            if not above.queue:
+                return above
+            name = f"{above.queue}.{name}"
+        path = name.lower()
+        if not self._create and self._tree.queue(path) is None:
+            return RuleResult(reason=f"queue {path} does not exist, and the rule does not create it")
+        return RuleResult(path)
+
+    def _above(self, app: Application) -> RuleResult:
+        if self.parent is None:
+            return RuleResult(ROOT)
+        choice = self.parent.choose(app)
+        if not choice.queue:
+            return attrs.evolve(choice, reason=f"parent rule {self.parent.title}: {choice.reason}")
+        queue = self._tree.queue(choice.queue)
+        if queue is not None and queue.is_leaf:
+            return RuleResult(reason=f"parent rule returned a leaf queue: {queue.path}")
+        return choice
+
+
+def plugin_options(config: RuleConfig, offer: Offer) -> dict[str, Any]:
+    """Return the options of a configured rule that its plugin receives.
+
+    Every rule may have a `value`; only plugins with such an option receive it (`docs/decisions/0003`).
+    """
+    options = dict(config.options)
+    if config.value and any(option.name == "value" for option in offer.options):
+        options["value"] = config.value
+    return options
+
+
+def _fault_of(level: str) -> str:
+    if not level:
+        return "one of its levels is empty"
+    if len(level) > 64:
+        return f"'{level[:20]}...' has {len(level)} characters, 64 are allowed"
+    return f"'{level}' contains characters other than letters, digits and _ : # / @ -"
+
 
 __all__ = ["PlacedQueue", "PlacementChain", "PlacementResult", "PlacementTree", "Step"]
 

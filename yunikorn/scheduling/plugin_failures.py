@@ -115,3 +115,20 @@ class PluginFailures:
             self.report(plugin, operation, error)
             return False
         return True
+
+
+LONGEST_SECONDS = 1e9
+"""Upper bound of timing options of policies (about 30 years); larger numbers are rejected."""
+
+
+def read_seconds(policy: object, option: str, origin: str, failures: PluginFailures) -> float | None:
+    """Return the attribute `option` of `policy` in seconds; None if missing, 0 or invalid."""
+    try:
+        said = getattr(policy, option, None)
+        if said is None or (isinstance(said, (int, float)) and 0 <= said < LONGEST_SECONDS):
+            return said or None
+        cause: BaseException | str = f"{said!r} is neither None nor a number of seconds from 0 to below 1e9"
+    except CONTAINED as error:
+        cause = error
+    failures.report(origin, f"reading its {option}", cause)
+    return None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.registry import Registry
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-    from yunikorn.scheduling.queue_policies import Made
+    from yunikorn.scheduling.policies import Made
 
 
 @attrs.frozen

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.preemption.preemptor import Preemptor
-from yunikorn.scheduling.preemption.quota_change import PreviousQuota, QuotaChange
-from yunikorn.scheduling.preemption.shrunk_node import victims_of
+from yunikorn.scheduling.preemption.quota_preemption import PreviousQuota, QuotaChange
+from yunikorn.scheduling.preemption.victim_search import victims_of
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition

@@ -13,15 +13,23 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import SECOND
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
-from yunikorn.scheduling.preemption.candidate_pool import Candidates, Pool
-from yunikorn.scheduling.preemption.candidates import across_queues, by_priority, candidates_on
-from yunikorn.scheduling.preemption.entitlement import Entitlement, entitlements
-from yunikorn.scheduling.preemption.evictor import Evictor
-from yunikorn.scheduling.preemption.precheck import PreemptionPrecheck
-from yunikorn.scheduling.preemption.required_node import victims_on
-from yunikorn.scheduling.preemption.schedule import NEVER, RETRY_INTERVAL, PreemptionSchedule, ScheduleEntry
-from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, guarantees, quotas
-from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, least, youngest
+from yunikorn.scheduling.preemption.schedule import (
+    NEVER,
+    RETRY_INTERVAL,
+    Evictor,
+    PreemptionSchedule,
+    ScheduleEntry,
+)
+from yunikorn.scheduling.preemption.snapshot import (
+    Entitlement,
+    PreemptionPrecheck,
+    PreemptionSnapshot,
+    entitlements,
+    guarantees,
+    quotas,
+)
+from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, least, victims_on, youngest
+from yunikorn.scheduling.preemption.victims import Candidates, Pool, across_queues, by_priority, candidates_on
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.preemption.candidate_pool import EligibleLeaves, Entry
+    from yunikorn.scheduling.preemption.victims import EligibleLeaves, Entry
 
 ATTEMPTS = 10
 """Maximum number of requests of one queue that are tried per round, as in YuniKorn 1.9."""

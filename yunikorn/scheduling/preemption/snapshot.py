@@ -1,14 +1,28 @@
-"""Preemption snapshot: hypothetical usage of queues with some allocations removed and requests added.
+"""Preemption snapshot: hypothetical usage of queues, and the limits within which a request may preempt.
 
-The accounting itself stays unchanged: the usage of a queue is copied on first access. Usage excludes
-allocations that are being preempted, and includes room promised to other preempting requests, so that
-capacity promised to one request is not counted for another.
+Hypothetical usage of queues with some allocations removed and requests added. The accounting itself stays
+unchanged: the usage of a queue is copied on first access. Usage excludes allocations that are being
+preempted, and includes room promised to other preempting requests, so that capacity promised to one request
+is not counted for another.
+
+Fences: the subtree in which a request may preempt, and the eligible priorities per leaf. The rules are those
+of YuniKorn 1.9; see "Preemption" in docs/scheduling.md.
+
+Entitlement: guarantees on which a request may rely, and the subtree in which they apply. A queue above its
+guarantee cannot rely on that guarantee. A request below such a queue may still preempt siblings within the
+queue on account of a guarantee further down: the request replaces their work, and the usage of the queue does
+not grow. Queues outside are then not eligible.
+
+Precheck of a leaf: detects that no request of the leaf can have victims. Victims in other queues free no room
+within the leaf's own guarantee and quota. If not even the smallest pending request fits these, all attempts
+for the leaf fail until one of its own allocations ends, and none is made. On a full cluster, thousands of
+pending requests would otherwise be tried every few seconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import attrs
 
@@ -18,7 +32,173 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import AskClass
     from yunikorn.model.queue import Queue
+
+
+class VictimLeaf(NamedTuple):
+    """A leaf that may contain victims."""
+
+    queue: Queue
+    priority: int
+    """Highest priority of eligible allocations, from the point of view of this leaf."""
+    fenced: bool
+    """True if a priority fence applies: priorities within the leaf are then ignored."""
+
+
+def fence_root(leaf: Queue, pairs: Pairs, snapshot: PreemptionSnapshot) -> Queue:
+    """Return the first ancestor that is the root, is fenced, or lacks quota for the request.
+
+    In a queue that lacks quota, its own or an inherited one, only victims below that queue make room.
+    """
+    for queue in leaf.chain:
+        if queue.parent is None or queue.settings.preemption_policy == "fence":
+            return queue
+        most, used = effective_max(queue), snapshot.used(queue)
+        if any(name in most and used.get(name, 0) + amount > most[name] for name, amount in pairs):
+            return queue
+    return leaf
+
+
+def effective_max(queue: Queue) -> Resource:
+    """Return the smallest quota of the queue and its ancestors, including the size of the cluster."""
+    most = NOTHING
+    for each in queue.chain:
+        most = smaller_of(each.max or NOTHING, most)
+    return most
+
+
+def reaches(leaf: Queue, root: Queue, priority: int, *, less: bool = False) -> Iterator[VictimLeaf]:
+    """Yield the leaves below `root`, except `leaf`, in which a request of `priority` may preempt.
+
+    With `less`, the priority of a fenced queue must be below that of the request, and not only equal.
+    """
+    on_path: dict[Queue, int] = {}
+    for queue in leaf.chain:
+        # Priority relative to the children of this queue; its own offset affects all of them equally.
+        on_path[queue] = priority
+        if queue is root:
+            break
+        settings = queue.settings
+        priority = settings.priority_offset + (0 if settings.priority_fence else priority)
+    yield from _below(root, VictimLeaf(root, on_path[root], False), leaf, on_path, less)
+
+
+def _below(
+    queue: Queue, here: VictimLeaf, leaf: Queue, on_path: dict[Queue, int], less: bool
+) -> Iterator[VictimLeaf]:
+    if queue is leaf:
+        return
+    if queue.is_leaf:
+        if queue.settings.preemption_policy != "disabled":
+            yield here
+        return
+    for child in queue.children.values():
+        offset = child.settings.priority_offset
+        if child in on_path:
+            victim_leaf = VictimLeaf(child, on_path[child], here.fenced)
+        elif child.settings.priority_fence:
+            if offset > here.priority or (less and offset == here.priority):
+                continue
+            victim_leaf = VictimLeaf(child, here.priority, True)
+        else:
+            victim_leaf = VictimLeaf(child, here.priority - offset, here.fenced)
+        yield from _below(child, victim_leaf, leaf, on_path, less)
+
+
+@attrs.frozen
+class Entitlement:
+    """Guarantees that cover a request, from the leaf up; at least one has a requested resource type."""
+
+    bounds: tuple[Bound, ...]
+    within: Queue | None
+    """Queue to whose subtree victims are restricted; None for no restriction."""
+
+    def root(self, fence: Queue) -> Queue:
+        """Return the lower of `fence`, an ancestor of the request's leaf, and `within`."""
+        if self.within is None or fence not in self.within.chain:
+            return fence
+        return self.within
+
+    def covers_neighbour(self, queue: Queue, pairs: Pairs) -> bool:
+        """Return True if all guarantees with requested types cover `queue` as well as the request."""
+        return all(bound.queue in queue.chain for bound in self.bounds if _is_for(bound, pairs))
+
+
+def entitlements(ask: Ask, snapshot: PreemptionSnapshot) -> list[Entitlement]:
+    """Return the entitlements of `ask` in the order in which to try them, the most local first.
+
+    Local victims free room without increasing the usage of the queue above; victims from outside suffice only
+    if that queue stays within its guarantee. Empty if no guarantee with a requested type applies.
+    """
+    pairs = ask.ask_class.pairs
+    bounds: list[Bound] = []
+    found: list[Entitlement] = []
+    for bound in guarantees(ask.app.chain[0]):
+        if not snapshot.has_room((bound,), pairs):
+            found.append(Entitlement(tuple(bounds), bound.queue))
+            if snapshot.exceeds(bound, pairs):
+                break
+        bounds.append(bound)
+    else:
+        found.append(Entitlement(tuple(bounds), None))
+    return [each for each in found if any(_is_for(bound, pairs) for bound in each.bounds)]
+
+
+def _is_for(bound: Bound, pairs: Pairs) -> bool:
+    return any(name in bound.limit for name, _ in pairs)
+
+
+class PreemptionPrecheck:
+    """Precheck for one round, based on all pending requests of the partition."""
+
+    def __init__(self, ask_classes: Iterable[AskClass]) -> None:
+        """Create a precheck; `ask_classes` are evaluated on first use."""
+        self._ask_classes = ask_classes
+        self._least: Tally | None = None
+        """Smallest pending amount per resource type, over the requests of that type."""
+        self._common: frozenset[str] = frozenset()
+        """Resource types that occur in all pending requests."""
+
+    def cannot_help(self, leaf: Queue) -> bool:
+        """Return True if no request of `leaf` can have victims.
+
+        Room promised to other requests is ignored here, since it can only reduce the available room.
+        """
+        settings = leaf.settings
+        if settings.preempts_by_priority or settings.preempts_within:
+            return False
+        called_on = {name for bound in guarantees(leaf) for name in bound.limit}
+        exceeded = self._exceeded(leaf)
+        # One type of a request suffices to rely on a guarantee, but all its types must respect the bounds.
+        return bool(called_on) and (called_on <= exceeded or not exceeded.isdisjoint(self._common))
+
+    def _exceeded(self, leaf: Queue) -> set[str]:
+        """Return the types with which every request of that type exceeds a bound of the leaf itself."""
+        bounds: list[Mapping[str, int]] = [limit for limit in (leaf.guaranteed, leaf.max) if limit]
+        if not bounds:
+            return set()
+        least = self._look_through()
+        used, going = leaf.allocated, leaf.preempting
+        return {
+            name
+            for limit in bounds
+            for name, amount in limit.items()
+            if name not in least or used.get(name, 0) - going.get(name, 0) + least[name] > amount
+        }
+
+    def _look_through(self) -> Mapping[str, int]:
+        if self._least is None:
+            least: Tally = {}
+            common: set[str] | None = None
+            for ask_class in self._ask_classes:
+                if ask_class.waiting:
+                    for name, amount in ask_class.pairs:
+                        least[name] = min(amount, least.get(name, amount))
+                    common = set(ask_class.resource) if common is None else common & ask_class.resource.keys()
+            self._least, self._common = least, frozenset(common or ())
+        return self._least or NOTHING
+
 
 Pairs = Sequence[tuple[str, int]]
 

@@ -3,6 +3,14 @@
 Victims free the missing amount of every resource type, and leave every queue its guarantee. The set is
 minimal: without any one of the victims the request could not run. The order is that of YuniKorn 1.9. Unlike
 1.9, nothing is preempted if the request would still lack any resource type.
+
+Victims on the node that a request requires. Guarantees and fences do not protect victims here, since the
+request can run on no other node. Free room counts first, so that nothing is preempted for room that already
+exists.
+
+Shrunk nodes: optional preemption on nodes with less capacity than usage. Off by default: YuniKorn 1.9 keeps
+running allocations and places nothing new (`docs/decisions/0036`). Queues keep their guarantees and protected
+allocations stay, so that a node may remain overcommitted.
 """
 
 from __future__ import annotations
@@ -14,15 +22,74 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.model.node import Node
-from yunikorn.resources import Tally, shrink
-from yunikorn.scheduling.preemption.candidate_pool import shortage
+from yunikorn.resources import Tally, grow, shrink
+from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
+from yunikorn.scheduling.preemption.victims import may_go, shortage, uses_any_of
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.preemption.candidate_pool import Entry, Pool
-    from yunikorn.scheduling.preemption.snapshot import Bound, PreemptionSnapshot
+    from yunikorn.scheduling.preemption.snapshot import Bound
+    from yunikorn.scheduling.preemption.victims import Entry, Pool
+
+
+def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocation] | None:
+    """Return the victims on `node` for `ask`; empty if pending releases suffice, None if no choice does.
+
+    `rivals` are requests whose victims on the same node have not ended yet.
+    """
+    wanted = dict(ask.ask_class.pairs)
+    for rival in rivals:
+        grow(wanted, rival.resource)
+    pairs = tuple((name, amount) for name, amount in wanted.items() if name in ask.ask_class.resource)
+    short = shortage(node, pairs)
+    chosen: list[Allocation] = []
+    running = reversed(list(node.allocations.values()))
+    candidates = [one for one in running if may_go(one) and one.priority <= ask.priority]
+    for victim in sorted(candidates, key=lambda one: (*least(one), sum(one.resource.values()))):
+        if not short:
+            break
+        if uses_any_of(victim, tuple(short.items())):
+            chosen.append(victim)
+            short = shortage(node, pairs, chosen)
+    if short:
+        return None
+    kept = list(chosen)
+    for victim in reversed(chosen):
+        rest = [one for one in kept if one is not victim]
+        if not shortage(node, pairs, rest):
+            kept = rest
+    return kept
+
+
+def victims_of(node: Node) -> list[Allocation]:
+    """Return the victims that let the rest fit `node`: lowest priority first, then the latest."""
+    snapshot = PreemptionSnapshot()
+    short = _overuse(node, [])
+    chosen: list[Allocation] = []
+    running = reversed(list(node.allocations.values()))
+    for victim in sorted((one for one in running if may_go(one)), key=least):
+        if not short:
+            break
+        helps = any(victim.resource.get(name, 0) > 0 for name in short)
+        if helps and snapshot.keeps_guarantees(victim):
+            snapshot.go(victim)
+            chosen.append(victim)
+            short = _overuse(node, chosen)
+    kept = list(chosen)
+    for victim in reversed(chosen):
+        rest = [one for one in kept if one is not victim]
+        if _overuse(node, rest) == short:
+            kept = rest
+    return kept
+
+
+def _overuse(node: Node, going: list[Allocation]) -> Tally:
+    room = dict(node.available)
+    for one in [one for one in node.allocations.values() if one.eviction is not None] + going:
+        grow(room, one.resource)
+    return {name: -amount for name, amount in room.items() if amount < 0}
 
 
 @attrs.frozen
