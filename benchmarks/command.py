@@ -19,7 +19,7 @@ from benchmarks.growth import PROMISED, STEPS, Step, grow, table
 from benchmarks.growth_plot import draw
 from benchmarks.measurement import Measurement, table_head, table_line
 from yunikorn.build import kind_of_build
-from yunikorn.cli.collector import settle_collector
+from yunikorn.cli.main import settle_collector
 from yunikorn.errors import YunikornError
 
 COUNT = click.IntRange(min=1)

@@ -12,8 +12,8 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.stand import Stand
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
-from yunikorn.interface.threaded import BATCH
 from yunikorn.resources import Resource, sum_of
+from yunikorn.runtime.threaded import BATCH
 
 
 def replacing_placeholders(workload: Workload) -> dict[str, float]:

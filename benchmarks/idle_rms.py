@@ -10,7 +10,7 @@ from benchmarks.quantiles import latencies
 from benchmarks.stand import ResourceManager, Stand
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
-from yunikorn.interface.threaded import BATCH
+from yunikorn.runtime.threaded import BATCH
 
 REGISTRATIONS = 20
 """Number of measured registrations."""

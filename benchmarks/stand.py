@@ -18,7 +18,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import BATCH
+from yunikorn.runtime.threaded import BATCH
 
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
 """Terminations that are final only after the resource manager confirms them."""

@@ -34,6 +34,7 @@ INTERFACE = SCHEDULING | {"yunikorn.interface"}
 WIRE = INTERFACE | {"yunikorn.wire"}
 DOORS = WIRE | {
     "yunikorn.client",
+    "yunikorn.runtime",
     "yunikorn.service",
     "yunikorn.recording",
     "yunikorn.simulation",
@@ -61,8 +62,9 @@ MAY_IMPORT = {
     "yunikorn.interface": INTERFACE,
     "yunikorn.wire": WIRE,
     "yunikorn.client": WIRE,
+    "yunikorn.runtime": INTERFACE,
     "yunikorn.recording": WIRE,
-    "yunikorn.service": WIRE | {"yunikorn.recording"},
+    "yunikorn.service": WIRE | {"yunikorn.recording", "yunikorn.runtime"},
     "yunikorn.simulation": INTERFACE,
     "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},
     "yunikorn.reference": ACCOUNTING,

@@ -18,7 +18,7 @@ import pytest
 
 from yunikorn.cli import compare
 from yunikorn.cli.main import main
-from yunikorn.cli.workload_source import WorkloadSource
+from yunikorn.cli.workload import WorkloadSource
 from yunikorn.errors import UsageError
 from yunikorn.reporting import runs
 

@@ -16,7 +16,7 @@ import pytest
 from yunikorn import __version__
 from yunikorn.build import kind_of_build
 from yunikorn.cli import main as shell
-from yunikorn.cli.collector import MIDDLE, OLD, YOUNG
+from yunikorn.cli.main import MIDDLE, OLD, YOUNG
 from yunikorn.errors import UsageError
 
 CHECKOUT = Path(shell.__file__).parent.parent.parent

@@ -13,7 +13,7 @@ from tests.core.kit import RM, configuration, queue
 from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.recording_scheduler import RecordingScheduler
+from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 
 Call = Callable[..., tuple[int, str, str]]

@@ -26,7 +26,6 @@ from yunikorn.client.layouts import Layout
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     Allocation,
@@ -38,8 +37,9 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.service.call_refusals import CallRefusal
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.threaded import ThreadedScheduler
+from yunikorn.service.call_endings import CallRefusal
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, RUNNING, STOPPED

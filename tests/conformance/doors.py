@@ -14,7 +14,6 @@ from yunikorn.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
 from yunikorn.client.layouts import Layout
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
@@ -27,8 +26,9 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.resources import Resource
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 

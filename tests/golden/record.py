@@ -18,8 +18,8 @@ from tests.recording.listening import Ear
 from tests.recording.living import Life
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_reader import parse_recording
+from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
 from yunikorn.simulation.engine import Simulation

@@ -9,8 +9,8 @@ from typing import Any
 from yunikorn.clock import SECOND
 from yunikorn.interface import constants
 from yunikorn.interface.checks import LONGEST_NAME
-from yunikorn.interface.paused_state import KEPT
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.interface.session_state import KEPT
 from yunikorn.model.context import Timeouts
 from yunikorn.states import SESSION
 

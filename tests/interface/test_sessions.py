@@ -11,7 +11,7 @@ import pytest
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError, UsageError
-from yunikorn.interface import paused_state
+from yunikorn.interface import session_state
 from yunikorn.interface.messages import (
     AllocationAsk,
     NewNodeInfo,
@@ -175,7 +175,7 @@ def test_update_while_paused_is_rejected_with_resync(reachable: bool) -> None:
 
 
 def test_outbox_of_a_paused_session_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paused_state, "KEPT", 3)
+    monkeypatch.setattr(session_state, "KEPT", 3)
     rm = RM(configuration(queue("a"), periods={"completing": "1s"}))
     for number in range(4):
         rm.app(f"app-{number}")

@@ -37,8 +37,8 @@ from yunikorn.interface.messages import (
     UpdateResponse,
     UserGroupInformation,
 )
-from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.model.context import Timeouts
+from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.resources import Resource
 

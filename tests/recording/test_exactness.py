@@ -11,8 +11,8 @@ from tests.recording.listening import Ear
 from tests.recording.living import Life
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_reader import read_recording
+from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
 

@@ -16,8 +16,8 @@ from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_reader import RecordingError, read_recording
+from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
 

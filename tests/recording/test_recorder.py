@@ -26,9 +26,9 @@ from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     UpdateRequest,
 )
-from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.model.context import Timeouts
 from yunikorn.recording.recording_reader import read_recording
+from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
 from yunikorn.resources import Resource

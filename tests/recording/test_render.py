@@ -6,7 +6,7 @@ from yunikorn.interface.messages import (
     RejectedNode,
     UpdateResponse,
 )
-from yunikorn.recording.render import tell
+from yunikorn.recording.replay_comparison import tell
 
 
 def test_unnamed_entries_are_printed_as_unnamed() -> None:

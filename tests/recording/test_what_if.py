@@ -13,8 +13,8 @@ from tests.recording.script import app, ask, node, play, register
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import TerminationType
-from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_reader import read_recording
+from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
 from yunikorn.recording.replayer import Replay
 

@@ -9,9 +9,9 @@ import pytest
 
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.full_report import FullReport, study
-from yunikorn.simulation.scenario import read_scenario
+from yunikorn.reporting.observations import ApplicationRow
+from yunikorn.simulation.scenario_reader import read_scenario
 
 CONFIG = """
 partitions:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.reporting.dispersion import Dispersion, differ, dispersion, quantile
-from yunikorn.reporting.fairness import jain_index
-from yunikorn.reporting.sample import Sample
+from yunikorn.reporting.sample import Dispersion, Sample, differ, dispersion, jain_index, quantile
 
 
 def test_confidence_interval_of_a_textbook_example() -> None:

@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation
-from yunikorn.reporting.decision_log import PLACES, Decision, DecisionLog, Divergence, find_divergence, unpack
-from yunikorn.reporting.divergence import describe, question
+from yunikorn.reporting.decision_log import (
+    PLACES,
+    Decision,
+    DecisionLog,
+    Divergence,
+    describe,
+    find_divergence,
+    question,
+    unpack,
+)
 from yunikorn.resources import Resource
-from yunikorn.simulation.explain_answers import Cause, ExplainAnswer, WaitingRequest
+from yunikorn.simulation.explain_requests import Cause, ExplainAnswer, WaitingRequest
 
 DECISIONS = st.lists(
     st.builds(

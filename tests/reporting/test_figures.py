@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.group_counts import GroupReport
+from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.queue_observation import Guarantee
 from yunikorn.simulation.reader import read_workload
 

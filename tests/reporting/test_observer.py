@@ -7,9 +7,9 @@ import pytest
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.quota_source import CoreQuotaSource
+from yunikorn.reporting.queue_observation import CoreQuotaSource
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.scenario import read_scenario
+from yunikorn.simulation.scenario_reader import read_scenario
 
 CONFIG = """
 partitions:

@@ -12,11 +12,20 @@ from matplotlib.text import Text
 from PIL import Image
 
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.mpl import COLOURS, amount_scale, png, shorten, styled, time_scale
 from yunikorn.reporting.pictures import PICTURES, draw_pictures
-from yunikorn.reporting.plot_nodes import plot_nodes
-from yunikorn.reporting.plot_use import plot_cluster, plot_queues
-from yunikorn.reporting.plot_waits import plot_distributions, plot_lengths
+from yunikorn.reporting.plots import (
+    COLOURS,
+    amount_scale,
+    plot_cluster,
+    plot_distributions,
+    plot_lengths,
+    plot_nodes,
+    plot_queues,
+    png,
+    shorten,
+    styled,
+    time_scale,
+)
 
 Observe = Callable[..., FullReport]
 APP = "  - {id: x%d, queue: root.q%d, user: u%d, tasks: [{count: 3, resources: {vcore: 1}, runtime: 20}]}\n"

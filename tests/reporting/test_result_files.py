@@ -20,8 +20,7 @@ from yunikorn.errors import UsageError
 from yunikorn.reporting import pictures
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.result_files import ResultFiles
-from yunikorn.reporting.sections import sections
-from yunikorn.reporting.tables import print_sections
+from yunikorn.reporting.sections import print_sections, sections
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.table import print_report
 

@@ -11,7 +11,7 @@ from yunikorn.config.load import check_config, load_config
 from yunikorn.config.schema import PartitionConfig
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.variant_settings import Setting, change, check_change, parse_settings
+from yunikorn.reporting.variants import Setting, change, check_change, parse_settings
 
 CHECKOUT = Path(__file__).parent.parent.parent
 CONFIG = """

@@ -15,12 +15,12 @@ import grpc.aio
 from tests.service.kit import CONFIG, PATIENCE
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import ThreadedScheduler
 from yunikorn.model.context import Timeouts
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 from yunikorn.wire import v0_11

@@ -12,9 +12,7 @@ from tests.service.kit import CONFIG, PATIENCE, work
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.callback import implements
-from yunikorn.interface.loop_callback import LoopCallback
 from yunikorn.interface.messages import (
     NodePredicatesArgs,
     RegisterResourceManagerRequest,
@@ -22,7 +20,8 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
+from yunikorn.runtime.async_scheduler import AsyncScheduler, LoopCallback
+from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 
 
 def play(registry: Registry, story: Callable[[AsyncScheduler], Awaitable[None]], capacity: int = 64) -> None:

@@ -24,7 +24,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
-from yunikorn.service.response_parts import entries_of, pieces
+from yunikorn.service.server_layouts import entries_of, pieces
 from yunikorn.service.settings import Limits, Patience, Settings
 from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 

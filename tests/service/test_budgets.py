@@ -20,12 +20,12 @@ from yunikorn.api import Ask, Event, EventSink, Node, Predicate
 from yunikorn.clock import SystemClock
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.service import demo, service
-from yunikorn.service.budgets import Budgets
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.settings import Budget, Settings
+from yunikorn.service.watchdog import Budgets
 
 ORIGIN = "tarpit of test-plugin (yunikorn-test 1.0)"
 

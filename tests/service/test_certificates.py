@@ -25,8 +25,7 @@ from tests.service.stand import HERE, Stand, serve
 from tests.service.test_server import Certificates, register_over
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.service.certificates import ServerCertificates
-from yunikorn.service.handshakes import Handshakes
+from yunikorn.service.certificates import Handshakes, ServerCertificates
 from yunikorn.service.settings import ServerTls, Settings
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")

@@ -11,11 +11,11 @@ from tests.service.kit import PATIENCE
 from yunikorn.clock import SystemClock
 from yunikorn.config.load import check_config
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service import demo, service
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.settings import Settings

@@ -20,8 +20,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.service.call_refusals import CallRefusal
-from yunikorn.service.endings import OPEN_FILES
+from yunikorn.service.call_endings import OPEN_FILES, CallRefusal
 from yunikorn.service.settings import Patience, Settings
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire

@@ -17,9 +17,9 @@ from tests.service.test_server import health_of
 from yunikorn.config.load import load_config
 from yunikorn.config.schema import SchedulerConfig
 from yunikorn.framework.registry import Registry
-from yunikorn.interface import loaded_ahead, scheduler
+from yunikorn.interface import configurations, scheduler
 from yunikorn.interface.configurations import Configurations
-from yunikorn.service.decoding import LARGE
+from yunikorn.service.server_layouts import LARGE
 from yunikorn.wire.generated import si_v0_11_pb2 as si
 
 OPEN = Configurations({"": CONFIG}, allow_rm_config=True)
@@ -34,7 +34,7 @@ class SlowLoading:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
         self.threads: list[str] = []
-        for module in (loaded_ahead, scheduler):
+        for module in (configurations, scheduler):
             monkeypatch.setattr(module, "load_config", self._load)
 
     def _load(self, text: Any, registry: Registry) -> SchedulerConfig:
@@ -118,10 +118,10 @@ def test_configuration_update_is_loaded_outside_the_core_thread(
 
 
 def test_oldest_of_many_loaded_configurations_are_dropped(registry: Registry) -> None:
-    ahead = loaded_ahead.LoadedAhead(registry)
+    ahead = configurations.LoadedAhead(registry)
     texts = [f"# {number}\n{CONFIG}" for number in range(10)]
     for text in texts:
         ahead.prepare(text)
-    assert len(ahead._kept) == loaded_ahead.KEPT
+    assert len(ahead._kept) == configurations.KEPT
     assert [ahead.load(text, registry).text for text in texts] == texts
     assert ahead._kept == {}

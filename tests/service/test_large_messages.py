@@ -15,7 +15,7 @@ from tests.service.stand import Ended, Stand, serve
 from tests.service.test_server import health_of
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
-from yunikorn.service import decoding, server, server_layouts
+from yunikorn.service import server, server_layouts
 from yunikorn.service.server_layouts import ONE_STREAM
 from yunikorn.wire import callbacks, v0_11
 from yunikorn.wire.codec import Decoder
@@ -32,7 +32,7 @@ class SlowDecoding:
         monkeypatch.setattr(server, "SERVER_LAYOUTS", (slow, server_layouts.BY_SUBJECT))
 
     def _decode(self, data: bytes) -> list[UpdateRequest]:
-        if len(data) >= decoding.LARGE:
+        if len(data) >= server_layouts.LARGE:
             self.begun.set()
             assert self.go.wait(PATIENCE)
         return ONE_STREAM.decode[UPDATE](data)
@@ -46,7 +46,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> SlowDecoding:
 def large(app: str = "app", text: str = "x") -> UpdateRequest:
     """Return a large update for one RM."""
     request = work(1, app=app)
-    request.new_applications[0].tags["comment"] = text * decoding.LARGE
+    request.new_applications[0].tags["comment"] = text * server_layouts.LARGE
     return request
 
 
@@ -99,7 +99,7 @@ def test_a_large_message_that_is_malformed_ends_the_stream(registry: Registry) -
     async def story(stand: Stand) -> None:
         await stand.register()
         stream = stand.stream()
-        await stream.call.write(b"\xff" * (2 * decoding.LARGE))
+        await stream.call.write(b"\xff" * (2 * server_layouts.LARGE))
         ended = await stream.end()
         assert ended.code is grpc.StatusCode.INVALID_ARGUMENT
 
@@ -148,7 +148,7 @@ def test_large_registration_is_decoded_outside_the_event_loop(
 
     async def story(stand: Stand) -> None:
         await stand.register()
-        await stand.register("large", build_info={"text": "x" * decoding.LARGE})
+        await stand.register("large", build_info={"text": "x" * server_layouts.LARGE})
 
     serve(registry, story)
     assert threads.beside_the_loop == [False, True]
@@ -160,7 +160,7 @@ def test_a_large_registration_that_is_malformed_is_refused(registry: Registry) -
         with pytest.raises(
             grpc.aio.AioRpcError, match="are not a valid RegisterResourceManagerRequest"
         ) as error:
-            await call(b"\xff" * (2 * decoding.LARGE))
+            await call(b"\xff" * (2 * server_layouts.LARGE))
         assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
     serve(registry, story)
@@ -191,7 +191,7 @@ def test_large_callback_messages_are_decoded_outside_the_event_loop(
         await call.write(opening.SerializeToString())
         await call.read()
         request = wire.FromResourceManager(call=1)
-        request.fail_application.reason = "x" * decoding.LARGE
+        request.fail_application.reason = "x" * server_layouts.LARGE
         await call.write(request.SerializeToString())
         await call.read()
 

@@ -15,10 +15,9 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.core_activity import core_activity
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.service.budgets import Budgets, keep_budgets
+from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.settings import Budget
-from yunikorn.service.watchdog import Watchdog, keep_watch
+from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch
 
 
 class Broken(Exception):

@@ -17,7 +17,7 @@ from tests.service.kit import PATIENCE
 from tests.service.process import Shim, Start
 from yunikorn.errors import ConfigError, Problem
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.service.call_refusals import refusal_of
+from yunikorn.service.call_endings import refusal_of
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.generated import si_v0_11_pb2 as si

@@ -12,9 +12,7 @@ from tests.service.kit import work
 from tests.service.stand import Stand, serve
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations
-from yunikorn.service.config_reload import Reloading
-from yunikorn.service.file_watch import FileWatch
+from yunikorn.service.config_files import ConfigFiles, FileWatch, LoadedConfigurations, Reloading
 
 SMALL = configuration({"name": "a"})
 BIGGER = configuration({"name": "a"}, {"name": "b"})

@@ -24,7 +24,7 @@ from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.service.address import Address
-from yunikorn.service.call_refusals import CallRefusal
+from yunikorn.service.call_endings import CallRefusal
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.settings import Patience, ServerTls, Settings
 from yunikorn.wire import v0_11

@@ -13,10 +13,9 @@ from tests.service.kit import CONFIG, PATIENCE, Ears, work
 from yunikorn.clock import Clock, ManualClock, SystemClock
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.inbox import Closed, Inbox
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
+from yunikorn.runtime.threaded import Closed, CoreStopped, Inbox, ThreadedScheduler
 
 
 @pytest.fixture

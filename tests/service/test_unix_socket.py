@@ -16,8 +16,8 @@ from tests.service.process import Service, Shim, Start
 from tests.service.stand import Stand, serve
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn.service.address import SocketLock
 from yunikorn.service.settings import Settings
-from yunikorn.service.unix_socket import SocketLock
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of the file system")
 

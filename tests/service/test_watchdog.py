@@ -14,7 +14,7 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import ThreadedScheduler
+from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.watchdog import Watchdog
 
 HANGING, RELEASE = threading.Event(), threading.Event()

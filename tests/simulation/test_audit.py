@@ -15,7 +15,7 @@ from yunikorn.simulation import run
 from yunikorn.simulation.engine import Simulation
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.scenario import read_scenario
+from yunikorn.simulation.scenario_reader import read_scenario
 
 CONFIG = """
 partitions:

@@ -15,8 +15,7 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration, spell_duration
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation.explain_answers import ExplainAnswer
-from yunikorn.simulation.explain_requests import parse_questions
+from yunikorn.simulation.explain_requests import ExplainAnswer, parse_questions
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate

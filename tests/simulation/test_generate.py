@@ -13,8 +13,8 @@ from tests.simulation.test_replay import Replay, check, conserved, play
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation.input_error import InputError
-from yunikorn.simulation.scenario import read_cluster, read_scenario
+from yunikorn.simulation.scenario_reader import read_cluster, read_scenario
+from yunikorn.simulation.source import InputError
 from yunikorn.simulation.workload import FOREVER, NodeEventKind, Workload, WorkloadApplication
 
 CONFIG = """

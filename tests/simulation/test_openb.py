@@ -13,10 +13,9 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import study
 from yunikorn.simulation.adjustments import Adjustments
-from yunikorn.simulation.input_error import InputError
-from yunikorn.simulation.openb import OpenbOptions, read_openb
-from yunikorn.simulation.openb_nodes import read_openb_nodes
+from yunikorn.simulation.openb import OpenbOptions, read_openb, read_openb_nodes
 from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.source import InputError
 from yunikorn.simulation.workload import Workload
 
 CONFIG = """

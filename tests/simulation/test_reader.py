@@ -10,9 +10,9 @@ import pytest
 
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
-from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import read_machines
 from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.source import InputError
 
 Write = Callable[[str, str], Path]
 

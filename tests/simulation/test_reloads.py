@@ -12,11 +12,11 @@ from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.config_events import Reloaded, ReloadReport
 from yunikorn.simulation.decisions import FolderRecorder
-from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
+from yunikorn.simulation.source import InputError
 
 ONE_CORE = """
 partitions:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
-from yunikorn.simulation.arrival_processes import (
+from yunikorn.simulation.arrivals import (
     DAY,
     Bursts,
     Daily,
@@ -31,9 +31,11 @@ from yunikorn.simulation.distributions import (
     Uniform,
     Weibull,
     WeightedChoice,
+    exp,
+    ln,
+    power,
     zipf_weights,
 )
-from yunikorn.simulation.exact_math import exp, ln, power
 from yunikorn.simulation.rng import streams
 
 MANY = 20_000

@@ -13,7 +13,7 @@ from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.scenario import read_scenario
+from yunikorn.simulation.scenario_reader import read_scenario
 
 TWO_PARTITIONS = """
 partitions:

@@ -6,8 +6,8 @@ import pytest
 
 from yunikorn.clock import SECOND
 from yunikorn.resources import Resource
-from yunikorn.simulation.input_error import InputError
-from yunikorn.simulation.scenario import read_cluster, read_scenario
+from yunikorn.simulation.scenario_reader import read_cluster, read_scenario
+from yunikorn.simulation.source import InputError
 from yunikorn.simulation.workload import NodeEventKind, Workload, WorkloadNode, WorkloadTaskGroup
 
 WHOLE = """

@@ -14,10 +14,10 @@ from tests.simulation.test_replay import conserved
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.engine import Progress
-from yunikorn.simulation.job_table import JobTable
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_writer import scenario_lines
+from yunikorn.simulation.table import JobTable
 from yunikorn.simulation.trace_line import BadLine, Job, parse_line
 
 CONFIG = """

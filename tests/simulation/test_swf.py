@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
-from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.source import InputError
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.workload import Workload, WorkloadNode
 

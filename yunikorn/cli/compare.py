@@ -21,16 +21,13 @@ import click
 
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.simulate import parse_until, read_config
-from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
+from yunikorn.cli.workload import FILE, WorkloadSource, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.comparing import Drawn, compare
-from yunikorn.reporting.comparison import Comparison
-from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, write_comparison
-from yunikorn.reporting.comparison_sections import whole_table
+from yunikorn.reporting.comparison import Comparison, Drawn, compare
+from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, whole_table, write_comparison
 from yunikorn.reporting.runs import HereAndNow, Source, begin_worker
-from yunikorn.reporting.variant_settings import Setting, parse_settings
-from yunikorn.reporting.variants import VariantPlan, check_configs, make_plans
+from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.workload import PREEMPTED, RESTART
 
@@ -205,7 +202,7 @@ def _show(found: Comparison, as_json: bool) -> None:
     if as_json:
         click.echo(found.to_json(), nl=False)
         return
-    from yunikorn.reporting.tables import print_sections
+    from yunikorn.reporting.sections import print_sections
     from yunikorn.simulation.table import report_console
 
     console = report_console(None if sys.stdout.isatty() else 160)

@@ -9,8 +9,8 @@ from typing import Any
 
 from yunikorn.errors import Problem, UsageError
 from yunikorn.simulation.distributions import DISTRIBUTIONS
-from yunikorn.simulation.scenario_draws import CHOICE, LIMITS, ZIPF
 from yunikorn.simulation.scenario_generate import PROCESSES
+from yunikorn.simulation.scenario_values import CHOICE, LIMITS, ZIPF
 
 APPLICATIONS = 1000
 ARRIVALS = "poisson,every=30s"

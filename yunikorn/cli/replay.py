@@ -20,8 +20,8 @@ from yunikorn.framework.registry import Registry
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import UpdateResponse
-    from yunikorn.recording.counts import Counts
     from yunikorn.recording.recorded_entry import RecordedEntry
+    from yunikorn.recording.replay_comparison import Counts
     from yunikorn.recording.replayer import Replay
 
 DIFFERENT = 1
@@ -78,7 +78,7 @@ def _read_config(path: Path, registry: Registry) -> str:
 
 
 def _counted(responses: Iterable[UpdateResponse]) -> Counts:
-    from yunikorn.recording.counts import Counts
+    from yunikorn.recording.replay_comparison import Counts
 
     counts = Counts()
     for response in responses:
@@ -104,7 +104,7 @@ class _Printer:
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """Print a response."""
-        from yunikorn.recording.render import tell
+        from yunikorn.recording.replay_comparison import tell
         from yunikorn.wire import v0_11
         from yunikorn.wire.json_form import to_json
 
@@ -184,6 +184,6 @@ def _verdict(replay: Replay) -> bool | None:
 
 
 def _seconds(at: int) -> str:
-    from yunikorn.recording.timestamps import write_seconds
+    from yunikorn.recording.recorded_entry import write_seconds
 
     return write_seconds(at)

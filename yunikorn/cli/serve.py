@@ -21,9 +21,9 @@ from yunikorn.config.durations import parse_duration
 from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import QuantityError, UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn.service.certificates import VERBOSITY, handshakes_logged
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
-from yunikorn.service.handshakes import VERBOSITY, handshakes_logged
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
 from yunikorn.service.service import Network, ServiceOptions, serve
 from yunikorn.service.settings import (
@@ -38,7 +38,7 @@ from yunikorn.service.settings import (
 )
 
 if TYPE_CHECKING:
-    from yunikorn.interface.async_scheduler import AsyncScheduler
+    from yunikorn.runtime.async_scheduler import AsyncScheduler
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 OFF = "off"

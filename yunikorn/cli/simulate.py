@@ -19,7 +19,7 @@ import click
 
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.progress import progress_bar
-from yunikorn.cli.workload_source import FILE, WorkloadSource, workload_options
+from yunikorn.cli.workload import FILE, WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, UsageError, printable
@@ -31,9 +31,9 @@ from yunikorn.reporting.variants import check_configs
 from yunikorn.simulation.config_events import describe_reload
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
-from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_values import parse_time
+from yunikorn.simulation.source import InputError
 from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _show(result: FullReport, as_json: bool, rate: str) -> None:
         click.echo(result.to_json(), nl=False)
         click.echo(rate, err=True)
         return
-    from yunikorn.reporting.tables import print_sections
+    from yunikorn.reporting.sections import print_sections
     from yunikorn.simulation.table import print_report, report_console
 
     # Output to a pipe or a file is not squeezed to the width of a terminal.

@@ -4,14 +4,26 @@ Only `recv_update_response` is required. Further methods are used if the RM's ob
 missing method costs nothing. A method counts as implemented if the object has it, it is not None, and it is
 not inherited from `ResourceManagerCallback`. A class may therefore derive from that class or from nothing,
 and an object may disable a method by setting it to None.
+
+The resource manager as the core's plugins see it: the callback behind the `rm` of a configuration.
+
+Plugins of a resource manager: its callback as `rm`, and its own plugins. Both apply to its partitions only,
+and end with its session. Its predicates and event sinks are in use even if a configuration does not name them
+(those that need options only if it does). A configuration that names one sets its position among the others
+and its options; `plugins: {disable: [...]}` switches it off (`docs/decisions/0046`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from yunikorn.errors import CONTAINED, CallbackError
+import attrs
+
+from yunikorn.config.schema import PluginRef, SchedulerConfig
+from yunikorn.errors import CONTAINED, CallbackError, UsageError
+from yunikorn.framework.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
+from yunikorn.interface.event_records import EventRecords
 from yunikorn.interface.messages import (
     EventRecord,
     NodePredicatesArgs,
@@ -24,7 +36,9 @@ from yunikorn.interface.messages import (
 )
 
 if TYPE_CHECKING:
+    from yunikorn.api import Ask, Event, Node
     from yunikorn.scheduling.plugin_failures import PluginFailures
+
 
 Answer = TypeVar("Answer")
 
@@ -196,3 +210,102 @@ class CallbackAdapter:
 
 def _useless(operation: str, whose: str, answer: str) -> CallbackError:
     return CallbackError(whose, operation, f"it returned {answer}")
+
+
+class RMFacade:
+    """Implementation of `yunikorn.api.ResourceManager` for one session; its callback can be replaced."""
+
+    def __init__(self, callback_adapter: CallbackAdapter, queue_of: Callable[[str], str]) -> None:
+        self.callback_adapter = callback_adapter
+        self._records = EventRecords(queue_of)
+
+    @property
+    def answers_at_once(self) -> bool:
+        """True if the callback implements `node_predicates`, which takes precedence over `predicates`."""
+        return self.callback_adapter.answers_at_once
+
+    def refusal(self, ask: Ask, node: Node, *, allocate: bool) -> str | None:
+        """Return None if the RM lets the node run the ask, or be reserved for the ask, else the reason.
+
+        Raises `CallbackError`.
+        """
+        callback_adapter = self.callback_adapter
+        if callback_adapter.answers_at_once:
+            return self.refusals(ask, [node], allocate=allocate)[0]
+        if callback_adapter.answers:
+            return callback_adapter.refusal(PredicatesArgs(ask.key, node.id, allocate, ask.app.id))
+        return None
+
+    def refusals(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
+        """Return the results of `refusal` for several nodes; raise `CallbackError`."""
+        if not self.callback_adapter.answers_at_once:
+            return [self.refusal(ask, node, allocate=allocate) for node in nodes]
+        ids = [node.id for node in nodes]
+        reasons = self.callback_adapter.refusals(NodePredicatesArgs(ask.key, ask.app.id, ids, allocate))
+        return [reasons.get(node_id) for node_id in ids]
+
+    def send_events(self, batch: Sequence[Event]) -> None:
+        """Send events as records; raise `CallbackError`."""
+        if "send_events" in self.callback_adapter.methods and (records := self._records.of(batch)):
+            self.callback_adapter.send_events(records)
+
+
+RM = "rm"
+"""Name of the resource manager itself, as a predicate and as an event sink."""
+
+
+def plugin_name(plugin: object) -> str:
+    """Return the name of a plugin registered without one: its `__name__`, its `name`, or its class."""
+    for found in (getattr(plugin, "__name__", None), getattr(plugin, "name", None)):
+        if isinstance(found, str) and found:
+            return found
+    return type(plugin).__name__
+
+
+def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, failures: PluginFailures) -> bool:
+    """Add a plugin to the registry of one RM; leave out and report a plugin that cannot be used."""
+    of = f"resource manager {rm_id}"
+    taken = registry.register(plugin, name, of)
+    if not taken:
+        reason = registry.broken[-1].reason.removeprefix("registering: ")
+        failures.report(describe_origin(name, of, ""), "registering it", reason)
+    return taken
+
+
+def registry_for(rm_id: str, callback: object, registry: Registry, failures: PluginFailures) -> Registry:
+    """Return the plugins of an RM: those of `framework.registry`, and the `plugins` of its callback.
+
+    Raises `UsageError` if `plugins` is no list.
+    """
+    own = registry.extended()
+    plugins = getattr(callback, "plugins", None) or ()
+    if isinstance(plugins, str) or not isinstance(plugins, Iterable):
+        raise UsageError(
+            f"resource manager {rm_id}: 'plugins' of its callback must be a list, it is {plugins!r}"
+        )
+    for plugin in plugins:
+        add_plugin(plugin, plugin_name(plugin), rm_id, own, failures)
+    return own
+
+
+def with_rm(config: SchedulerConfig, enabled: Registry, callback_adapter: CallbackAdapter) -> SchedulerConfig:
+    """Return the configuration as it applies to an RM.
+
+    The plugins of the RM are added, and references to methods that its callback lacks are removed.
+    """
+    told = "send_events" in callback_adapter.methods
+    partitions = tuple(
+        attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, callback_adapter.answers))
+        for one in config.partitions
+    )
+    return attrs.evolve(config, partitions=partitions, sinks=_with(config.sinks, EVENT_SINK, enabled, told))
+
+
+def _with(refs: Iterable[PluginRef], kind: Kind, enabled: Registry, has_rm: bool) -> tuple[PluginRef, ...]:
+    named = [ref for ref in refs if ref.name != RM or has_rm]
+    names = {ref.name for ref in named}
+    own = enabled.own_offers(kind)
+    unnamed = [offer.name for offer in own if not any(option.required for option in offer.options)]
+    if has_rm and any(offer.name == RM for offer in enabled.offers(kind)):
+        unnamed.append(RM)
+    return (*named, *(PluginRef(name) for name in unnamed if name not in names))

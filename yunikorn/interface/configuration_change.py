@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import CallbackError, ConfigError
+from yunikorn.interface.configurations import log_refusal
 from yunikorn.interface.messages import UpdateConfigurationRequest, UpdateConfigurationResponse
-from yunikorn.interface.refused_configuration import log_refusal
 
 if TYPE_CHECKING:
-    from yunikorn.interface.loaded_ahead import LoadedAhead
+    from yunikorn.interface.configurations import LoadedAhead
     from yunikorn.interface.session import Session
 
 

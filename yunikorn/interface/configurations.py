@@ -1,23 +1,93 @@
-"""Configurations by policy group, and the choice of one at a registration (`docs/decisions/0035`).
+"""Configurations of resource managers: their sources, loading ahead, and log entries about refused ones.
 
-The owner of the scheduler names a source for each policy group: a text, or a reader that is called for every
-registration and reload. Resource managers with the same configuration register with the same `policyGroup`.
+Plan of a configuration change: everything that the new configuration needs, before anything is changed.
+
+Configurations that other threads load ahead of their use, so that a large one does not block the core.
+
+Configurations by policy group, and the choice of one at a registration (`docs/decisions/0035`). The owner of
+the scheduler names a source for each policy group: a text, or a reader that is called for every registration
+and reload. Resource managers with the same configuration register with the same `policyGroup`.
+
+Log entries about configurations that cannot be used. The configuration of an RM is secret: the log gets the
+place and kind of each problem, but neither keys nor values. The caller gets the complete problems in the
+`ConfigError`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.config.load import DEFAULT_TEXT
-from yunikorn.errors import UsageError, printable
+from yunikorn.config.load import DEFAULT_TEXT, load_config
+from yunikorn.config.schema import SchedulerConfig
+from yunikorn.errors import ConfigError, UsageError, printable
+from yunikorn.framework.registry import Registry
 from yunikorn.text import suggest
 
 if TYPE_CHECKING:
+    from yunikorn.errors import Problem
     from yunikorn.interface.messages import RegisterResourceManagerRequest
+    from yunikorn.interface.sinks import Outlet
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+    from yunikorn.scheduling.reload import Reload
+
+
+@attrs.frozen
+class ReloadPlan:
+    """Objects that a new configuration needs, complete before the change is applied."""
+
+    plan: Reload
+    made: Mapping[str, PartitionScheduler]
+    """Partitions that did not exist before, by name."""
+    outlets: list[Outlet]
+
+    def discard(self, reason: str) -> None:
+        """Close the new partitions: the plan is not used."""
+        discard(self.made, reason)
+
+
+def discard(made: Mapping[str, PartitionScheduler], reason: str) -> None:
+    """Close partitions that were made but are not used."""
+    for unused in made.values():
+        unused.close(reason)
+
+
+KEPT = 4
+"""Maximum number of configurations that wait for the call that uses them; the oldest one is dropped."""
+
+
+class LoadedAhead:
+    """Loaded configurations by their texts, each for the next call that uses it."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._kept: dict[str | bytes, SchedulerConfig | ConfigError] = {}
+
+    def prepare(self, text: str) -> None:
+        """Load a configuration in any thread; its problems are raised by `load`."""
+        try:
+            self._kept[text] = load_config(text, self._registry)
+        except ConfigError as error:
+            self._kept[text] = error
+        while len(self._kept) > KEPT:
+            # Another thread may have removed the same entry.
+            self._kept.pop(next(iter(self._kept)), None)
+
+    def load(self, text: str | bytes, registry: Registry) -> SchedulerConfig:
+        """Return the configuration of this text, with the plugins of a session; raise `ConfigError`."""
+        ahead = self._kept.pop(text, None)
+        # A session with its own plugins may have more offers than the registry that `prepare` used.
+        if ahead is None or len(registry.offers()) != len(self._registry.offers()):
+            return load_config(text, registry)
+        if isinstance(ahead, ConfigError):
+            raise ahead
+        return ahead
+
 
 _log = logging.getLogger("yunikorn.config")
 
@@ -120,3 +190,66 @@ class ConfigSource:
             f"the configuration of policy group '{self.group}' belongs to the scheduler: change it there,"
             " or set allow_rm_config to accept configurations of resource managers"
         )
+
+
+LOGGED = 20
+"""Maximum number of logged problems per refused configuration; of the others only the number is logged."""
+KINDS = {
+    "this is not valid YAML": "not valid YAML",
+    "unknown key": "an unknown key",
+    "is given twice": "a key is given twice",
+    "required, but missing": "a key is missing",
+    "expected a ": "a value of another type",
+}
+"""Kinds of problems, by a text that their messages contain."""
+OTHER = "a value that cannot be used"
+
+_caller_logs = ContextVar("caller_logs", default=False)
+"""True while the caller of the registration logs the reason of its failure."""
+
+
+def log_refusal(label: str, error: ConfigError, *, secret: bool = True) -> None:
+    """Log that the configuration of `label` stays in use, since the new one cannot be used."""
+    problems = places_and_kinds(error) if secret else str(error)
+    _log.error(
+        "%s: the new configuration cannot be used, the current one stays in use: %s",
+        printable(label),
+        problems,
+    )
+
+
+@contextlib.contextmanager
+def refused_registration_logged(rm_id: str, *, secret: bool) -> Iterator[None]:
+    """Log a `ConfigError` raised within this context as the reason of a refused registration."""
+    try:
+        yield
+    except ConfigError as error:
+        if not _caller_logs.get():
+            problems = places_and_kinds(error) if secret else str(error)
+            text = "resource manager %s: the registration was refused, the configuration cannot be used: %s"
+            _log.error(text, printable(rm_id), problems)
+        raise
+
+
+@contextlib.contextmanager
+def refused_registration_logged_by_caller() -> Iterator[None]:
+    """Leave the logging of refused registrations in this context to the caller, which has more details."""
+    before = _caller_logs.set(True)
+    try:
+        yield
+    finally:
+        _caller_logs.reset(before)
+
+
+def places_and_kinds(error: ConfigError) -> str:
+    """Return the place and kind of each problem, without any text of the configuration."""
+    shown = [_place_and_kind(problem) for problem in error.problems[:LOGGED]]
+    if len(error.problems) > LOGGED:
+        shown.append(f"and {len(error.problems) - LOGGED} more")
+    return "; ".join(shown)
+
+
+def _place_and_kind(problem: Problem) -> str:
+    place = f"line {problem.line}, column {problem.column}: " if problem.line else ""
+    kind = next((kind for mark, kind in KINDS.items() if mark in problem.message), OTHER)
+    return place + kind

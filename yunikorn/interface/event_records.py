@@ -1,14 +1,31 @@
-"""Conversion of the core's events to the records that a resource manager receives."""
+"""Conversion of the core's events to the records that a resource manager receives.
+
+Changes for RMs that keep a cache of their nodes: allocations to assume and to forget. The RM's cache assumes
+an allocation before the RM gets the response with that allocation, because the next predicate may be asked at
+once. The cache forgets an allocation that the core ends without a confirmation of the RM: its node was
+removed, or its application failed or was removed. An allocation that the core only asks the RM to end
+(preempted, timed out, replaced) still runs, and the RM forgets it when it ends. See `docs/decisions/0037`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from yunikorn.interface.messages import EventRecord, EventRecordType
+from yunikorn.interface.messages import (
+    AssumedAllocation,
+    EventRecord,
+    EventRecordType,
+    ForgotAllocation,
+    ReSyncSchedulerCacheArgs,
+    TerminationType,
+)
 from yunikorn.resources import describe
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from yunikorn.accounting.outbox import Outbox
     from yunikorn.api import Event
 
 
@@ -62,3 +79,21 @@ def _message(event: Event) -> str:
         words.append(describe(event.resource))
     text = " ".join(word for word in words if word)
     return f"{text}: {event.message}" if event.message else text
+
+
+def cache_changes(outboxes: Iterable[Outbox]) -> ReSyncSchedulerCacheArgs | None:
+    """Return the cache changes of all messages in these outboxes, or None if there are none.
+
+    An allocation that began and ended since the last call is left out.
+    """
+    args = ReSyncSchedulerCacheArgs()
+    for outbox in outboxes:
+        begun = {placed.uuid: placed for placed in outbox.allocations}
+        for release in outbox.releases:
+            gone = release.allocation
+            if release.termination == TerminationType.STOPPED_BY_RM and not begun.pop(gone.uuid, None):
+                args.forget_allocations.append(ForgotAllocation(gone.key, gone.node.id))
+        args.assumed_allocations += [
+            AssumedAllocation(placed.key, placed.node.id) for placed in begun.values()
+        ]
+    return args if args.assumed_allocations or args.forget_allocations else None

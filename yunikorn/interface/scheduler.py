@@ -22,12 +22,17 @@ from yunikorn.config.schema import SchedulerConfig
 from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
-from yunikorn.interface.callback import Callback
+from yunikorn.interface.callback import Callback, plugin_name, registry_for
 from yunikorn.interface.checks import check_registration
 from yunikorn.interface.configuration_change import change_configuration
-from yunikorn.interface.configurations import ConfigSource, Configurations
+from yunikorn.interface.configurations import (
+    ConfigSource,
+    Configurations,
+    LoadedAhead,
+    log_refusal,
+    refused_registration_logged,
+)
 from yunikorn.interface.core_activity import CoreActivity, core_activity
-from yunikorn.interface.loaded_ahead import LoadedAhead
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -35,10 +40,8 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
-from yunikorn.interface.refused_configuration import log_refusal, refused_registration_logged
-from yunikorn.interface.rm_plugins import plugin_name, registry_for
 from yunikorn.interface.session import Session
-from yunikorn.interface.session_status import SessionStatus
+from yunikorn.interface.session_state import SessionStatus
 from yunikorn.interface.sinks import Buffer
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts

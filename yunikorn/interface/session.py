@@ -19,11 +19,11 @@ from yunikorn.errors import (
     UsageError,
     printable,
 )
-from yunikorn.interface.cache_changes import cache_changes
-from yunikorn.interface.callback import Callback, CallbackAdapter
-from yunikorn.interface.configurations import ConfigSource
+from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
+from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
 from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.delivery import collect
+from yunikorn.interface.event_records import cache_changes
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     RegisterResourceManagerRequest,
@@ -32,11 +32,7 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
 )
-from yunikorn.interface.paused_state import PausedState
-from yunikorn.interface.reload_plan import ReloadPlan, discard
-from yunikorn.interface.rm_facade import RMFacade
-from yunikorn.interface.rm_plugins import add_plugin, with_rm
-from yunikorn.interface.session_status import SessionStatus
+from yunikorn.interface.session_state import PausedState, SessionStatus
 from yunikorn.interface.sinks import Buffer, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler

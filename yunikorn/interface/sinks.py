@@ -9,7 +9,7 @@ import attrs
 
 from yunikorn.api import Context, Event, EventSink, ResourceManager
 from yunikorn.framework.registry import EVENT_SINK
-from yunikorn.interface.rm_plugins import RM
+from yunikorn.interface.callback import RM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

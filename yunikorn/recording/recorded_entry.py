@@ -1,33 +1,166 @@
-"""One line of a recording, checked and converted to typed data."""
+"""Times and durations in recordings: seconds with up to nine decimals, and dates.
+
+Contents of recorded lines, one class per kind; messages use the classes of `yunikorn.interface`.
+
+One line of a recording, checked and converted to typed data.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import attrs
 
+from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import Problem
 from yunikorn.framework.options import faults, make_converter
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.model.context import Timeouts
-from yunikorn.recording.recording_entries import (
-    VERSION,
-    Beginning,
-    FailedApplication,
-    GroupConfiguration,
-    Part,
-    PartitionSwitch,
-    QueueSwitch,
-    RecordedAnswer,
-)
-from yunikorn.recording.timestamps import read_date, read_seconds
+from yunikorn.resources import INT64_MAX
 from yunikorn.text import suggest
 from yunikorn.wire import callbacks, current, v0_11
 from yunikorn.wire.generated import si_current_pb2, si_v0_11_pb2
 from yunikorn.wire.json_form import from_json
+
+_DATE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")
+
+
+def write_seconds(nanoseconds: int) -> str:
+    """Return seconds as an exact JSON number: `0`, `3.2`, `0.000000001`."""
+    whole, fraction = divmod(nanoseconds, SECOND)
+    return f"{whole}.{fraction:09d}".rstrip("0").rstrip(".")
+
+
+def read_seconds(value: object) -> int:
+    """Return the nanoseconds of a number of seconds or a duration (`"1h30m"`); raises `ValueError`."""
+    if isinstance(value, str):
+        span = parse_duration(value)
+    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        try:
+            exact = Decimal(value) * SECOND
+            span = int(exact)
+        except (InvalidOperation, OverflowError, ValueError) as error:
+            raise ValueError(f"{value} is not a time") from error
+        if span != exact:
+            raise ValueError(f"{value} is finer than nanoseconds")
+    else:
+        raise ValueError("expected seconds as a number, or a duration such as 30s or 1h30m")
+    if not 0 <= span <= INT64_MAX:
+        raise ValueError(f"{value} is not a time from 0 to about 292 years")
+    return span
+
+
+def write_date(nanoseconds: int) -> str:
+    """Return a time in nanoseconds since 1970 as a date: `2026-11-20T14:16:18.5Z`."""
+    whole, fraction = divmod(nanoseconds, SECOND)
+    date = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    digits = f".{fraction:09d}".rstrip("0").rstrip(".")
+    return f"{date}{digits}Z"
+
+
+def read_date(text: str) -> int:
+    """Return the nanoseconds since 1970 of a date in the form of `write_date`; raises `ValueError`."""
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"expected a date such as 2026-11-20T14:16:18.5Z, got {text!r}")
+    whole = datetime.fromisoformat(match[1]).replace(tzinfo=UTC)
+    moment = int(whole.timestamp()) * SECOND + int((match[2] or "").ljust(9, "0"))
+    if moment < 0:
+        raise ValueError(f"{text} is before 1970")
+    return moment
+
+
+VERSION = 1
+"""Version of the recording format."""
+
+
+@attrs.frozen
+class Beginning:
+    """Start of a core: its time, timeouts and policy groups."""
+
+    version: int = VERSION
+    start: str = "1970-01-01T00:00:00Z"
+    yunikorn: str = ""
+    """Version of the program that made the recording."""
+    groups: list[str] | None = None
+    """Policy groups that have a configuration; None if the core has no policy groups."""
+    allow_rm_config: bool = True
+    periods: dict[str, str | None] = attrs.Factory(dict)
+    """Timeouts that differ from the defaults, as durations; None for no timeout."""
+
+
+@attrs.frozen
+class Part:
+    """Start of a further file in the recording of a core."""
+
+    number: int
+    """Number of the file; the file with the core's start has number 1."""
+    start: str
+    """Start time of the core, as in its `Beginning`."""
+    version: int = VERSION
+
+
+@attrs.frozen
+class GroupConfiguration:
+    """Configuration of a policy group from this line on."""
+
+    group: str = ""
+    text: str | None = None
+    hex: str | None = None
+    """Configuration in hexadecimal, if it is not UTF-8 text."""
+    error: str | None = None
+    """Reason why the configuration could not be read."""
+
+
+@attrs.frozen
+class FailedApplication:
+    """Request of an RM to fail an application."""
+
+    application: str
+    partition: str = ""
+    reason: str = ""
+
+
+@attrs.frozen
+class QueueSwitch:
+    """Stop or start of a queue."""
+
+    queue: str
+    partition: str = ""
+
+
+@attrs.frozen
+class PartitionSwitch:
+    """Stop or start of a partition."""
+
+    partition: str = ""
+
+
+@attrs.frozen
+class RecordedAnswer:
+    """Answer of an RM to a question of the core, or the exception raised instead."""
+
+    method: str
+    allocation: str = ""
+    application: str = ""
+    nodes: list[str] = attrs.Factory(list)
+    allocate: bool = True
+    refused: dict[str, str] = attrs.Factory(dict)
+    """Nodes that must not take the request, with reasons."""
+    success: bool = True
+    reason: str = ""
+    """Reason why a configuration was not saved."""
+    raised: str | None = None
+    """`TYPE: TEXT` of the raised exception."""
+    useless: str | None = None
+    """`repr` of an invalid answer."""
+
 
 Report = Callable[[Problem], None]
 Reading = Callable[[object, str, Report], Any]

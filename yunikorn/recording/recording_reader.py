@@ -11,8 +11,7 @@ from typing import Any
 import attrs
 
 from yunikorn.errors import Problem, UsageError, YunikornError, printable
-from yunikorn.recording.recorded_entry import OF_NONE, UPDATES, RecordedEntry, read_line
-from yunikorn.recording.recording_entries import Part
+from yunikorn.recording.recorded_entry import OF_NONE, UPDATES, Part, RecordedEntry, read_line
 
 SHOWN = 20
 """Maximum number of problems in an error's text; the number of further problems is added."""

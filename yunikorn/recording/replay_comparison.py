@@ -1,4 +1,9 @@
-"""Comparison of the responses in a replay with those in the recording."""
+"""Counts of the entries in responses, for comparing a what-if with its recording.
+
+Text form of responses: one line per entry.
+
+Comparison of the responses in a replay with those in the recording.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,89 @@ from collections.abc import Iterator
 
 import attrs
 
-from yunikorn.interface.messages import UpdateResponse
-from yunikorn.recording.recorded_entry import RecordedEntry
-from yunikorn.recording.timestamps import write_seconds
+from yunikorn.errors import printable
+from yunikorn.interface.messages import SchedulerAction, UpdateResponse
+from yunikorn.recording.recorded_entry import RecordedEntry, write_seconds
+from yunikorn.resources import describe
 from yunikorn.wire import v0_11
 from yunikorn.wire.json_form import to_json
+
+
+@attrs.define
+class Counts:
+    """Sums over responses."""
+
+    responses: int = 0
+    allocations: int = 0
+    releases: int = 0
+    """Number of released allocations, for any reason."""
+    rejected: int = 0
+    """Number of rejected applications, asks and nodes."""
+    failed_node_updates: int = 0
+
+    def add(self, response: UpdateResponse) -> None:
+        """Add the entries of a response."""
+        self.responses += 1
+        self.allocations += len(response.new_allocations)
+        self.releases += len(response.released_allocations)
+        self.rejected += len(response.rejected_applications)
+        self.rejected += len(response.rejected_allocations) + len(response.rejected_nodes)
+        self.failed_node_updates += len(response.failed_node_updates)
+
+    def __str__(self) -> str:
+        said = f"{self.responses} responses, {self.allocations} allocations, {self.releases} releases"
+        said += f", {self.rejected} rejected"
+        return said + (
+            f", {self.failed_node_updates} updates of nodes failed" if self.failed_node_updates else ""
+        )
+
+
+def tell(response: UpdateResponse) -> Iterator[str]:
+    """Yield a response as text, one line per entry, in the order of its parts."""
+    for line in _tell(response):
+        yield printable(line)
+
+
+def _tell(response: UpdateResponse) -> Iterator[str]:
+    if response.action == SchedulerAction.RESYNC:
+        yield "RESYNC: register again, and report everything"
+    yield from (f"node {one.node_id} accepted" for one in response.accepted_nodes)
+    yield from (f"node {one.node_id or '(no id)'} rejected: {one.reason}" for one in response.rejected_nodes)
+    yield from (f"update of node {one.node_id} failed: {one.reason}" for one in response.failed_node_updates)
+    yield from (f"application {one.application_id} accepted" for one in response.accepted_applications)
+    yield from (
+        f"application {one.application_id or '(no id)'} rejected: {one.reason}"
+        for one in response.rejected_applications
+    )
+    yield from (
+        f"ask {one.allocation_key or '(no key)'} of {one.application_id or '(no application)'} rejected:"
+        f" {one.reason}"
+        for one in response.rejected_allocations
+    )
+    for placed in response.new_allocations:
+        what = "placeholder" if placed.placeholder else "allocation"
+        yield (
+            f"{what} {placed.uuid} of {placed.application_id} on node {placed.node_id}"
+            f" ({describe(placed.resource_per_alloc)})"
+        )
+    yield from (
+        f"allocation {one.uuid or one.allocation_key} of {one.application_id} released:"
+        f" {one.termination_type.name}{_why(one.message)}"
+        for one in response.released_allocations
+    )
+    yield from (
+        f"ask {one.allocation_key or 'all'} of {one.application_id} released:"
+        f" {one.termination_type.name}{_why(one.message)}"
+        for one in response.released_allocation_asks
+    )
+    yield from (
+        f"application {one.application_id} is {one.state}{_why(one.message)}"
+        for one in response.updated_applications
+    )
+
+
+def _why(message: str) -> str:
+    return f" ({message})" if message else ""
 
 
 @attrs.frozen

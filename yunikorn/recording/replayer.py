@@ -27,18 +27,16 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn.recording.recorded_answers import (
+from yunikorn.recording.recorded_entry import UPDATES, Beginning, RecordedAnswer, RecordedEntry, read_date
+from yunikorn.recording.replay_comparison import ReplayComparison
+from yunikorn.recording.replayed_rm import (
     OneConfiguration,
     RaisedThen,
     RecordedAnswers,
     RecordedConfigurations,
+    ReplayedRM,
     recreated,
 )
-from yunikorn.recording.recorded_entry import UPDATES, RecordedEntry
-from yunikorn.recording.recording_entries import Beginning, RecordedAnswer
-from yunikorn.recording.replay_comparison import ReplayComparison
-from yunikorn.recording.replayed_rm import ReplayedRM
-from yunikorn.recording.timestamps import read_date
 
 OWN = "update_configuration", "reload"
 """Kinds that bring a configuration, which a what-if ignores."""

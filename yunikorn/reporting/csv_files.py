@@ -13,13 +13,12 @@ from typing import IO
 
 import attrs
 
-from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.history import History, QueueHistory
+from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.queue_observation import QuotaStep
 from yunikorn.simulation.out_folder import OutFolder
-from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.rm_state import Running
+from yunikorn.simulation.rm_state import Running, partition_name
 from yunikorn.simulation.statistics import seconds
 
 APPLICATIONS = "applications.csv"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yunikorn.config.quantities import in_words
-from yunikorn.simulation.report_rows import duration
+from yunikorn.simulation.report import duration
 
 NONE = "-"
 

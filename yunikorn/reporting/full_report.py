@@ -1,24 +1,192 @@
-"""Simulation with the full report: the plain report and the figures of an observer."""
+"""Figures of the full report, calculated from the observations.
+
+Simulation with the full report: the plain report and the figures of an observer.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.application_observation import ApplicationRow
-from yunikorn.reporting.figures import Account, Figures, make_account
+from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
+from yunikorn.reporting.history import History, NodeHistory, PartitionHistory, QueueHistory
+from yunikorn.reporting.intervals import Series
+from yunikorn.reporting.observations import ApplicationRow, Fragmentation, PartitionObservation
 from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.quota_source import CoreQuotaSource
+from yunikorn.reporting.queue_observation import CoreQuotaSource, QueueObservation
+from yunikorn.reporting.sample import Summary, jain_index
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import ExplainRequest
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
+from yunikorn.simulation.statistics import seconds
 from yunikorn.simulation.workload import RESTART, Workload
+
+CURVE = 400
+"""Maximum number of points of a distribution curve."""
+
+
+@attrs.frozen
+class Fairness:
+    """Jain's index of the mean bounded slowdowns, and of the usages, of queues and of users.
+
+    The slowdown considers queues and users with finished applications, the usage those with submitted
+    applications. The index is None if there are none.
+    """
+
+    slowdown_of_queues: float | None
+    slowdown_of_users: float | None
+    use_of_queues: float | None
+    use_of_users: float | None
+
+
+@attrs.frozen
+class Figures:
+    """Figures that the full report adds to the plain report."""
+
+    wait: Summary | None
+    """Seconds from submission to the start of the first task, over all applications."""
+    whole_wait: Summary | None
+    """Seconds from submission to the start of the last task, over all applications."""
+    slowdown: Summary | None
+    """Bounded slowdown of the finished applications."""
+    fairness: Fairness
+    fragmentation: dict[str, dict[str, Fragmentation]]
+    """Fragmentation by partition and resource type."""
+    queues: list[GroupReport]
+    """Leaf queues that had an application at any time."""
+    users: list[GroupReport]
+    sizes: list[GroupReport]
+    """Size classes with applications, in ascending order of size."""
+
+
+@attrs.frozen
+class Curves:
+    """Distributions for plots: numbers in ascending order."""
+
+    waits: dict[str, list[float]]
+    """Seconds from submission to the start of the last task, by queue."""
+    slowdowns: dict[str, list[float]]
+    all_waits: list[float]
+    """Waits over all queues."""
+    all_slowdowns: list[float]
+
+
+@attrs.frozen
+class Account:
+    """All observations of a finished simulation."""
+
+    figures: Figures
+    history: History
+    curves: Curves
+
+
+def make_account(observer: Observer) -> Account:
+    """Compile the observations of a closed observer."""
+    capacities = observer.cluster.capacities()
+    several = len({partition for partition, _ in observer.by_queue}) > 1
+    named = {
+        (f"{partition}: {path}" if several else path): group
+        for (partition, path), group in sorted(observer.by_queue.items())
+    }
+    return Account(
+        figures=_figures(observer, capacities),
+        history=_history(observer),
+        curves=Curves(
+            waits={name: group.whole_waits.curve(CURVE) for name, group in named.items()},
+            slowdowns={name: group.slowdowns.curve(CURVE) for name, group in named.items()},
+            all_waits=observer.everything.whole_waits.curve(CURVE),
+            all_slowdowns=observer.everything.slowdowns.curve(CURVE),
+        ),
+    )
+
+
+def _figures(observer: Observer, capacities: Mapping[str, Mapping[str, int]]) -> Figures:
+    guarantees = {
+        (partition, path): observation.guarantees() for partition, path, observation in observer.queues
+    }
+    queues = [
+        group.report(path, capacities, partition, guarantees.get((partition, path)))
+        for (partition, path), group in sorted(observer.by_queue.items())
+    ]
+    users = [group.report(name, capacities) for name, group in sorted(observer.by_user.items())]
+    sizes = [observer.by_size[name].report(name, capacities) for name in NAMES if name in observer.by_size]
+    return Figures(
+        wait=observer.everything.waits.summary(),
+        whole_wait=observer.everything.whole_waits.summary(),
+        slowdown=observer.everything.slowdowns.summary(),
+        fairness=Fairness(
+            slowdown_of_queues=jain_index(_slowdowns(observer.by_queue.values())),
+            slowdown_of_users=jain_index(_slowdowns(observer.by_user.values())),
+            use_of_queues=jain_index(queue.use for queue in queues),
+            use_of_users=jain_index(user.use for user in users),
+        ),
+        fragmentation={
+            name: observation.fragmentation()
+            for name, observation in sorted(observer.cluster.partitions.items())
+        },
+        queues=queues,
+        users=users,
+        sizes=sizes,
+    )
+
+
+def _slowdowns(groups: Iterable[GroupCounts]) -> list[float]:
+    return [mean for group in groups if (mean := group.slowdowns.mean()) is not None]
+
+
+def _history(observer: Observer) -> History:
+    timeline = observer.timeline
+    start = timeline.start or 0
+    end = max(observer.last, start)
+    lengths = timeline.lengths(end)
+    rows = observer.cluster.rows
+    return History(
+        start=seconds(start),
+        width=seconds(timeline.width),
+        end=seconds(end),
+        partitions=[
+            _partition(name, observation, lengths)
+            for name, observation in sorted(observer.cluster.partitions.items())
+        ],
+        queues=[
+            _queue(partition, path, observation, lengths) for partition, path, observation in observer.queues
+        ],
+        nodes=NodeHistory(rows.nodes, rows.per_row, rows.shares(len(lengths))),
+    )
+
+
+def _partition(name: str, observation: PartitionObservation, lengths: list[int]) -> PartitionHistory:
+    return PartitionHistory(
+        partition=name,
+        capacity=_means(observation.had, lengths),
+        used=_means(observation.used, lengths),
+        unusable=_means(observation.unusable, lengths),
+        waiting=observation.waits.means(lengths),
+        running=observation.runs.means(lengths),
+    )
+
+
+def _queue(partition: str, path: str, observation: QueueObservation, lengths: list[int]) -> QueueHistory:
+    return QueueHistory(
+        partition=partition,
+        queue=path,
+        is_leaf=observation.is_leaf,
+        used=_means(observation.used, lengths),
+        wanted=_means(observation.wanted, lengths),
+        waiting=observation.waits.means(lengths),
+        running=observation.runs.means(lengths),
+        quotas=observation.steps,
+    )
+
+
+def _means(books: Mapping[str, Series], lengths: list[int]) -> dict[str, list[float]]:
+    return {name: series.means(lengths) for name, series in sorted(books.items())}
 
 
 @attrs.frozen

@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from yunikorn.interface.messages import Allocation
-from yunikorn.reporting.application_observation import (
+from yunikorn.reporting.group_counts import GroupCounts, size_class
+from yunikorn.reporting.intervals import Timeline
+from yunikorn.reporting.observations import (
     RUNNING,
     WAITING,
     ApplicationObservation,
     ApplicationRow,
+    ClusterObservation,
 )
-from yunikorn.reporting.cluster_observation import ClusterObservation
-from yunikorn.reporting.group_counts import GroupCounts
-from yunikorn.reporting.intervals import Timeline
-from yunikorn.reporting.queue_observations import QueueObservations
-from yunikorn.reporting.quota_source import QuotaSource
-from yunikorn.reporting.size_classes import size_class
+from yunikorn.reporting.queue_observation import QueueObservations, QuotaSource
 from yunikorn.resources import Resource
 from yunikorn.simulation.config_events import Reloaded
-from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.rm_state import Running, Submitted
+from yunikorn.simulation.rm_state import Running, Submitted, partition_name
 from yunikorn.simulation.workload import NodeEvent
 
 Write = Callable[[ApplicationRow], None]

@@ -10,8 +10,7 @@ from jinja2 import Environment, StrictUndefined
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.sections import Section, sections
 from yunikorn.simulation.config_events import describe_reload
-from yunikorn.simulation.report import Report
-from yunikorn.simulation.report_rows import WAITS, limits, outcome, queues, reasons, totals, waits
+from yunikorn.simulation.report import WAITS, Report, limits, outcome, queues, reasons, totals, waits
 
 CAPTIONS = {
     "cluster.png": "Capacity, usage, and free resources that waiting tasks could not use.",

@@ -15,7 +15,7 @@ CLUSTER, QUEUES, LENGTHS, WAITS, NODES = (
     "waits.png",
     "nodes.png",
 )
-PICTURES = (CLUSTER, QUEUES, LENGTHS, WAITS, NODES)
+PICTURES: tuple[str, ...] = (CLUSTER, QUEUES, LENGTHS, WAITS, NODES)
 NEEDED = ("matplotlib", "jinja2")
 
 
@@ -33,10 +33,15 @@ def missing_extra(page: str = PAGE) -> str:
 def draw_pictures(result: FullReport) -> dict[str, bytes]:
     """Draw all plots; returns PNG contents by file name."""
     # Imported here, because runs without pictures need no matplotlib, which is slow to import.
-    from yunikorn.reporting.mpl import png, styled
-    from yunikorn.reporting.plot_nodes import plot_nodes
-    from yunikorn.reporting.plot_use import plot_cluster, plot_queues
-    from yunikorn.reporting.plot_waits import plot_distributions, plot_lengths
+    from yunikorn.reporting.plots import (
+        plot_cluster,
+        plot_distributions,
+        plot_lengths,
+        plot_nodes,
+        plot_queues,
+        png,
+        styled,
+    )
 
     history = result.account.history
     with styled():

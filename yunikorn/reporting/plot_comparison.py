@@ -7,20 +7,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from yunikorn.reporting.comparison import Comparison, FigureRow
-from yunikorn.reporting.figures import Curves
+from yunikorn.reporting.full_report import Curves
 from yunikorn.reporting.history import History
-from yunikorn.reporting.mpl import (
+from yunikorn.reporting.plots import (
     COLOURS,
     INK,
     amount_scale,
+    busiest_type,
     empty,
     paper,
+    plot_distributions,
     shorten,
     time_scale,
     top,
 )
-from yunikorn.reporting.plot_use import busiest_type
-from yunikorn.reporting.plot_waits import plot_distributions
 
 SHOWN = len(COLOURS)
 QUEUES = 8

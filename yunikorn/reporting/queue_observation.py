@@ -1,14 +1,21 @@
-"""Observation of a queue over time: usage, waiting requests, and fulfilment of its guarantee."""
+"""Observation of a queue over time: usage, waiting requests, and fulfilment of its guarantee.
+
+Observations of all queues that had applications during a simulation.
+
+Lookup of queues and quotas in the core during a simulation.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 import attrs
 
+from yunikorn.interface.scheduler import Scheduler
 from yunikorn.reporting.intervals import Series, Timeline
-from yunikorn.reporting.quota_source import QueueQuota
-from yunikorn.resources import Tally, grow
+from yunikorn.resources import NOTHING, Resource, Tally, grow
+from yunikorn.simulation.simulated_rm import RM_ID
 from yunikorn.simulation.statistics import DIGITS, seconds
 
 
@@ -140,3 +147,111 @@ class QueueObservation:
 
 def _ratio(part: int, whole: int) -> float | None:
     return round(part / whole, DIGITS) if whole else None
+
+
+class QueueObservations:
+    """Observations by partition and path, without root, which equals the partition itself."""
+
+    def __init__(self, timeline: Timeline, quota_source: QuotaSource) -> None:
+        self._timeline = timeline
+        self._quota_source = quota_source
+        self._observations: dict[tuple[str, str], QueueObservation] = {}
+        self._unsettled: dict[QueueObservation, None] = {}
+        self._configured = 0
+        """Time of the last change of the configuration (ns)."""
+
+    def at(self, partition: str, path: str) -> QueueObservation:
+        """Return the queue of this path for a change; creates missing queues, including ancestors."""
+        observation = self._observations.get((partition, path))
+        if observation is None:
+            observation = self._make(partition, path)
+        self._unsettled[observation] = None
+        return observation
+
+    def _make(self, partition: str, path: str) -> QueueObservation:
+        above_path = path.rpartition(".")[0]
+        above: QueueObservation | None = None
+        if "." in above_path:
+            above = self._observations.get((partition, above_path)) or self._make(partition, above_path)
+            above.is_leaf = False
+        observation = QueueObservation(self._timeline, above)
+        # The queue may have existed without applications since that time.
+        observation.take_quota(self._configured, self._quota_source.quota(partition, path))
+        self._observations[partition, path] = observation
+        return observation
+
+    def look_again(self, moment: int) -> None:
+        """Read all quotas again after a reload of the configuration."""
+        self._configured = moment
+        for (partition, path), observation in self._observations.items():
+            observation.take_quota(moment, self._quota_source.quota(partition, path))
+            self._unsettled[observation] = None
+
+    def settle(self, moment: int) -> None:
+        """Record the state of changed queues and their ancestors; called after all changes of `moment`."""
+        for queue in self._unsettled:
+            observation: QueueObservation | None = queue
+            while observation is not None:
+                observation.settle(moment)
+                observation = observation.above
+        self._unsettled.clear()
+
+    def close(self, moment: int) -> None:
+        """Complete all series at the end of the simulation."""
+        for observation in self._observations.values():
+            observation.close(moment)
+
+    def __iter__(self) -> Iterator[tuple[str, str, QueueObservation]]:
+        """Yield partition, path and observation, sorted by path, so that parents precede their children."""
+        for (partition, path), observation in sorted(self._observations.items(), key=_by_path):
+            yield partition, path, observation
+
+
+def _by_path(item: tuple[tuple[str, str], QueueObservation]) -> tuple[str, list[str]]:
+    (partition, path), _ = item
+    return partition, path.split(".")
+
+
+@attrs.frozen
+class QueueQuota:
+    """Guarantee of a queue and its own maximum; types missing from the maximum are unlimited."""
+
+    guaranteed: Resource = NOTHING
+    max: Resource = NOTHING
+
+
+class QuotaSource(Protocol):
+    """The part of the core's state that observers need in addition to recorder calls."""
+
+    def queue_of(self, partition: str, application: str) -> str:
+        """Return the queue of an application; empty if the core has no such application (any more)."""
+        ...
+
+    def quota(self, partition: str, queue: str) -> QueueQuota:
+        """Return the quota of a queue; empty if the core has no such queue (any more)."""
+        ...
+
+
+class CoreQuotaSource:
+    """Read-only access to a core that becomes known later."""
+
+    def __init__(self) -> None:
+        self._core: Scheduler | None = None
+
+    def meet(self, core: Scheduler) -> None:
+        """Set the core."""
+        self._core = core
+
+    def queue_of(self, partition: str, application: str) -> str:
+        """Return the queue of an application; empty if the core has no such application (any more)."""
+        at = self._core.partition(RM_ID, partition) if self._core is not None else None
+        found = at.partition.applications.get(application) if at is not None else None
+        return found.chain[0].path if found is not None and found.chain else ""
+
+    def quota(self, partition: str, queue: str) -> QueueQuota:
+        """Return the quota of a queue; empty if the core has no such queue (any more)."""
+        at = self._core.partition(RM_ID, partition) if self._core is not None else None
+        found = at.partition.queues.queue(queue) if at is not None else None
+        if found is None or found.parent is None:
+            return QueueQuota()
+        return QueueQuota(found.guaranteed, found.max or NOTHING)

@@ -6,9 +6,9 @@ from pathlib import Path
 from types import TracebackType
 
 from yunikorn.reporting import csv_files
-from yunikorn.reporting.application_observation import ApplicationRow
 from yunikorn.reporting.csv_files import ApplicationsFile, TasksFile, write_queues, write_utilisation
 from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.pictures import PAGE, PICTURES, write_pictures
 from yunikorn.simulation.decisions import REPORT, FolderRecorder
 from yunikorn.simulation.out_folder import OutFolder

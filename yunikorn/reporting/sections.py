@@ -1,13 +1,49 @@
-"""Tables of the full report as rows of text, shared by the terminal output and the HTML page."""
+"""Tables of report sections on the terminal.
+
+Tables of the full report as rows of text, shared by the terminal output and the HTML page.
+"""
 
 from __future__ import annotations
 
-import attrs
+from collections.abc import Iterable
 
-from yunikorn.reporting.figures import Figures
+import attrs
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from yunikorn.errors import printable
 from yunikorn.reporting.format import amount, index, percent, ratio, spell_time
+from yunikorn.reporting.full_report import Figures
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.sample import Summary
+
+
+def print_sections(sections: Iterable[Section], console: Console) -> None:
+    """Print each section as a table, with its note below."""
+    for section in sections:
+        table = Table(
+            title=printable(section.title),
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
+        )
+        for number, name in enumerate(section.columns):
+            # Only the first column folds, so that numbers are never split.
+            table.add_column(
+                printable(name),
+                justify="right" if number else "left",
+                no_wrap=number > 0,
+                overflow="fold",
+                min_width=0 if number else 14,
+            )
+        for row in section.rows:
+            table.add_row(*map(printable, row))
+        console.print(table)
+        if section.note:
+            console.print(f"{printable(section.note)}\n")
+
 
 MOST = 10
 """Maximum number of listed users, those with the highest usage; queues are all listed."""

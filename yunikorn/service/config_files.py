@@ -1,14 +1,25 @@
-"""Configuration files of a service: one file per policy group (`docs/decisions/0035`)."""
+"""Configuration files of a service: one file per policy group (`docs/decisions/0035`).
+
+Reloading of configurations at run time: all of them are used, or none (`docs/decisions/0011`).
+
+Detection of changed files by polling. Polling is enough for a handful of files, and detects changes that
+notifications miss: files that are replaced as a whole, links that are moved to another version (as Kubernetes
+does for mounted ConfigMaps), and folders on network file systems.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 
 from yunikorn.config.load import check_config
-from yunikorn.errors import UsageError
+from yunikorn.errors import UsageError, YunikornError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.async_scheduler import AsyncScheduler
 
 SUFFIXES = (".yaml", ".yml")
 DEFAULT_GROUP = ""
@@ -118,3 +129,118 @@ def _files_of(folder: Path) -> list[Path]:
 def _twice(what: str, group: str, first: Path) -> UsageError:
     called = f"policy group '{group}'" if group else "the default policy group"
     return UsageError(f"{what}: {called} already has a file: {first}")
+
+
+Texts = Mapping[str, str | bytes]
+"""Configurations by policy group."""
+
+_log = logging.getLogger("yunikorn.config")
+
+
+class Reloading:
+    """Reloader of the configuration files of a running core."""
+
+    def __init__(
+        self,
+        files: ConfigFiles,
+        configurations: LoadedConfigurations,
+        core: AsyncScheduler,
+        registry: Registry,
+        given: Texts,
+    ) -> None:
+        self._files, self._configurations = files, configurations
+        self._core, self._registry = core, registry
+        self._given = given
+        """Texts that come from no file."""
+        self._lock = asyncio.Lock()
+
+    async def reload(self, why: str) -> bool:
+        """Use the current files; returns False, with the reasons in the log, if nothing was changed."""
+        async with self._lock:
+            try:
+                texts: dict[str, str | bytes] = {**self._given}
+                texts |= await asyncio.to_thread(self._files.read, self._registry, self._configurations.texts)
+                changed = await self._core.carry_out(lambda core: _use(core, self._configurations, texts))
+            except YunikornError as error:
+                _log.error(
+                    "%s: the new configuration was rejected, the old configuration stays in use:\n%s",
+                    why,
+                    error,
+                )
+                return False
+        names = ", ".join(changed) or "no resource manager"
+        _log.info("%s: the configuration was reloaded; changed for: %s", why, names)
+        return True
+
+
+def _use(core: Scheduler, configurations: LoadedConfigurations, texts: Texts) -> list[str]:
+    """Use these texts for all sessions, and return the ids of the RMs whose configuration has changed.
+
+    Raises `UsageError` with the problems of all sessions, and changes nothing then.
+    """
+    new = LoadedConfigurations(texts)
+    wanted: dict[str, bytes | str] = {}
+    problems: list[str] = []
+    for session in core.sessions():
+        if session.policy_group is None:
+            continue
+        try:
+            wanted[session.rm_id] = new.read(session.policy_group)
+            core.check_configuration(session.rm_id, wanted[session.rm_id])
+        except YunikornError as error:
+            problems.append(f"resource manager {session.rm_id}: {error}")
+    if problems:
+        raise UsageError("\n".join(problems))
+    configurations.replace(texts)
+    return [rm_id for rm_id in wanted if core.reload_configuration(rm_id)]
+
+
+INTERVAL = 1.0
+"""Seconds between two polls."""
+
+Look = tuple[tuple[str, int, int, int], ...]
+"""Path, modification time in ns, size in bytes and inode of each file."""
+
+
+class FileWatch:
+    """Detector of changed files that waits until the files are completely written."""
+
+    def __init__(self, files: Callable[[], Iterable[Path]]) -> None:
+        self._files = files
+        self._known = self._last = self._look()
+
+    def settled(self) -> bool:
+        """Return True once after each change, as soon as the files are the same in two consecutive calls.
+
+        Call this method at intervals. A file that is being written changes between two calls.
+        """
+        now = self._look()
+        same, self._last = now == self._last, now
+        if not same or now == self._known:
+            return False
+        self._known = now
+        return True
+
+    def _look(self) -> Look:
+        return tuple(_trait(path) for path in self._files())
+
+
+def _trait(path: Path) -> tuple[str, int, int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), -1, -1, -1
+    return str(path), found.st_mtime_ns, found.st_size, found.st_ino
+
+
+async def watch(
+    files: Callable[[], Iterable[Path]],
+    changed: Callable[[], Awaitable[object]],
+    interval: float = INTERVAL,
+) -> None:
+    """Call `changed` after every change of the files, until the task is cancelled."""
+    watched = FileWatch(files)
+    while True:
+        await asyncio.sleep(interval)
+        if watched.settled():
+            await changed()

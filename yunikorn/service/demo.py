@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import attrs
 
-from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -26,6 +25,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
+from yunikorn.runtime.async_scheduler import AsyncScheduler
 
 _log = logging.getLogger("yunikorn.demo")
 

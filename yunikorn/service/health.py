@@ -8,8 +8,8 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health, health_pb2
 
+from yunikorn.service.open_streams import with_message
 from yunikorn.service.settings import Patience
-from yunikorn.service.single_messages import with_message
 from yunikorn.wire.methods import CALLBACKS, SCHEDULER
 
 CHECK, WATCH = "Check", "Watch"

@@ -6,8 +6,7 @@ import attrs
 import grpc
 
 from yunikorn.errors import printable
-from yunikorn.service.call_refusals import CallRefusal, shown
-from yunikorn.service.endings import Context
+from yunikorn.service.call_endings import CallRefusal, Context, shown
 
 CN, SAN = "cn", "san"
 IDENTITIES = (CN, SAN)

@@ -12,16 +12,15 @@ from collections.abc import Callable
 import grpc
 
 from yunikorn.errors import UsageError, printable
-from yunikorn.interface.async_scheduler import AsyncScheduler
+from yunikorn.interface.configurations import refused_registration_logged_by_caller
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.interface.refused_configuration import refused_registration_logged_by_caller
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import CoreStopped
-from yunikorn.service.call_refusals import CallRefusal, not_registered
-from yunikorn.service.decoding import LARGE
-from yunikorn.service.endings import Context
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.threaded import CoreStopped
+from yunikorn.service.call_endings import CallRefusal, Context, not_registered
 from yunikorn.service.peers import Peer
 from yunikorn.service.remote import RemoteRM
+from yunikorn.service.server_layouts import LARGE
 from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, STOPPED
 from yunikorn.wire import v0_11

@@ -12,25 +12,21 @@ import grpc
 import grpc.aio
 
 from yunikorn.errors import ConfigError, UsageError, YunikornError
-from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.interface.threaded import CoreStopped
-from yunikorn.service.address import bind, socket_lock
-from yunikorn.service.call_refusals import CallRefusal, refusal_of, shown
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.threaded import CoreStopped
+from yunikorn.service.address import SocketLock, bind, socket_lock
+from yunikorn.service.call_endings import CallRefusal, Context, end_with, refusal_of, refuse, shown
 from yunikorn.service.callback_streams import CallbackStreams
 from yunikorn.service.certificates import ServerCertificates
-from yunikorn.service.decoding import Decoding
-from yunikorn.service.endings import Context, end_with, refuse
 from yunikorn.service.health import Health
-from yunikorn.service.open_streams import OpenStreams
+from yunikorn.service.open_streams import OpenStreams, answered
 from yunikorn.service.peers import Peer
 from yunikorn.service.reflection import reflect
 from yunikorn.service.registrations import Registrations, TooMany, decode_registration
-from yunikorn.service.server_layouts import SERVER_LAYOUTS, ServerLayout
+from yunikorn.service.server_layouts import SERVER_LAYOUTS, Decoding, ServerLayout
 from yunikorn.service.settings import Settings
-from yunikorn.service.single_messages import answered
 from yunikorn.service.streams import UpdateStreams
-from yunikorn.service.unix_socket import SocketLock
 from yunikorn.wire import methods
 from yunikorn.wire.malformed import MalformedMessage
 

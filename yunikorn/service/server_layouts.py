@@ -1,13 +1,21 @@
-"""Layouts of the scheduler interface as gRPC streams (`docs/decisions/0033`)."""
+"""Layouts of the scheduler interface as gRPC streams (`docs/decisions/0033`).
+
+Decoding of messages: small messages in the event loop, large messages in threads.
+
+Sizes of responses in entries, and the splitting of responses into messages.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import attrs
 from google.protobuf.message import Message
 
-from yunikorn.interface.messages import UpdateRequest, UpdateResponse
+from yunikorn.interface.messages import SchedulerAction, UpdateRequest, UpdateResponse
 from yunikorn.wire import current, v0_11
 from yunikorn.wire.methods import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
 
@@ -104,3 +112,68 @@ BY_SUBJECT = ServerLayout(
 """Layout of later versions of the scheduler interface."""
 
 SERVER_LAYOUTS = (ONE_STREAM, BY_SUBJECT)
+
+
+T = TypeVar("T")
+
+LARGE = 64 << 10
+"""Size in bytes from which a message is decoded in a thread; its decoding takes about 5 ms."""
+THREADS = 2
+"""Maximum number of large messages decoded concurrently; they share one processor, and take memory."""
+
+
+class Decoding:
+    """Decoder of messages that does not block the event loop for long."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="yunikorn-decoding")
+
+    async def decode(self, decode: Callable[[bytes], T], data: bytes) -> T:
+        """Decode `data` with `decode`; raises what `decode` raises."""
+        if len(data) < LARGE:
+            return decode(data)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, decode, data)
+
+    def close(self) -> None:
+        """Stop decoding, without waiting for messages that are being decoded."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+LISTS = (
+    "new_allocations",
+    "released_allocations",
+    "released_allocation_asks",
+    "rejected_allocations",
+    "rejected_applications",
+    "accepted_applications",
+    "updated_applications",
+    "rejected_nodes",
+    "accepted_nodes",
+    "failed_node_updates",
+)
+"""Lists of a response, in the order of the interface."""
+
+
+def entries_of(response: UpdateResponse) -> int:
+    """Return the number of entries of a response."""
+    return sum([len(getattr(response, name)) for name in LISTS])
+
+
+def pieces(response: UpdateResponse, most: int) -> Iterator[UpdateResponse]:
+    """Yield the response in messages of at most `most` entries, in order; the first carries the action."""
+    if entries_of(response) <= most:
+        yield response
+        return
+    piece, room = UpdateResponse(response.action), most
+    for name in LISTS:
+        entries = getattr(response, name)
+        taken = 0
+        while taken < len(entries):
+            if not room:
+                yield piece
+                piece, room = UpdateResponse(SchedulerAction.NOACTION), most
+            some = entries[taken : taken + room]
+            setattr(piece, name, some)
+            taken += len(some)
+            room -= len(some)
+    yield piece

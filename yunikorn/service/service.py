@@ -17,20 +17,24 @@ from yunikorn.clock import Clock, SystemClock
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.async_scheduler import AsyncScheduler
 from yunikorn.interface.buffered_sinks import BufferedSinks
-from yunikorn.interface.recording_scheduler import RecordingScheduler
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.interface.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.model.context import Timeouts
+from yunikorn.recording.recording_scheduler import RecordingScheduler
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.service import demo
-from yunikorn.service.budgets import Budgets, keep_budgets
-from yunikorn.service.config_files import DEFAULT_GROUP, ConfigFiles, LoadedConfigurations
-from yunikorn.service.config_reload import Reloading, Texts
-from yunikorn.service.file_watch import watch
+from yunikorn.service.config_files import (
+    DEFAULT_GROUP,
+    ConfigFiles,
+    LoadedConfigurations,
+    Reloading,
+    Texts,
+    watch,
+)
 from yunikorn.service.settings import Settings
 from yunikorn.service.stop_signals import StopSignals
-from yunikorn.service.watchdog import Watchdog, keep_watch
+from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch
 
 if TYPE_CHECKING:
     from yunikorn.recording.recording_writer import RecordingWriter

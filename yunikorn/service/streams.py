@@ -14,15 +14,20 @@ import grpc.aio
 
 from yunikorn.errors import UsageError, YunikornError, printable
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.interface.threaded import CoreStopped
-from yunikorn.service.call_refusals import CallRefusal, not_registered, refusal_of, shown
-from yunikorn.service.decoding import Decoding
-from yunikorn.service.endings import Context, refuse, send_headers
+from yunikorn.runtime.threaded import CoreStopped
+from yunikorn.service.call_endings import (
+    CallRefusal,
+    Context,
+    not_registered,
+    refusal_of,
+    refuse,
+    send_headers,
+    shown,
+)
 from yunikorn.service.open_streams import WHO, first_message
 from yunikorn.service.registrations import Registrations
-from yunikorn.service.response_parts import pieces
-from yunikorn.service.response_stream import ResponseStream
-from yunikorn.service.server_layouts import ServerLayout
+from yunikorn.service.remote import ResponseStream
+from yunikorn.service.server_layouts import Decoding, ServerLayout, pieces
 
 _log = logging.getLogger("yunikorn.grpc")
 

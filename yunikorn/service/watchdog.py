@@ -1,13 +1,28 @@
-"""Detection of a hanging core: a plugin that hangs cannot be interrupted, but can be reported."""
+"""Detection of a hanging core: a plugin that hangs cannot be interrupted, but can be reported.
+
+Detection of slow plugins: the duration of single calls, and the share of the core's time. Nothing is measured
+while scheduling. The event loop samples at intervals which plugin runs in the core's thread, as a sampling
+profiler does, so plugin calls cost no more than before. The results are only reported; scheduling does not
+depend on them (`docs/decisions/0045`).
+
+Polling loops that observe the core, and continue after errors.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
+import attrs
+
 from yunikorn.errors import CONTAINED
-from yunikorn.interface.threaded import ThreadedScheduler
-from yunikorn.service.looking import look_repeatedly
+from yunikorn.interface.core_activity import CoreActivity
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
+from yunikorn.service.settings import Budget
 
 _log = logging.getLogger("yunikorn.core")
 
@@ -61,3 +76,106 @@ async def keep_watch(dog: Watchdog, told: Callable[[bool], Awaitable[object]], i
             reported = dog.hangs
 
     await look_repeatedly(look, interval, "watching the progress of the core")
+
+
+@attrs.define
+class _Call:
+    """A plugin call that was in progress at the last sample."""
+
+    call: object
+    since: float
+    is_reported: bool = False
+
+
+class Budgets:
+    """Sampler of the core's activity; `look` must be called at short intervals.
+
+    A call is observed from its first to its last sample, so the reported duration is a lower bound. A share
+    is the fraction of samples that found the plugin running. Samples of an idle core count too, since a
+    plugin that delays no other work is not slow.
+    """
+
+    def __init__(self, core: ThreadedScheduler, budget: Budget) -> None:
+        self._core = core
+        self._budget = budget
+        self._call: _Call | None = None
+        self._looks = 0
+        self._found: Counter[tuple[str, str]] = Counter()
+        """Number of samples per plugin and operation that found the plugin running."""
+
+    def look(self, now: float) -> None:
+        """Sample the core at `now` (seconds, any clock), and report calls and shares beyond the budget."""
+        doing = self._core.core_activity() if self._core.at_work else None
+        if doing is None or not doing.plugin:
+            self._call = None
+        else:
+            self._found[doing.plugin, doing.operation] += 1
+            self._follow(doing, now)
+        self._looks += 1
+        if self._looks >= self._budget.looks:
+            self._sum_up()
+
+    def _follow(self, doing: CoreActivity, now: float) -> None:
+        if self._call is None or self._call.call is not doing.call:
+            self._call = _Call(doing.call, now)
+        limit, on_call = self._budget.call, now - self._call.since
+        if limit is None or on_call < limit or self._call.is_reported:
+            return
+        self._call.is_reported = True
+        text = f"one call blocked the core for more than {on_call:.1f} s; the limit is {limit:g} s"
+        self._report(doing.plugin, f"taking long in {doing.operation}", text)
+
+    def _sum_up(self) -> None:
+        most = self._budget.share * self._looks
+        for plugin in dict.fromkeys(plugin for plugin, _ in self._found):
+            by_operation = {
+                operation: times for (whose, operation), times in self._found.items() if whose == plugin
+            }
+            if sum(by_operation.values()) > most:
+                text = (
+                    f"it was running in {sum(by_operation.values())} of {self._looks} samples,"
+                    f" more than the limit of {self._budget.share:.0%}; mostly in"
+                    f" {max(by_operation, key=by_operation.__getitem__)}"
+                )
+                self._report(plugin, "blocking the core", text)
+        self._looks = 0
+        self._found.clear()
+
+    def _report(self, plugin: str, operation: str, text: str) -> None:
+        def note(scheduler: Scheduler) -> None:
+            scheduler.failures.report(plugin, operation, text)
+
+        # Plugin failures belong to the core's thread, which runs `note` after the call.
+        with contextlib.suppress(CoreStopped):
+            self._core.notify(note)
+
+
+async def keep_budgets(budgets: Budgets, interval: float) -> None:
+    """Sample the core at intervals until the task is cancelled."""
+
+    async def look(now: float) -> None:
+        budgets.look(now)
+
+    await look_repeatedly(look, interval, "watching for slow plugins")
+
+
+_service_log = logging.getLogger("yunikorn.service")
+
+
+async def look_repeatedly(look: Callable[[float], Awaitable[None]], interval: float, purpose: str) -> None:
+    """Call `look` with the loop's time every `interval` seconds, until the task is cancelled.
+
+    Errors do not end the loop, since a look may read data that another thread is changing. Each type of error
+    is logged once.
+    """
+    loop = asyncio.get_running_loop()
+    reported: set[type[BaseException]] = set()
+    while True:
+        try:
+            await look(loop.time())
+        except CONTAINED as error:
+            if type(error) not in reported:
+                reported.add(type(error))
+                text = "%s: a check failed; checks continue: %s: %s"
+                _service_log.error(text, purpose, type(error).__name__, error, exc_info=error)
+        await asyncio.sleep(interval)

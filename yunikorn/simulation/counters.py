@@ -7,9 +7,14 @@ import re
 import attrs
 
 from yunikorn.simulation.config_events import Reloaded
-from yunikorn.simulation.lost_work import PREEMPTED, GangFigures, LostWorkTotals
-from yunikorn.simulation.oversized import partition_name
-from yunikorn.simulation.rm_state import Running, Submitted
+from yunikorn.simulation.rm_state import (
+    PREEMPTED,
+    GangFigures,
+    LostWorkTotals,
+    Running,
+    Submitted,
+    partition_name,
+)
 from yunikorn.simulation.statistics import Capacity, Usage, Waits
 
 MAX_REASONS = 100

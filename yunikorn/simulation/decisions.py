@@ -23,10 +23,9 @@ from typing import IO, Any
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation
 from yunikorn.simulation.out_folder import OutFolder
-from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.rm_state import Submitted
+from yunikorn.simulation.rm_state import Submitted, partition_name
 from yunikorn.simulation.statistics import seconds
 from yunikorn.simulation.workload import NodeEvent, NodeEventKind
 

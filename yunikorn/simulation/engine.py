@@ -33,10 +33,9 @@ from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.explain_requests import ExplainRequests
 from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
-from yunikorn.simulation.oversized import find_oversized
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report, make_report
-from yunikorn.simulation.rm_state import Running
+from yunikorn.simulation.rm_state import Running, find_oversized
 from yunikorn.simulation.simulated_rm import RM_ID, SimulatedRM
 from yunikorn.simulation.workload import RESTART, Workload
 

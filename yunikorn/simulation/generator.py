@@ -14,8 +14,7 @@ from itertools import islice, takewhile
 import attrs
 
 from yunikorn.resources import Resource
-from yunikorn.simulation.arrival_processes import Process
-from yunikorn.simulation.arrivals import Arrivals
+from yunikorn.simulation.arrivals import Arrivals, Process
 from yunikorn.simulation.distributions import Constant, Distribution, Uniform, WeightedChoice
 from yunikorn.simulation.rng import Rng, Streams, streams
 from yunikorn.simulation.workload import NO_TAGS, WorkloadApplication, WorkloadTaskGroup

@@ -21,8 +21,7 @@ from yunikorn.model.application import Application
 from yunikorn.model.gang import ATOMIC
 from yunikorn.model.queue import Queue
 from yunikorn.model.usage_tracker import UsageTracker
-from yunikorn.simulation.oversized import partition_name
-from yunikorn.simulation.rm_state import SentAsk, Submitted
+from yunikorn.simulation.rm_state import SentAsk, Submitted, partition_name
 from yunikorn.simulation.statistics import Waits, WaitSummary, seconds
 
 MAX_LIMITS = 100

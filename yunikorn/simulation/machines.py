@@ -10,7 +10,7 @@ import re
 
 from yunikorn.errors import Problem
 from yunikorn.resources import Resource
-from yunikorn.simulation.input_error import InputError
+from yunikorn.simulation.source import InputError
 from yunikorn.simulation.workload import WorkloadNode
 
 KB = 1024

@@ -8,14 +8,24 @@ from pathlib import Path
 import attrs
 
 from yunikorn.errors import Problem, UsageError
-from yunikorn.simulation.csv_rows import read_rows
-from yunikorn.simulation.input_error import InputError
 from yunikorn.simulation.machines import read_machines
-from yunikorn.simulation.openb import POD_COLUMNS, OpenbOptions, read_openb
-from yunikorn.simulation.openb_nodes import NODE_COLUMNS, SHARE, read_openb_nodes
-from yunikorn.simulation.scenario import ScenarioCluster, read_cluster, read_scenario, read_scenario_file
-from yunikorn.simulation.source import read_content, trace_text, yaml_text
+from yunikorn.simulation.openb import (
+    NODE_COLUMNS,
+    POD_COLUMNS,
+    SHARE,
+    OpenbOptions,
+    read_openb,
+    read_openb_nodes,
+)
+from yunikorn.simulation.scenario_reader import (
+    ScenarioCluster,
+    read_cluster,
+    read_scenario,
+    read_scenario_file,
+)
+from yunikorn.simulation.source import InputError, read_content, trace_text, yaml_text
 from yunikorn.simulation.swf import SwfOptions, read_swf
+from yunikorn.simulation.table import read_rows
 from yunikorn.simulation.workload import Workload
 
 SCENARIO = "scenario"

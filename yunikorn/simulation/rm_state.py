@@ -1,12 +1,31 @@
-"""State of the simulated resource manager: submitted applications, waiting asks and running tasks."""
+"""State of the simulated resource manager: submitted applications, waiting asks and running tasks.
+
+Messages of the simulated resource manager: applications and asks.
+
+Figures on work lost by preemption and node failures, and on the waits of gangs.
+
+Detection of tasks that fit on no node of the cluster, before the simulation starts.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
+from yunikorn.clock import MILLISECOND
+from yunikorn.config.quantities import in_words
 from yunikorn.errors import YunikornError
-from yunikorn.interface.messages import Allocation
-from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    UpdateRequest,
+    UserGroupInformation,
+)
+from yunikorn.resources import Resource, fits
+from yunikorn.simulation.statistics import Waits, WaitSummary, seconds
+from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadTaskGroup
 
 
 class ProtocolError(YunikornError):
@@ -79,3 +98,197 @@ class Running:
     def end(self) -> int:
         """Time at which the task has completed its run time (ns)."""
         return self.started + self.ask.group.runtime
+
+
+PLACEHOLDER = "~placeholder"
+"""Marker in the key of a placeholder ask, after the name of its task group."""
+
+
+def submission(plan: WorkloadApplication) -> AddApplicationRequest:
+    """Create the request for an application without its asks; gangs include their scheduling style."""
+    request = AddApplicationRequest(
+        plan.id,
+        plan.queue,
+        plan.partition,
+        UserGroupInformation(plan.user, list(plan.groups)),
+        dict(plan.tags),
+        _milliseconds(plan.patience if plan.has_placeholders else plan.timeout),
+    )
+    if plan.gang:
+        request.gang_scheduling_style, request.placeholder_ask = plan.gang, plan.total
+    return request
+
+
+def ask_for(plan: WorkloadApplication, key: str, group: WorkloadTaskGroup, count: int) -> AllocationAsk:
+    """Create an ask for `count` tasks of a group."""
+    return AllocationAsk(
+        key,
+        plan.id,
+        plan.partition,
+        group.resources,
+        count,
+        group.priority,
+        execution_timeout_ms=_milliseconds(group.timeout),
+        tags=dict(group.tags),
+        task_group_name=group.name if plan.gang else "",
+    )
+
+
+def ask_for_tasks(record: Submitted, moment: int) -> list[AllocationAsk]:
+    """Create the asks for all tasks of an application, and enter them into its record."""
+    plan = record.plan
+    for group in plan.tasks:
+        record.ask(group.name, group, group.count, moment)
+    return [ask_for(plan, group.name, group, group.count) for group in plan.tasks]
+
+
+def ask_for_places(record: Submitted, moment: int) -> list[AllocationAsk]:
+    """Create the asks for placeholders of all tasks of a gang, and enter them into its record."""
+    return [ask_for_place(record, group, group.count, moment) for group in record.plan.tasks]
+
+
+def ask_for_place(record: Submitted, group: WorkloadTaskGroup, count: int, moment: int) -> AllocationAsk:
+    """Create an ask for `count` placeholders of a group, and enter it into the application's record."""
+    again = f"~{record.places_lost}" if record.places_lost else ""
+    key = f"{group.name}{PLACEHOLDER}{again}"
+    record.places[key] = SentAsk(key, group, count, moment)
+    ask = ask_for(record.plan, key, group, count)
+    # Only the task has a run time; the placeholder timeout of the application limits its placeholders.
+    ask.placeholder, ask.execution_timeout_ms = True, 0
+    return ask
+
+
+def add_application(request: UpdateRequest, record: Submitted, moment: int) -> None:
+    """Add an application to `request`, with the asks for its placeholders if any, else for its tasks."""
+    request.new_applications.append(submission(record.plan))
+    asks = ask_for_places if record.plan.has_placeholders else ask_for_tasks
+    request.asks.extend(asks(record, moment))
+
+
+def _milliseconds(time: int) -> int:
+    # Rounded up, because 0 means no limit.
+    return -(-time // MILLISECOND)
+
+
+PREEMPTED = "preempted"
+
+
+@attrs.frozen
+class LostWork:
+    """Tasks that lost their allocation for one reason, and the total time they had run (seconds)."""
+
+    reason: str
+    tasks: int
+    seconds: float
+
+
+class LostWorkTotals:
+    """Lost work by reason."""
+
+    def __init__(self) -> None:
+        self.preempted_places = 0
+        """Number of preempted placeholders, which had done no work."""
+        self._found: dict[str, tuple[int, int]] = {}
+
+    def add(self, reason: str, ran: int) -> None:
+        """Count a task that lost its allocation after running for `ran` nanoseconds."""
+        tasks, time = self._found.get(reason, (0, 0))
+        self._found[reason] = tasks + 1, time + ran
+
+    def tasks(self, reason: str) -> int:
+        """Return the number of tasks lost for this reason."""
+        return self._found.get(reason, (0, 0))[0]
+
+    def listed(self) -> list[LostWork]:
+        """Return the totals in alphabetical order of the reasons."""
+        return [
+            LostWork(reason, tasks, seconds(time)) for reason, (tasks, time) in sorted(self._found.items())
+        ]
+
+
+@attrs.frozen
+class GangReport:
+    """Figures on gangs; `submitted` is the sum of `whole`, `given_up` and `waiting`."""
+
+    submitted: int
+    whole: int
+    """Gangs of which all tasks were allocated at one time, placeholders included."""
+    given_up: int
+    """Gangs that were resumed without their members, failed, were rejected, or ended before being whole."""
+    waiting: int
+    wait: WaitSummary | None
+    """Time from the first ask to the moment at which the gang was whole."""
+
+
+class GangFigures:
+    """Counters of gangs."""
+
+    def __init__(self) -> None:
+        self.submitted = 0
+        self.given_up = 0
+        self.waits = Waits()
+
+    def report(self) -> GangReport | None:
+        """Return the figures, or None if there were no gangs."""
+        if not self.submitted:
+            return None
+        wait = self.waits.summary()
+        whole = wait.count if wait is not None else 0
+        waiting = self.submitted - whole - self.given_up
+        return GangReport(self.submitted, whole, self.given_up, waiting, wait)
+
+
+@attrs.frozen
+class OversizedTasks:
+    """Number of tasks, and of their applications, that are larger than every node of their partition."""
+
+    tasks: int = 0
+    applications: int = 0
+    examples: tuple[str, ...] = ()
+    """Descriptions of the first few sizes, one line each."""
+
+    def remark(self) -> str:
+        """Return a remark for the user, or an empty string if all tasks fit."""
+        if not self.tasks:
+            return ""
+        shown = "; ".join(self.examples)
+        return (
+            f"{self.tasks} tasks of {self.applications} applications fit on no node and will never be "
+            f"allocated: {shown}"
+        )
+
+
+def find_oversized(workload: Workload, examples: int = 3) -> OversizedTasks:
+    """Compare every task with every node size that occurs in its partition during the simulation.
+
+    The comparison considers resource amounts only, not predicates or queue limits.
+    """
+    sizes: dict[str, set[Resource]] = {}
+    for node in workload.all_nodes():
+        sizes.setdefault(partition_name(node.partition), set()).add(node.resources)
+    known: dict[tuple[str, Resource], bool] = {}
+    lines: list[str] = []
+    tasks = applications = 0
+    for application in workload.applications:
+        partition = partition_name(application.partition)
+        lost = 0
+        for group in application.tasks:
+            shape = (partition, group.resources)
+            fitting = known.get(shape)
+            if fitting is None:
+                fitting = known[shape] = _fits_any(sizes.get(partition, ()), group.resources)
+                if not fitting and len(lines) < examples:
+                    lines.append(f"{application.id} asks for {in_words(group.resources)}")
+            lost += 0 if fitting else group.count
+        tasks += lost
+        applications += bool(lost)
+    return OversizedTasks(tasks, applications, tuple(lines))
+
+
+def partition_name(partition: str) -> str:
+    """Return the partition's name; the empty name stands for `default`."""
+    return partition or "default"
+
+
+def _fits_any(sizes: set[Resource] | tuple[()], wanted: Mapping[str, int]) -> bool:
+    return any(fits(size, wanted) for size in sizes)

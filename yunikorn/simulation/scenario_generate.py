@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from yunikorn.config.reading import Table
-from yunikorn.simulation.arrival_processes import (
+from yunikorn.simulation.arrivals import (
     DAY,
     Bursts,
     Daily,
@@ -17,7 +17,7 @@ from yunikorn.simulation.arrival_processes import (
 )
 from yunikorn.simulation.distributions import Constant
 from yunikorn.simulation.generator import MANY, Amounts, ApplicationPlan, TaskPlan
-from yunikorn.simulation.scenario_applications import (
+from yunikorn.simulation.scenario_entries import (
     APPLICATION_KEYS,
     INT32_MAX,
     INT32_MIN,
@@ -25,15 +25,16 @@ from yunikorn.simulation.scenario_applications import (
     check_times,
     read_pattern,
 )
-from yunikorn.simulation.scenario_draws import (
+from yunikorn.simulation.scenario_values import (
     COUNT,
     TIME,
     read_amounts,
+    read_count,
     read_names,
     read_priorities,
     read_sizes,
+    read_time,
 )
-from yunikorn.simulation.scenario_values import read_count, read_time
 from yunikorn.text import suggest
 
 ENTRY_KEYS = (*(key for key in APPLICATION_KEYS if key != "every"), "arrivals", "during")

@@ -1,17 +1,35 @@
-"""Values in a scenario: times, amounts and counts. Errors are collected, and a default replaces the value."""
+"""Values in a scenario: times, amounts and counts. Errors are collected, and a default replaces the value.
+
+Random values of a scenario: amounts, names and sizes, given plainly or as a `distribution` mapping.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from yunikorn.clock import SECOND
-from yunikorn.config.document import Scalar, show
+import attrs
+
+from yunikorn.clock import MILLISECOND, SECOND
+from yunikorn.config.document import Mapping, Scalar, show
 from yunikorn.config.durations import parse_duration
 from yunikorn.config.quantities import parse_quantity
-from yunikorn.config.reading import Table
+from yunikorn.config.reading import Table, read_integer, read_number
 from yunikorn.errors import QuantityError
 from yunikorn.resources import INT64_MAX, NOTHING, Resource
+from yunikorn.simulation.distributions import (
+    DISTRIBUTIONS,
+    PLAIN,
+    Constant,
+    Distribution,
+    WeightedChoice,
+    zipf_weights,
+)
+from yunikorn.simulation.generator import Amounts
+from yunikorn.simulation.machines import numbered
 from yunikorn.simulation.workload import FOREVER
+from yunikorn.text import suggest
 
 ALWAYS = "forever"
 """Notation for the run time of tasks that do not end by themselves."""
@@ -96,3 +114,252 @@ def read_name(table: Table, key: str) -> str:
     if not text and len(table.findings.problems) == wrong:
         table.findings.problem(table.spot(key), "required, but missing")
     return text
+
+
+T = TypeVar("T")
+
+CHOICE, ZIPF = "choice", "zipf"
+NAMES = (*DISTRIBUTIONS, CHOICE, ZIPF)
+LIMITS = ("min", "max", "step")
+MANY_NAMES = 1_000_000
+LONGEST = INT64_MAX // 4
+"""Longest time that can be drawn (ns)."""
+MAX_TASKS = 10_000_000
+_MAY_BE_ZERO = frozenset({"value", "low", "sigma"})
+
+
+@attrs.frozen
+class Unit:
+    """Notation and limits of a drawn quantity."""
+
+    parse: Callable[[str], float]
+    """Parses a text; raises `ValueError` or `QuantityError`."""
+    step: int
+    low: int
+    high: int
+
+
+def _parse_count(text: str) -> float:
+    value = read_number(Scalar(0, 0, text, True))
+    if value < 0:
+        raise ValueError(f"expected a number of at least 0, got '{text}'")
+    return value
+
+
+TIME = Unit(parse_time, MILLISECOND, 0, LONGEST)
+COUNT = Unit(_parse_count, 1, 1, MAX_TASKS)
+
+
+def quantity(name: str) -> Unit:
+    """Return the unit of a resource type."""
+    step = {"vcore": 100, "memory": 2**20}.get(name, 1)
+    return Unit(lambda text: parse_quantity(name, text), step, 0, INT64_MAX)
+
+
+# -- amounts ------------------------------------------------------------------------------------------
+
+
+def read_amounts(table: Table, key: str, unit: Unit) -> Amounts:
+    """Read the required amounts at `key`; reports problems and returns the amount 1 instead of bad values."""
+    node = table.get(key)
+    instead = Amounts(Constant(1), 1, unit.low, unit.high)
+    if isinstance(node, Scalar):
+        if unit is TIME and node.text == ALWAYS:
+            return Amounts(Constant(FOREVER), 1, FOREVER, FOREVER)
+        value = _parse(table, key, unit.parse)
+        return instead if value is None else Amounts(Constant(value), 1, unit.low, unit.high)
+    if node is None:
+        table.findings.problem(table.spot(key), "required, but missing: a value or a distribution")
+        return instead
+    inner = table.table(key)
+    if inner is None:
+        return instead
+    found = _read_distribution(inner, unit)
+    return instead if found is None else _read_limits(inner, unit, found)
+
+
+def _read_distribution(table: Table, unit: Unit) -> Distribution | None:
+    name = table.text("distribution")
+    if name in (CHOICE, ZIPF):
+        return _read_choice(table, name, lambda text: round(unit.parse(text)), LIMITS)
+    kind = _read_kind(table, name, NAMES)
+    if kind is None:
+        return None
+    options = [field.name for field in attrs.fields(kind)]
+    table.only(("distribution", *options, *LIMITS))
+    read = {option: _read_option(table, option, unit) for option in options}
+    values = {option: value for option, value in read.items() if value is not None}
+    if len(values) < len(read):
+        return None
+    if "high" in values and values["low"] > values["high"]:
+        table.findings.problem(table.spot("high"), "expected a value of at least low")
+        return None
+    found: Distribution = kind(**values)
+    return found
+
+
+def _read_kind(table: Table, name: str, known: tuple[str, ...]) -> type[Any] | None:
+    if name in DISTRIBUTIONS and name in known:
+        return DISTRIBUTIONS[name]
+    if "distribution" in table:
+        what = f"unknown distribution '{name}'{suggest(name, known)}; known: {', '.join(known)}"
+    else:
+        what = f"required, but missing: one of {', '.join(known)}"
+    table.findings.problem(table.spot("distribution"), what)
+    return None
+
+
+def _read_option(table: Table, option: str, unit: Unit) -> float | None:
+    if option not in table:
+        table.findings.problem(table.spot(option), "required, but missing")
+        return None
+    value = table.number(option) if option in PLAIN else _parse(table, option, unit.parse)
+    if value is not None and (value < 0 or (not value and option not in _MAY_BE_ZERO)):
+        table.findings.problem(table.spot(option), f"expected more than 0, got {value:g}")
+        return None
+    return value
+
+
+def _read_limits(table: Table, unit: Unit, found: Distribution) -> Amounts:
+    chosen = isinstance(found, WeightedChoice)
+    usual = 1 if chosen else unit.step
+    step = round(_parse(table, "step", unit.parse) or usual) if "step" in table else usual
+    usual_low = 0 if chosen or unit is TIME else step
+    low = round(_parse(table, "min", unit.parse) or 0) if "min" in table else usual_low
+    high = round(_parse(table, "max", unit.parse) or 0) if "max" in table else unit.high
+    if low > high:
+        table.findings.problem(table.spot("max"), "expected a value of at least min")
+    return Amounts(found, max(step, 1), max(low, unit.low), high)
+
+
+def _parse(table: Table, key: str, parse: Callable[[str], T]) -> T | None:
+    node = table.node.entries[key]
+    try:
+        if not isinstance(node, Scalar):
+            raise ValueError(f"expected a plain value, got {show(node)}")
+        return parse(node.text)
+    except (ValueError, QuantityError) as error:
+        table.findings.problem(table.spot(key), str(error))
+        return None
+
+
+# -- choices ------------------------------------------------------------------------------------------
+
+
+def _read_choice(
+    table: Table, name: str, parse: Callable[[str], T], more: tuple[str, ...] = ()
+) -> WeightedChoice[T] | None:
+    if name == ZIPF:
+        table.only(("distribution", "values", "exponent", *more))
+        values = [_value(table, text, parse) for text, _ in table.texts("values")]
+        exponent = table.number("exponent") if "exponent" in table else 1.0
+        if exponent is None or exponent < 0 or exponent > 20:
+            table.findings.problem(table.spot("exponent"), "expected a number from 0 to 20")
+            return None
+        return _choice(table, values, zipf_weights(len(values), exponent))
+    table.only(("distribution", "values", *more))
+    if not isinstance(table.get("values"), Mapping):
+        values = [_value(table, text, parse) for text, _ in table.texts("values")]
+        return _choice(table, values, [1.0] * len(values))
+    weights = table.table("values")
+    assert weights is not None
+    values = [_value(table, text, parse) for text in weights.node.entries]
+    return _choice(table, values, [_read_weight(weights, text) for text in weights.node.entries])
+
+
+def _value(table: Table, text: str, parse: Callable[[str], T]) -> T | None:
+    try:
+        return parse(text)
+    except (ValueError, QuantityError) as error:
+        table.findings.problem(table.spot("values"), str(error))
+        return None
+
+
+def _choice(table: Table, values: list[T | None], weights: list[float]) -> WeightedChoice[T] | None:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    if not known or not sum(weights):
+        what = "expected a list of values, or a mapping of values to their weights, at least one above 0"
+        table.findings.problem(table.spot("values"), what)
+        return None
+    return WeightedChoice(known, weights)
+
+
+def _read_weight(table: Table, key: str) -> float:
+    weight = table.number(key)
+    if weight is not None and weight < 0:
+        table.findings.problem(table.spot(key), "expected a weight of at least 0")
+    return max(weight or 0.0, 0.0)
+
+
+def read_names(table: Table, key: str) -> str | WeightedChoice[str]:
+    """Read a text at `key`, or a choice of texts: `values`, or `count` numbered `names`."""
+    if not isinstance(table.get(key), Mapping):
+        return table.text(key)
+    inner = table.table(key)
+    assert inner is not None
+    name = inner.text("distribution")
+    if name not in (CHOICE, ZIPF):
+        _read_kind(inner, name if name not in DISTRIBUTIONS else f"{name} of names", (CHOICE, ZIPF))
+        return ""
+    if "names" not in inner:
+        return _read_choice(inner, name, str) or ""
+    inner.only(("distribution", "names", "count", "exponent"))
+    count = inner.integer("count", 1, MANY_NAMES) or 1
+    exponent = inner.number("exponent") if "exponent" in inner else 1.0
+    weights = zipf_weights(count, min(max(exponent or 0.0, 0.0), 20.0)) if name == ZIPF else [1.0] * count
+    return WeightedChoice(numbered(inner.text("names"), count), weights)
+
+
+def read_priorities(table: Table, key: str, low: int, high: int) -> WeightedChoice[int] | None:
+    """Read a whole number at `key`, or a choice of whole numbers; None if the key is missing."""
+    if not isinstance(table.get(key), Mapping):
+        value = table.integer(key, low, high) if key in table else None
+        return None if value is None else WeightedChoice([value], [1.0])
+    inner = table.table(key)
+    assert inner is not None
+    name = inner.text("distribution")
+    if name not in (CHOICE, ZIPF):
+        _read_kind(inner, name if name not in DISTRIBUTIONS else f"{name} of priorities", (CHOICE, ZIPF))
+        return None
+
+    def parse(text: str) -> int:
+        value = read_integer(Scalar(0, 0, text, True))
+        if not low <= value <= high:
+            raise ValueError(f"expected a whole number from {low} to {high}, got '{text}'")
+        return value
+
+    return _read_choice(inner, name, parse)
+
+
+# -- sizes --------------------------------------------------------------------------------------------
+
+
+def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
+    """Read the amounts of a task: `resources` drawn per type, or a choice of `sizes` with `weight`."""
+    if "sizes" in table:
+        if "resources" in table:
+            table.findings.problem(table.spot("sizes"), "a task cannot have both resources and sizes")
+        return _read_sizes(table)
+    amounts = table.table("resources")
+    if amounts is None:
+        if "resources" not in table:
+            what = "required, but missing: a task needs resources, or a choice of sizes"
+            table.findings.problem(table.spot("resources"), what)
+        return {}
+    if not amounts.node.entries:
+        table.findings.problem(table.spot("resources"), "a task needs at least one resource above 0")
+    return {name: read_amounts(amounts, name, quantity(name)) for name in amounts.node.entries}
+
+
+def _read_sizes(table: Table) -> WeightedChoice[Resource]:
+    sizes, weights = [], []
+    for inner in table.tables("sizes"):
+        inner.only(("weight", "resources"))
+        sizes.append(read_resources(inner, "a size"))
+        weights.append(_read_weight(inner, "weight") if "weight" in inner else 1.0)
+    if not sum(weights):
+        table.findings.problem(table.spot("sizes"), "expected a list of sizes, at least one with a weight")
+        return WeightedChoice([Resource()], [1.0])
+    return WeightedChoice(sizes, weights)

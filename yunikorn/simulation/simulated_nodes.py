@@ -15,8 +15,8 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.simulation.counters import Counters
-from yunikorn.simulation.oversized import partition_name
 from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.rm_state import partition_name
 from yunikorn.simulation.workload import NodeEvent, NodeEventKind, WorkloadNode
 
 NODE_PARTITION = "si/node-partition"

@@ -23,10 +23,18 @@ from yunikorn.interface.messages import (
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.limit_waits import LimitWaits
-from yunikorn.simulation.lost_work import PREEMPTED
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.rm_requests import add_application, ask_for, ask_for_place, ask_for_tasks
-from yunikorn.simulation.rm_state import ProtocolError, Running, SentAsk, Submitted
+from yunikorn.simulation.rm_state import (
+    PREEMPTED,
+    ProtocolError,
+    Running,
+    SentAsk,
+    Submitted,
+    add_application,
+    ask_for,
+    ask_for_place,
+    ask_for_tasks,
+)
 from yunikorn.simulation.simulated_nodes import SimulatedNodes
 from yunikorn.simulation.workload import FAIL, FOREVER, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 

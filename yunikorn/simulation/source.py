@@ -1,14 +1,59 @@
-"""Reading of input files."""
+"""Errors in the input files of a simulation.
+
+Reading of input files.
+"""
 
 from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from yunikorn.config.document import decode
-from yunikorn.errors import ConfigError, Problem
-from yunikorn.simulation.input_error import InputError
+from yunikorn.errors import ConfigError, Problem, YunikornError
+
+SHOWN = 20
+"""Maximum number of problems in an error message; the number of further problems is printed."""
+
+LINES_SHOWN = 5
+"""Maximum number of skipped lines of a trace in a remark; the number of further lines is printed."""
+
+
+class InputError(YunikornError):
+    """A workload or node file that cannot be used; carries all problems found and their positions."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.file = file
+        self.problems: tuple[Problem, ...] = tuple(problems)
+        lines = [describe(file, problem) for problem in self.problems[:SHOWN]]
+        if len(self.problems) > SHOWN:
+            lines.append(f"{file}: and {len(self.problems) - SHOWN} more")
+        super().__init__("\n".join(lines))
+
+    @classmethod
+    def joined(cls, errors: Sequence[InputError]) -> InputError:
+        """Join the errors of several files into one error that carries the name of the first file."""
+        error = cls(errors[0].file, [problem for one in errors for problem in one.problems])
+        error.args = ("\n".join(map(str, errors)),)
+        return error
+
+
+def remarks_on(file: str, problems: Sequence[Problem]) -> list[str]:
+    """Describe the skipped lines of a trace: the first few, and the number of further lines."""
+    remarks = [describe(file, problem) for problem in problems[:LINES_SHOWN]]
+    if len(problems) > LINES_SHOWN:
+        remarks.append(f"{file}: {len(problems) - LINES_SHOWN} more lines like these")
+    return remarks
+
+
+def describe(file: str, problem: Problem) -> str:
+    """Return `FILE: line 7, column 3: PATH: MESSAGE`, without the parts that are unknown."""
+    place = f"line {problem.line}" if problem.line else ""
+    if problem.column:
+        place += f", column {problem.column}"
+    return ": ".join(filter(None, (file, place, problem.path, problem.message)))
+
 
 GZIP = b"\x1f\x8b"
 

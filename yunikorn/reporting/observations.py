@@ -1,0 +1,331 @@
+"""Observations of applications, partitions and the cluster over the time of a run.
+
+Observation of one application during a simulation, and its row of results.
+
+Observation of a partition over time: capacity, usage, and the unusable part of the free resources.
+
+Observation of all nodes and partitions of a simulation over time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import attrs
+
+from yunikorn.interface.messages import Allocation
+from yunikorn.reporting.free_room import Look, Room, Rooms, look
+from yunikorn.reporting.intervals import Series, Timeline
+from yunikorn.reporting.node_rows import NodeRows
+from yunikorn.reporting.sample import bounded_slowdown, own_time
+from yunikorn.resources import Resource, Tally, grow
+from yunikorn.simulation.rm_state import Submitted, partition_name
+from yunikorn.simulation.statistics import DIGITS, seconds
+from yunikorn.simulation.workload import NodeEvent, NodeEventKind
+
+RUNNING, WAITING = "running", "waiting"
+"""Outcomes of applications that have not ended at the end of the simulation."""
+
+
+@attrs.frozen
+class ApplicationRow:
+    """Result of an application. Times are seconds of simulated time; None for events that did not occur."""
+
+    application: str
+    user: str
+    partition: str
+    queue: str
+    """Queue of the application; empty if no queue was assigned."""
+    size: str
+    """Size class, one of `size_classes.NAMES`."""
+    tasks: int
+    restarts: int
+    submitted: float
+    started: float | None
+    """Start of the first task."""
+    whole: float | None
+    """Time at which all tasks had been started at least once."""
+    ended: float | None
+    outcome: str
+    """finished, failed or rejected; running or waiting at the end of the simulation."""
+    wait: float | None
+    """Time from submission to `started`."""
+    whole_wait: float | None
+    """Time from submission to `whole`."""
+    slowdown: float | None
+    """Bounded slowdown; only of finished applications."""
+    reason: str
+
+
+@attrs.define(eq=False)
+class ApplicationObservation:
+    """A submitted application that has not ended."""
+
+    record: Submitted
+    partition: str
+    size: str = ""
+    """Size class; empty until the nodes of the same instant are registered."""
+    queue: str = ""
+    missing: int = 0
+    """Number of tasks that have never been started."""
+    whole: int | None = None
+    lacking: dict[Resource, int] = attrs.Factory(dict)
+    """Number of waiting requests by resource amounts."""
+    waiting: int = 0
+    """Number of waiting tasks."""
+    has_run: bool = False
+
+    def first_start(self, ask: str, moment: int) -> bool:
+        """Note the start of a task of this ask; returns True if now all tasks have been started."""
+        # A restarted task has an ask with another key.
+        if self.missing and any(group.name == ask for group in self.record.plan.tasks):
+            self.missing -= 1
+            return self._see_whole(moment)
+        return False
+
+    def give_up(self, tasks: int, moment: int) -> bool:
+        """Note tasks that will never start; returns True if now all remaining tasks have been started."""
+        self.missing -= min(tasks, self.missing)
+        return self._see_whole(moment)
+
+    def _see_whole(self, moment: int) -> bool:
+        if self.missing or self.whole is not None or self.record.first_start is None:
+            return False
+        self.whole = moment
+        return True
+
+    def wants(self) -> dict[Resource, int]:
+        """Return the current number of waiting requests by resource amounts."""
+        found: dict[Resource, int] = {}
+        for asks in (self.record.asks, self.record.places):
+            for ask in asks.values():
+                if ask.waiting:
+                    size = ask.group.resources
+                    found[size] = found.get(size, 0) + ask.waiting
+        return found
+
+    def slowdown(self, ended: int) -> float | None:
+        """Return the bounded slowdown for an end at `ended`; None if a task has no end of its own."""
+        own = own_time(self.record.plan)
+        return None if own is None else bounded_slowdown(ended - self.record.plan.submit, own)
+
+    def row(self, ended: int | None, outcome: str, reason: str = "") -> ApplicationRow:
+        """Make the row of results."""
+        record, plan = self.record, self.record.plan
+        start = record.first_start
+        slowdown = self.slowdown(ended) if outcome == "finished" and ended is not None else None
+        return ApplicationRow(
+            application=plan.id,
+            user=plan.user,
+            partition=self.partition,
+            queue=self.queue,
+            size=self.size,
+            tasks=plan.size,
+            restarts=record.restarts,
+            submitted=seconds(plan.submit),
+            started=_seconds(start),
+            whole=_seconds(self.whole),
+            ended=_seconds(ended),
+            outcome=outcome,
+            wait=None if start is None else seconds(start - plan.submit),
+            whole_wait=None if self.whole is None else seconds(self.whole - plan.submit),
+            slowdown=None if slowdown is None else round(slowdown, DIGITS),
+            reason=reason,
+        )
+
+
+def _seconds(moment: int | None) -> float | None:
+    return None if moment is None else seconds(moment)
+
+
+SAVINGS = 2_000_000
+"""Maximum budget of fragmentation samples, in comparisons; small simulations never exhaust it."""
+EARNED = 100
+"""Comparisons added to the budget per change, so that samples cost no more time than scheduling."""
+
+
+@attrs.frozen
+class Fragmentation:
+    """Free but unusable amounts of one resource type."""
+
+    of_free: float | None
+    """Part of the amount that was free while tasks waited for this type; None if none ever waited."""
+    of_capacity: float
+    """Part of the capacity over time; 0 if nothing waited."""
+    at_end: float | None
+    """Part of the free amount at the end of the simulation; None if nothing waited then."""
+    at_end_of_capacity: float | None
+    """Part of the capacity at the end of the simulation; None if nothing waited then."""
+
+
+class PartitionObservation:
+    """A partition with its nodes and the waiting requests."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.rooms = Rooms()
+        self.sizes: Counter[Resource] = Counter()
+        """Number of waiting requests by resource amounts."""
+        self.capacity: Tally = {}
+        self.held: Tally = {}
+        self.waiting = 0
+        self.running = 0
+        self.touched = False
+        self.had: dict[str, Series] = {}
+        self.used: dict[str, Series] = {}
+        self.unusable: dict[str, Series] = {}
+        self.waits = timeline.series()
+        self.runs = timeline.series()
+        self._timeline = timeline
+        self._contested: dict[str, Series] = {}
+        """Free amounts while requests waited for the type."""
+        self._credit = SAVINGS
+        self._last = Look({}, {}, 0)
+
+    def lack(self, size: Resource, tasks: int) -> None:
+        """Increase the number of waiting requests of this size by `tasks`."""
+        self.sizes[size] += tasks
+        if not self.sizes[size]:
+            del self.sizes[size]
+        self.touched = True
+
+    def wait(self, tasks: int) -> None:
+        """Increase the number of waiting tasks."""
+        self.waiting += tasks
+        self.touched = True
+
+    def hold(self, amount: Resource, sign: int) -> None:
+        """Increase the allocated amount by `amount` (`sign` 1), or reduce it (-1)."""
+        grow(self.held, amount, sign)
+        self.touched = True
+
+    def settle(self, moment: int) -> None:
+        """Record the current state; called after all changes of `moment`."""
+        if not self.touched:
+            return
+        self.touched = False
+        self._credit = min(self._credit + EARNED, SAVINGS)
+        self.waits.set(moment, self.waiting)
+        self.runs.set(moment, self.running)
+        self._enter(self.had, self.capacity, moment)
+        self._enter(self.used, self.held, moment)
+        if not self.sizes:
+            self._see(Look({}, {}, 0), moment)
+        elif self._credit > 0:
+            self._see(look(self.rooms, self.sizes), moment)
+
+    def close(self, moment: int) -> None:
+        """Complete all series at the end of the simulation, with a last fragmentation sample."""
+        self.touched, self._credit = True, SAVINGS
+        self.settle(moment)
+        for books in (self.had, self.used, self.unusable, self._contested):
+            for series in books.values():
+                series.wind(moment)
+        self.waits.wind(moment)
+        self.runs.wind(moment)
+
+    def fragmentation(self) -> dict[str, Fragmentation]:
+        """Return the fragmentation by resource type of the nodes. Call `close` before."""
+        return {name: self._fragmentation(name) for name in sorted(self.had)}
+
+    def _fragmentation(self, name: str) -> Fragmentation:
+        unusable = self.unusable[name].total() if name in self.unusable else 0
+        contested = self._contested[name].total() if name in self._contested else 0
+        had, free = self.had[name].total(), self._last.free.get(name, 0)
+        lost, capacity = self._last.unusable.get(name, 0), self.capacity.get(name, 0)
+        return Fragmentation(
+            of_free=round(unusable / contested, DIGITS) if contested else None,
+            of_capacity=round(unusable / had, DIGITS) if had else 0.0,
+            at_end=round(lost / free, DIGITS) if free else None,
+            at_end_of_capacity=round(lost / capacity, DIGITS) if free and capacity else None,
+        )
+
+    def _see(self, found: Look, moment: int) -> None:
+        self._last = found
+        self._credit -= found.cost
+        self._enter(self.unusable, found.unusable, moment)
+        self._enter(self._contested, found.free, moment)
+
+    def _enter(self, books: dict[str, Series], values: dict[str, int], moment: int) -> None:
+        for name in {**books, **values}:
+            series = books.get(name)
+            if series is None:
+                series = books[name] = self._timeline.series()
+            series.set(moment, values.get(name, 0))
+
+
+class ClusterObservation:
+    """Usage of all nodes, grouped by partition."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.partitions: dict[str, PartitionObservation] = {}
+        self.rows = NodeRows(timeline)
+        self._timeline = timeline
+        self._nodes: dict[str, tuple[Room, PartitionObservation]] = {}
+        self._numbers: dict[str, int] = {}
+        """Numbers of all nodes in `rows`, by name; a node that returns keeps its number."""
+
+    def partition(self, name: str) -> PartitionObservation:
+        """Return the partition of this name; the empty name stands for `default`."""
+        name = partition_name(name)
+        observation = self.partitions.get(name)
+        if observation is None:
+            observation = self.partitions[name] = PartitionObservation(self._timeline)
+        return observation
+
+    def change(self, event: NodeEvent) -> None:
+        """Note a node event."""
+        name, moment = event.node.name, event.at
+        if event.change is NodeEventKind.ADD:
+            partition = self.partition(event.node.partition)
+            number = self._numbers.get(name)
+            if number is None:
+                number = self._numbers[name] = self.rows.join(moment)
+            room = Room(event.node.resources, number)
+            self._nodes[name] = room, partition
+            partition.rooms.add(name, room)
+            self._resize(room, partition, moment, 1)
+            return
+        room, partition = self._nodes[name]
+        if event.change is NodeEventKind.REMOVE:
+            self._resize(room, partition, moment, -1)
+            partition.rooms.remove(name)
+            del self._nodes[name]
+        elif event.change is NodeEventKind.CAPACITY:
+            self._resize(room, partition, moment, -1)
+            partition.rooms.resize(room, event.resources)
+            self._resize(room, partition, moment, 1)
+        else:
+            room.switch(event.change is NodeEventKind.RESUME)
+            partition.touched = True
+
+    def _resize(self, room: Room, partition: PartitionObservation, moment: int, sign: int) -> None:
+        grow(partition.capacity, room.capacity, sign)
+        room.take(room.capacity, -sign)
+        self.rows.capacity(room.index, room.capacity, sign, moment)
+        partition.touched = True
+
+    def hold(self, allocation: Allocation, sign: int, moment: int) -> None:
+        """Note the start (`sign` 1) or the end (-1) of an allocation."""
+        room, partition = self._nodes[allocation.node_id]
+        amount = allocation.resource_per_alloc
+        room.take(amount, sign)
+        partition.hold(amount, sign)
+        self.rows.use(room.index, amount, sign, moment)
+
+    def settle(self, moment: int) -> None:
+        """Record the state of all partitions; called after all changes of `moment`."""
+        for partition in self.partitions.values():
+            partition.settle(moment)
+
+    def close(self, moment: int) -> None:
+        """Complete all series at the end of the simulation."""
+        for partition in self.partitions.values():
+            partition.close(moment)
+        self.rows.close(moment)
+
+    def capacities(self) -> dict[str, dict[str, int]]:
+        """Return the capacity integrated over time (amounts times nanoseconds), by partition."""
+        return {
+            name: {kind: series.total() for kind, series in observation.had.items()}
+            for name, observation in self.partitions.items()
+        }

@@ -1,0 +1,1 @@
+"""A core in a thread of its own, and event loops in front of that thread."""

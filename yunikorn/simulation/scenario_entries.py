@@ -1,0 +1,345 @@
+"""Entries of a scenario: applications, nodes and failures.
+
+Explicitly listed applications of a scenario: the key `applications`.
+
+Nodes of a scenario and their events: the keys `nodes` and `events`. Events with a `config` do not concern
+nodes; `read_reloads` reads them.
+
+The key `failures` of a scenario: nodes that are removed with their tasks, and return, at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import attrs
+
+from yunikorn.config.reading import Table
+from yunikorn.model.gang import HARD, SOFT, STYLES
+from yunikorn.resources import NOTHING, Resource
+from yunikorn.simulation.config_events import ConfigEvent
+from yunikorn.simulation.generator import Amounts
+from yunikorn.simulation.machines import MAX_NODES, numbered
+from yunikorn.simulation.rng import Streams
+from yunikorn.simulation.scenario_values import (
+    TIME,
+    read_amounts,
+    read_count,
+    read_name,
+    read_resources,
+    read_runtime,
+    read_time,
+)
+from yunikorn.simulation.source import InputError, read_content, yaml_text
+from yunikorn.simulation.workload import (
+    PREEMPTED,
+    NodeEvent,
+    NodeEventKind,
+    WorkloadApplication,
+    WorkloadNode,
+    WorkloadTaskGroup,
+)
+from yunikorn.text import suggest
+
+APPLICATION_KEYS = (
+    "id",
+    "count",
+    "every",
+    "user",
+    "groups",
+    "queue",
+    "tags",
+    "partition",
+    "submit",
+    "tasks",
+    "gang",
+    "gangtimeout",
+    "timeout",
+    "preempted",
+)
+TASK_KEYS = ("name", "count", "resources", "runtime", "priority", "tags", "timeout")
+NOBODY = "nobody"
+"""Default user; the core refuses applications without a user."""
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+MAX_COUNT = 10_000_000
+
+
+def read_applications(document: Table) -> list[WorkloadApplication]:
+    """Read the applications in the order of the text; duplicate ids are reported as problems."""
+    found: dict[str, WorkloadApplication] = {}
+    for table in document.tables("applications"):
+        for application in _read_alike(table):
+            if application.id and application.id in found:
+                table.findings.problem(table.spot("id"), f"duplicate application id '{application.id}'")
+                break
+            found[application.id] = application
+    return list(found.values())
+
+
+def _read_alike(table: Table) -> Iterator[WorkloadApplication]:
+    table.only(APPLICATION_KEYS)
+    count = read_count(table, MAX_COUNT)
+    every = read_time(table, "every", 0)
+    pattern = read_pattern(table, table.text("queue"), table.text("user"))
+    application = attrs.evolve(pattern, tasks=_read_tasks(table))
+    check_times(table, application)
+    for index, name in enumerate(numbered(application.id, count)):
+        yield attrs.evolve(application, id=name, submit=application.submit + index * every)
+
+
+def read_pattern(table: Table, queue: str, user: str) -> WorkloadApplication:
+    """Read the properties of an entry except tasks, `queue` and `user`."""
+    return WorkloadApplication(
+        id=read_name(table, "id"),
+        submit=read_time(table, "submit", 0),
+        tasks=(),
+        queue=queue,
+        user=user or NOBODY,
+        groups=tuple(text for text, _ in table.texts("groups")),
+        partition=table.text("partition"),
+        tags=table.pairs("tags"),
+        gang=_read_choice(table, "gang", STYLES),
+        patience=read_time(table, "gangtimeout", 0),
+        timeout=read_time(table, "timeout", 0),
+        preempted=_read_choice(table, "preempted", PREEMPTED),
+    )
+
+
+def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
+    text = table.text(key)
+    if text and text not in known:
+        table.findings.problem(table.spot(key), f"expected {' or '.join(known)}, got '{text}'")
+    return text
+
+
+def check_times(table: Table, application: WorkloadApplication) -> None:
+    """Report conflicting timeouts: a gang with placeholders has `gangtimeout`, others have `timeout`."""
+    if application.patience and not application.has_placeholders:
+        what_to_do = f"set gang: {SOFT} or gang: {HARD}, or remove gangtimeout"
+        table.findings.problem(
+            table.spot("gangtimeout"), f"applies only to a gang with placeholders: {what_to_do}"
+        )
+    if application.timeout and application.has_placeholders:
+        table.findings.problem(
+            table.spot("timeout"),
+            "does not apply to a gang with placeholders: set gangtimeout, or a timeout for each of its tasks",
+        )
+
+
+def _read_tasks(application: Table) -> tuple[WorkloadTaskGroup, ...]:
+    wrong = len(application.findings.problems)
+    groups: dict[str, WorkloadTaskGroup] = {}
+    for number, table in enumerate(application.tables("tasks"), 1):
+        table.only(TASK_KEYS)
+        name = table.text("name") or f"task-{number}"
+        if name in groups:
+            table.findings.problem(table.spot("name"), f"duplicate task name '{name}' in this application")
+        groups[name] = WorkloadTaskGroup(
+            name=name,
+            count=read_count(table, MAX_COUNT),
+            resources=read_resources(table, "a task"),
+            runtime=read_runtime(table),
+            priority=_read_priority(table),
+            tags=table.pairs("tags"),
+            timeout=read_time(table, "timeout", 0),
+        )
+    if not groups and len(application.findings.problems) == wrong:
+        application.findings.problem(application.spot("tasks"), "an application needs tasks")
+    return tuple(groups.values())
+
+
+def _read_priority(table: Table) -> int | None:
+    return table.integer("priority", INT32_MIN, INT32_MAX) if "priority" in table else None
+
+
+NODE_KEYS = ("name", "count", "resources", "attributes", "partition")
+CONFIG_KEYS = ("at", "config")
+EVENT_KEYS = ("at", "node", "action", "resources", "attributes", "partition")
+_MEANINGFUL = {
+    NodeEventKind.ADD: ("resources", "attributes", "partition"),
+    NodeEventKind.CAPACITY: ("resources",),
+}
+ACTIONS = tuple(change.value for change in NodeEventKind)
+
+
+def read_nodes(document: Table) -> list[WorkloadNode]:
+    """Read the initial nodes; duplicate names are reported as problems."""
+    nodes: dict[str, WorkloadNode] = {}
+    for table in document.tables("nodes"):
+        table.only(NODE_KEYS)
+        name = read_name(table, "name")
+        alike = _read_node(table, name)
+        for each in numbered(name, read_count(table, MAX_NODES)):
+            if each and each in nodes:
+                table.findings.problem(table.spot("name"), f"duplicate node name '{each}'")
+                break
+            nodes[each] = attrs.evolve(alike, name=each)
+    return list(nodes.values())
+
+
+def _read_node(table: Table, name: str) -> WorkloadNode:
+    resources = read_resources(table, "a node")
+    return WorkloadNode(name, resources, table.pairs("attributes"), table.text("partition"))
+
+
+@attrs.frozen
+class _EventText:
+    """An event as written; the presence of its node is checked after all events have been sorted."""
+
+    at: int
+    change: NodeEventKind
+    name: str
+    table: Table
+    resources: Resource
+    joining: WorkloadNode | None
+    """Node that joins; None for a node that returns unchanged."""
+
+
+def read_events(document: Table, nodes: list[WorkloadNode]) -> list[NodeEvent]:
+    """Read the node events in order of time; events of absent nodes are reported as problems."""
+    tables = [table for table in document.tables("events") if "config" not in table.node.entries]
+    written = [_read_event(table) for table in tables]
+    present = {node.name: node for node in nodes}
+    gone: dict[str, WorkloadNode] = {}
+    events = []
+    for entry in sorted(filter(None, written), key=lambda entry: entry.at):
+        node = _check_presence(entry, present, gone)
+        if node is None:
+            continue
+        events.append(NodeEvent(entry.at, entry.change, node, entry.resources))
+        if entry.change is NodeEventKind.REMOVE:
+            gone[node.name] = present.pop(node.name)
+        else:
+            present[node.name] = node
+    return events
+
+
+def _check_presence(
+    entry: _EventText, present: dict[str, WorkloadNode], gone: dict[str, WorkloadNode]
+) -> WorkloadNode | None:
+    node = present.get(entry.name)
+    if entry.change is NodeEventKind.ADD:
+        joining = entry.joining or gone.get(entry.name)
+        if joining is None:
+            what = "required, but missing: a new node needs resources"
+            entry.table.findings.problem(entry.table.spot("resources"), what)
+            return None
+        if node is None:
+            return joining
+        entry.table.findings.problem(
+            entry.table.spot("node"), f"node '{entry.name}' is already registered at that time"
+        )
+        return None
+    if node is None:
+        entry.table.findings.problem(
+            entry.table.spot("node"),
+            f"no node '{entry.name}' is registered at that time{suggest(entry.name, present)}",
+        )
+    return node
+
+
+def _read_event(table: Table) -> _EventText | None:
+    wrong = len(table.findings.problems)
+    table.only(EVENT_KEYS)
+    at = read_time(table, "at")
+    name = read_name(table, "node")
+    action = read_name(table, "action")
+    if action and action not in ACTIONS:
+        table.findings.problem(
+            table.spot("action"),
+            f"unknown action '{action}'{suggest(action, ACTIONS)}; known: {', '.join(ACTIONS)}",
+        )
+    if action not in ACTIONS:
+        return None
+    change = NodeEventKind(action)
+    says_more = any(key in table for key in _MEANINGFUL[NodeEventKind.ADD])
+    joining = _read_node(table, name) if change is NodeEventKind.ADD and says_more else None
+    resources = read_resources(table, "a change of capacity") if change is NodeEventKind.CAPACITY else NOTHING
+    for key in ("resources", "attributes", "partition"):
+        if key in table and key not in _MEANINGFUL.get(change, ()):
+            table.findings.problem(table.spot(key), f"not allowed with the action '{action}'")
+    if len(table.findings.problems) != wrong:
+        return None
+    return _EventText(at, change, name, table, resources, joining)
+
+
+def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
+    """Read the configurations to load, in order of time; `folder` is the folder of the scenario."""
+    found = []
+    for table in document.tables("events"):
+        if "config" not in table.node.entries:
+            continue
+        table.only(CONFIG_KEYS)
+        at, name = read_time(table, "at"), read_name(table, "config")
+        try:
+            found.append(ConfigEvent(at, name, yaml_text(read_content(folder / name), name)))
+        except InputError as error:
+            for problem in error.problems if name else ():
+                table.findings.problem(table.spot("config"), f"{folder / name}: {problem.message}")
+    return sorted(found, key=lambda event: event.at)
+
+
+KEYS = ("nodes", "every", "down", "until")
+MANY = 200_000
+"""Maximum number of events of one entry."""
+
+
+def read_failures(
+    document: Table, nodes: list[WorkloadNode], busy: Collection[str], of: Streams
+) -> list[NodeEvent]:
+    """Return the events of the nodes in the entries; nodes in `busy` have explicit events and are refused."""
+    found: list[NodeEvent] = []
+    taken = dict.fromkeys(busy, "entries in events")
+    for table in document.tables("failures"):
+        wrong = len(table.findings.problems)
+        table.only(KEYS)
+        chosen = _read_nodes(table, nodes, taken)
+        every, down = read_amounts(table, "every", TIME), read_amounts(table, "down", TIME)
+        until = read_time(table, "until")
+        if len(table.findings.problems) != wrong:
+            continue
+        room = MANY
+        for node in chosen:
+            events = list(_lose(node, every, down, until, of, room))
+            room -= len(events)
+            found += events
+        if room < 0:
+            what = f"creates more than {MANY:,} events: increase every, or reduce until"
+            table.findings.problem(table.spot("every"), what)
+    return found
+
+
+def _read_nodes(table: Table, nodes: list[WorkloadNode], taken: dict[str, str]) -> list[WorkloadNode]:
+    pattern = read_name(table, "nodes")
+    names = [node.name for node in nodes]
+    chosen = [node for node in nodes if fnmatchcase(node.name, pattern)]
+    if pattern and not chosen:
+        table.findings.problem(
+            table.spot("nodes"),
+            f"no initial node matches '{pattern}'{suggest(pattern, names)}; "
+            "worker-* matches all names that start with worker-",
+        )
+    for node in chosen:
+        if node.name in taken:
+            table.findings.problem(table.spot("nodes"), f"node '{node.name}' already has {taken[node.name]}")
+            break
+        taken[node.name] = "failures from an earlier entry"
+    return chosen
+
+
+def _lose(
+    node: WorkloadNode, every: Amounts, down: Amounts, until: int, of: Streams, most: int
+) -> Iterator[NodeEvent]:
+    up, away = of(f"failures {node.name}"), of(f"repairs {node.name}")
+    moment = 0
+    for _ in range(most // 2 + 1):
+        # At least 1 ns: a node that fails at the moment of its return would stop the clock.
+        moment += max(every.draw(up), 1)
+        if moment > until:
+            return
+        yield NodeEvent(moment, NodeEventKind.REMOVE, node)
+        moment += down.draw(away)
+        yield NodeEvent(moment, NodeEventKind.ADD, node)
