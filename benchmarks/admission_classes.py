@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.configuration import leaf_names
-from benchmarks.stand import Stand
+from benchmarks.harness import Harness
 from benchmarks.throughput import hand_in_and_decide
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import (
@@ -22,22 +22,22 @@ GONE = Workload(1_000, 10_000, 1, 1, 1, "half-per-user", "fair", samples=4_000)
 
 def after_users_left(workload: Workload) -> dict[str, float]:
     """Measure the throughput after many users each ran and removed an application."""
-    stand = Stand.ready(workload)
-    leave(stand, workload.samples)
-    figures = hand_in_and_decide(stand, workload)
-    workload.verify(stand.rm.placed)
+    harness = Harness.ready(workload)
+    leave(harness, workload.samples)
+    figures = hand_in_and_decide(harness, workload)
+    workload.verify(harness.rm.placed)
     return figures
 
 
-def leave(stand: Stand, users: int) -> None:
+def leave(harness: Harness, users: int) -> None:
     """Run a task for each of `users` users in the first leaf queue, one after the other, and remove it."""
     leaf, asked = leaf_names(1)[0], GONE.asked[0]
     for number in range(users):
         app_id, ugi = f"gone{number}", UserGroupInformation(f"user{number}", ["group"])
         ask = AllocationAsk("t0", app_id, resource_ask=asked)
-        stand.update(
+        harness.update(
             UpdateRequest(RM, new_applications=[AddApplicationRequest(app_id, leaf, ugi=ugi)], asks=[ask])
         )
-        stand.settle()
-        stand.update(UpdateRequest(RM, remove_applications=[RemoveApplicationRequest(app_id)]))
-    stand.rm.placed.clear()
+        harness.settle()
+        harness.update(UpdateRequest(RM, remove_applications=[RemoveApplicationRequest(app_id)]))
+    harness.rm.placed.clear()

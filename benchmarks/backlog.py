@@ -12,8 +12,8 @@ import time
 import attrs
 
 from benchmarks.failure import BenchmarkFailure
+from benchmarks.harness import Harness
 from benchmarks.quantiles import latencies, quantile
-from benchmarks.stand import Stand
 from benchmarks.workload import RM, Workload, app_name, node_name
 from yunikorn.interface.messages import (
     Allocation,
@@ -72,29 +72,29 @@ class Scraps:
 def idle_and_release(workload: Workload) -> dict[str, float]:
     """Measure the first cycle, which places nothing, idle cycles, and the time from release to allocation."""
     scraps = Scraps.of(workload)
-    stand = Stand(workload.configuration())
-    stand.update(UpdateRequest(RM, new_applications=workload.application_requests()))
+    harness = Harness(workload.configuration())
+    harness.update(UpdateRequest(RM, new_applications=workload.application_requests()))
     nodes = [scraps.node(number, workload) for number in range(workload.nodes)]
-    stand.update(UpdateRequest(RM, new_schedulable_nodes=nodes))
+    harness.update(UpdateRequest(RM, new_schedulable_nodes=nodes))
     for app in range(workload.applications):
         tasks = range(app, workload.tasks, workload.applications)
         asks = [
             AllocationAsk(f"t{task}", app_name(app), resource_ask=scraps.asked[task % workload.sizes])
             for task in tasks
         ]
-        stand.update(UpdateRequest(RM, asks=asks))
+        harness.update(UpdateRequest(RM, asks=asks))
     gc.collect()
     start = time.perf_counter()
-    stand.scheduler.schedule()
+    harness.scheduler.schedule()
     first = time.perf_counter() - start
-    if stand.rm.received:
-        raise BenchmarkFailure(f"{stand.rm.received} tasks were placed where there is no room for any")
-    return {"first_round_s": first, **_idle(stand), **_releases(stand, workload)}
+    if harness.rm.received:
+        raise BenchmarkFailure(f"{harness.rm.received} tasks were placed where there is no room for any")
+    return {"first_round_s": first, **_idle(harness), **_releases(harness, workload)}
 
 
-def _idle(stand: Stand) -> dict[str, float]:
+def _idle(harness: Harness) -> dict[str, float]:
     """Return the seconds of the median idle cycle, and of the worst one including due timers."""
-    clock, scheduler = stand.clock, stand.scheduler
+    clock, scheduler = harness.clock, harness.scheduler
     decided, whole = [], []
     for _ in range(IDLE_ROUNDS):
         clock.advance(STEP_S)
@@ -105,14 +105,14 @@ def _idle(stand: Stand) -> dict[str, float]:
         end = time.perf_counter()
         decided.append(end - fired)
         whole.append(end - start)
-    if stand.rm.received:
+    if harness.rm.received:
         raise BenchmarkFailure("an idle round placed a task")
-    if stand.rm.told:
+    if harness.rm.releases_to_confirm:
         raise BenchmarkFailure("an idle round ended a task")
     return {"idle_s": quantile(decided, 0.5), "worst_s": max(whole)}
 
 
-def _releases(stand: Stand, workload: Workload) -> dict[str, float]:
+def _releases(harness: Harness, workload: Workload) -> dict[str, float]:
     took = []
     for number in range(min(workload.samples, workload.nodes, workload.tasks)):
         gone = AllocationRelease(
@@ -121,13 +121,13 @@ def _releases(stand: Stand, workload: Workload) -> dict[str, float]:
             termination_type=TerminationType.STOPPED_BY_RM,
         )
         request = UpdateRequest(RM, releases=AllocationReleasesRequest([gone]))
-        before = stand.rm.received
+        before = harness.rm.received
         start = time.perf_counter()
-        stand.scheduler.update(request)
-        stand.scheduler.schedule(1)
-        if stand.rm.received != before + 1:
+        harness.scheduler.update(request)
+        harness.scheduler.schedule(1)
+        if harness.rm.received != before + 1:
             raise BenchmarkFailure(f"the release of r{number} made room, but no task was placed")
-        took.append(stand.rm.last - start)
-        stand.settle()
-    stand.check()
+        took.append(harness.rm.last - start)
+        harness.settle()
+    harness.check()
     return latencies("release", took)

@@ -7,8 +7,8 @@ import random
 import time
 
 from benchmarks.failure import BenchmarkFailure
+from benchmarks.harness import Harness
 from benchmarks.quantiles import latencies
-from benchmarks.stand import Stand
 from benchmarks.workload import RM, Workload, app_name
 from yunikorn.interface.messages import AllocationRelease, AllocationReleasesRequest, UpdateRequest
 
@@ -22,24 +22,24 @@ def decision_latency(workload: Workload) -> dict[str, float]:
     `samples` is the number of ticks. A task that is not placed at once is placed by a later release and not
     measured; more than 1% of such tasks is a failure.
     """
-    stand = Stand.ready(workload)
+    harness = Harness.ready(workload)
     for update in workload.ask_updates():
-        stand.update(update)
-    stand.settle()
-    workload.verify(stand.rm.placed)
+        harness.update(update)
+    harness.settle()
+    workload.verify(harness.rm.placed)
     gc.collect()
     began = time.perf_counter()
-    took = _ticks(stand, workload)
+    took = _ticks(harness, workload)
     total = time.perf_counter() - began
-    stand.check()
+    harness.check()
     if len(took) * 100 < workload.samples * 99:
         raise BenchmarkFailure(f"only {len(took):,} of {workload.samples:,} tasks were placed at once")
     return {"tasks_per_s": workload.samples / total, **latencies("decision", took)}
 
 
-def _ticks(stand: Stand, workload: Workload) -> list[float]:
+def _ticks(harness: Harness, workload: Workload) -> list[float]:
     draw = random.Random(1)
-    scheduler, rm, clock, asked = stand.scheduler, stand.rm, stand.clock, workload.asked
+    scheduler, rm, clock, asked = harness.scheduler, harness.rm, harness.clock, workload.asked
     running = list(rm.placed)
     took = []
     for task in range(workload.tasks, workload.tasks + workload.samples):

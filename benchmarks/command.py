@@ -14,10 +14,10 @@ import click
 
 from benchmarks.cases import CASES, OWN, Case, find
 from benchmarks.failure import BenchmarkFailure
-from benchmarks.fresh import run_fresh
 from benchmarks.growth import PROMISED, STEPS, Step, grow, table
 from benchmarks.growth_plot import draw
 from benchmarks.measurement import Measurement, table_head, table_line
+from benchmarks.new_process import run_in_new_process
 from yunikorn.build import kind_of_build
 from yunikorn.cli.main import settle_collector
 from yunikorn.errors import YunikornError
@@ -84,7 +84,7 @@ def main(
             def run(case: Case) -> Measurement:
                 if here or profile:
                     return _run_here(case, options, profile=profile)
-                return run_fresh(case, options, limit)
+                return run_in_new_process(case, options, limit)
 
             _run_all(cases, run, repeat, as_json=as_json)
     except (BenchmarkFailure, YunikornError) as error:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import attrs
 
 from benchmarks.failure import BenchmarkFailure
-from benchmarks.stand import Stand
+from benchmarks.harness import Harness
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
 from yunikorn.resources import Resource, sum_of
@@ -23,46 +23,46 @@ def replacing_placeholders(workload: Workload) -> dict[str, float]:
     manager ends the placeholder at the scheduler's request, and receives the task in its place. The time is
     from the first placeholder submitted to the last task received.
     """
-    stand = _stand(workload, "Soft")
+    harness = _harness(workload, "Soft")
     keeping = list(_asks(workload, placeholder=True))
     running = list(_asks(workload, placeholder=False))
     gc.collect()
     start, start_cpu = time.perf_counter(), time.process_time()
     for update in keeping:
-        stand.scheduler.update(update)
-    stand.settle()
-    kept = stand.rm.last
-    if stand.rm.received != workload.tasks:
-        raise BenchmarkFailure(f"{stand.rm.received:,} of {workload.tasks:,} placeholders got a place")
+        harness.scheduler.update(update)
+    harness.settle()
+    kept = harness.rm.last
+    if harness.rm.received != workload.tasks:
+        raise BenchmarkFailure(f"{harness.rm.received:,} of {workload.tasks:,} placeholders got a place")
     for update in running:
-        stand.scheduler.update(update)
-    while stand.scheduler.schedule(BATCH) or stand.rm.told:
-        stand.confirm()
+        harness.scheduler.update(update)
+    while harness.scheduler.schedule(BATCH) or harness.rm.releases_to_confirm:
+        harness.confirm()
     cpu = time.process_time() - start_cpu
     figures = {
-        "tasks_per_s": workload.tasks / (stand.rm.last - start),
+        "tasks_per_s": workload.tasks / (harness.rm.last - start),
         "keep_s": kept - start,
-        "replace_s": stand.rm.last - kept,
+        "replace_s": harness.rm.last - kept,
         "cpu_s": cpu,
     }
-    _verify(stand, workload)
+    _verify(harness, workload)
     return figures
 
 
 def placing_as_a_whole(workload: Workload) -> dict[str, float]:
     """Measure the tasks per second of gangs that are each placed completely, in a single decision."""
-    stand = _stand(workload, "Atomic")
+    harness = _harness(workload, "Atomic")
     updates = list(_asks(workload, placeholder=False))
     gc.collect()
     start, start_cpu = time.perf_counter(), time.process_time()
     for update in updates:
-        stand.scheduler.update(update)
+        harness.scheduler.update(update)
     taken_in = time.perf_counter()
-    decided = stand.settle()
-    end, cpu = stand.rm.last, time.process_time() - start_cpu
+    decided = harness.settle()
+    end, cpu = harness.rm.last, time.process_time() - start_cpu
     if decided != workload.applications:
         raise BenchmarkFailure(f"{decided:,} decisions placed {workload.applications:,} gangs")
-    _verify(stand, workload)
+    _verify(harness, workload)
     return {
         "tasks_per_s": workload.tasks / (end - start),
         "take_in_s": taken_in - start,
@@ -71,8 +71,8 @@ def placing_as_a_whole(workload: Workload) -> dict[str, float]:
     }
 
 
-def _stand(workload: Workload, style: str) -> Stand:
-    """Return a test stand with an application per gang, whose placeholder size is that of its tasks."""
+def _harness(workload: Workload, style: str) -> Harness:
+    """Return a harness with an application per gang, whose placeholder size is that of its tasks."""
     asked = workload.asked
     gangs = [
         attrs.evolve(
@@ -84,9 +84,9 @@ def _stand(workload: Workload, style: str) -> Stand:
         )
         for number, app in enumerate(workload.application_requests())
     ]
-    stand = Stand(workload.configuration())
-    stand.update(UpdateRequest(RM, new_schedulable_nodes=workload.node_infos(), new_applications=gangs))
-    return stand
+    harness = Harness(workload.configuration())
+    harness.update(UpdateRequest(RM, new_schedulable_nodes=workload.node_infos(), new_applications=gangs))
+    return harness
 
 
 def _asks(workload: Workload, *, placeholder: bool) -> Iterator[UpdateRequest]:
@@ -105,10 +105,10 @@ def _ask(workload: Workload, task: int, asked: list[Resource], placeholder: bool
     return ask
 
 
-def _verify(stand: Stand, workload: Workload) -> None:
-    stand.check()
-    placed = {key: place for key, place in stand.rm.placed.items() if key.startswith("t")}
+def _verify(harness: Harness, workload: Workload) -> None:
+    harness.check()
+    placed = {key: place for key, place in harness.rm.placed.items() if key.startswith("t")}
     workload.verify(placed)
-    partition = stand.scheduler.partition(RM)
+    partition = harness.scheduler.partition(RM)
     if partition is None or partition.partition.used != workload.demand:
         raise BenchmarkFailure("what the gangs use is not what their tasks take together")

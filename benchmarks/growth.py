@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import attrs
 
 from benchmarks.cases import OWN
-from benchmarks.fresh import run_fresh
 from benchmarks.measurement import Measurement
+from benchmarks.new_process import run_in_new_process
 
 BASE: Mapping[str, int | str] = {
     "nodes": 4_000,
@@ -86,7 +86,7 @@ def grow(
     """Measure every step of `axes`, for both node orders unless `options` has one."""
 
     def run(workload: Mapping[str, object]) -> Measurement:
-        runs = (run_fresh(OWN, workload, limit) for _ in range(repeat))
+        runs = (run_in_new_process(OWN, workload, limit) for _ in range(repeat))
         return min(runs, key=lambda found: found.figures["cpu_s"])
 
     sorts = [options["node_sort"]] if "node_sort" in options else NODE_SORTS

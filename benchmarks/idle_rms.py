@@ -6,8 +6,8 @@ import gc
 import time
 
 from benchmarks.failure import BenchmarkFailure
+from benchmarks.harness import Harness, ResourceManager
 from benchmarks.quantiles import latencies
-from benchmarks.stand import ResourceManager, Stand
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
 from yunikorn.runtime.threaded import BATCH
@@ -22,29 +22,29 @@ def decision_latency(workload: Workload) -> dict[str, float]:
     Each idle resource manager has a node and an application that uses the whole node. The steps are those of
     a service. Then measure the time of a registration.
     """
-    stand = Stand.ready(workload)
+    harness = Harness.ready(workload)
     for number in range(workload.idle_rms):
-        _join(stand, workload, f"idle-{number}")
-    stand.settle()
+        _join(harness, workload, f"idle-{number}")
+    harness.settle()
     gc.collect()
-    took = _decisions(stand, workload)
-    stand.check()
+    took = _decisions(harness, workload)
+    harness.check()
     joined = []
     for number in range(REGISTRATIONS):
         start = time.perf_counter()
-        _register(stand, workload, f"late-{number}")
+        _register(harness, workload, f"late-{number}")
         joined.append(time.perf_counter() - start)
     return {**latencies("decision", took), "register_s": sorted(joined)[len(joined) // 2]}
 
 
-def _register(stand: Stand, workload: Workload, rm_id: str) -> None:
+def _register(harness: Harness, workload: Workload, rm_id: str) -> None:
     request = RegisterResourceManagerRequest(rm_id, config=workload.configuration())
-    stand.scheduler.register_resource_manager(request, ResourceManager())
+    harness.scheduler.register_resource_manager(request, ResourceManager())
 
 
-def _join(stand: Stand, workload: Workload, rm_id: str) -> None:
-    _register(stand, workload, rm_id)
-    stand.scheduler.update(
+def _join(harness: Harness, workload: Workload, rm_id: str) -> None:
+    _register(harness, workload, rm_id)
+    harness.scheduler.update(
         UpdateRequest(
             rm_id,
             new_schedulable_nodes=workload.node_infos()[:1],
@@ -54,12 +54,12 @@ def _join(stand: Stand, workload: Workload, rm_id: str) -> None:
     )
 
 
-def _decisions(stand: Stand, workload: Workload) -> list[float]:
-    scheduler, rm = stand.scheduler, stand.rm
+def _decisions(harness: Harness, workload: Workload) -> list[float]:
+    scheduler, rm = harness.scheduler, harness.rm
     took = []
     for task in range(workload.samples):
         request = UpdateRequest(RM, asks=[workload.ask(task, workload.asked)])
-        stand.clock.advance(0.001)
+        harness.clock.advance(0.001)
         start = time.perf_counter()
         scheduler.fire_timers()
         scheduler.update(request)

@@ -6,15 +6,15 @@ import gc
 import time
 
 from benchmarks.failure import BenchmarkFailure
-from benchmarks.stand import Stand
+from benchmarks.harness import Harness
 from benchmarks.workload import RM, Workload, app_name, node_name
 from yunikorn.interface.messages import Allocation, UpdateRequest
 
 
 def registration(workload: Workload) -> dict[str, float]:
     """Measure the seconds of one update with all nodes and their allocations."""
-    stand = Stand(workload.configuration())
-    stand.update(UpdateRequest(RM, new_applications=workload.application_requests()))
+    harness = Harness(workload.configuration())
+    harness.update(UpdateRequest(RM, new_applications=workload.application_requests()))
     nodes, asked = workload.node_infos(), workload.asked
     for task in range(workload.tasks):
         number = task % workload.nodes
@@ -30,11 +30,11 @@ def registration(workload: Workload) -> dict[str, float]:
     request = UpdateRequest(RM, new_schedulable_nodes=nodes)
     gc.collect()
     start = time.perf_counter()
-    stand.scheduler.update(request)
-    stand.scheduler.schedule()
+    harness.scheduler.update(request)
+    harness.scheduler.schedule()
     took = time.perf_counter() - start
-    stand.check()
-    partition = stand.scheduler.partition(RM)
+    harness.check()
+    partition = harness.scheduler.partition(RM)
     if partition is None or partition.partition.used != workload.demand:
         raise BenchmarkFailure("what was recovered is not what the nodes brought along")
     return {"recover_s": took, "tasks_per_s": workload.tasks / took}

@@ -6,8 +6,8 @@ import gc
 import time
 
 from benchmarks.failure import BenchmarkFailure
+from benchmarks.harness import Harness
 from benchmarks.quantiles import quantile
-from benchmarks.stand import Stand
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import UpdateRequest
 
@@ -20,9 +20,9 @@ def load_and_reload(workload: Workload) -> dict[str, float]:
     text = workload.configuration()
     gc.collect()
     start = time.perf_counter()
-    stand = Stand(text)
+    harness = Harness(text)
     load = time.perf_counter() - start
-    stand.update(
+    harness.update(
         UpdateRequest(
             RM,
             new_schedulable_nodes=workload.node_infos(),
@@ -30,17 +30,17 @@ def load_and_reload(workload: Workload) -> dict[str, float]:
         )
     )
     for update in workload.ask_updates():
-        stand.update(update)
-    stand.settle()
-    workload.verify(stand.rm.placed)
+        harness.update(update)
+    harness.settle()
+    workload.verify(harness.rm.placed)
     took = []
     for sample in range(workload.samples):
         raised = {(sample + step * 97) % workload.queues: sample + 1 for step in range(CHANGES)}
         changed = workload.configuration(raised)
         start = time.perf_counter()
-        fresh = stand.scheduler.reload_configuration(RM, changed)
+        fresh = harness.scheduler.reload_configuration(RM, changed)
         took.append(time.perf_counter() - start)
         if not fresh:
             raise BenchmarkFailure("the scheduler took a changed configuration for the same")
-    stand.check()
+    harness.check()
     return {"load_s": load, "reload_s": quantile(took, 0.5)}

@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from benchmarks.cases import find
-from benchmarks.stand import Stand
+from benchmarks.harness import Harness
 from benchmarks.workload import Workload
 
 COUNTED = 500
@@ -33,7 +33,7 @@ PARTS = (
     ("which node: order and search", ("node_order.py", "node_orders.py", "fit_index.py")),
     (
         "telling the resource manager",
-        ("interface/delivery.py", "outbox.py", "client_session.py", "stand.py", "<attrs"),
+        ("interface/delivery.py", "outbox.py", "client_session.py", "harness.py", "<attrs"),
     ),
     ("accounting", ("yunikorn/model/", "yunikorn/accounting/")),
     ("the cycle itself", ("yunikorn/",)),
@@ -71,17 +71,19 @@ def steps_of(call: Callable[[], object]) -> Counter[CodeType]:
     return counts
 
 
-def count_steps(workload: Workload, decisions: int = COUNTED, stand: Stand | None = None) -> dict[str, float]:
-    """Return the steps per decision by purpose, in the middle of a workload for which `stand` is ready."""
-    stand = stand or Stand.ready(workload)
+def count_steps(
+    workload: Workload, decisions: int = COUNTED, harness: Harness | None = None
+) -> dict[str, float]:
+    """Return the steps per decision by purpose, in the middle of a workload for which `harness` is ready."""
+    harness = harness or Harness.ready(workload)
     for update in workload.ask_updates():
-        stand.update(update)
-    stand.scheduler.schedule(workload.tasks // 2)
+        harness.update(update)
+    harness.scheduler.schedule(workload.tasks // 2)
     taken = 0
 
     def decide() -> None:
         nonlocal taken
-        taken = stand.scheduler.schedule(decisions)
+        taken = harness.scheduler.schedule(decisions)
 
     counts = steps_of(decide)
     found: dict[str, float] = {name: 0.0 for name, _ in PARTS}

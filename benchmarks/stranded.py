@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from benchmarks.stand import Stand
+from benchmarks.harness import Harness
 from benchmarks.throughput import hand_in_and_decide
 from benchmarks.workload import RM, Workload
 from yunikorn.interface.messages import NewNodeInfo, UpdateRequest
@@ -16,16 +16,16 @@ OPEN = 100
 
 def tasks_per_second(workload: Workload) -> dict[str, float]:
     """Measure the throughput if only one node in a hundred can run tasks."""
-    stand = Stand(workload.configuration())
-    stand.update(
+    harness = Harness(workload.configuration())
+    harness.update(
         UpdateRequest(
             RM,
             new_schedulable_nodes=_nodes(workload),
             new_applications=workload.application_requests(),
         )
     )
-    figures = hand_in_and_decide(stand, workload)
-    workload.verify(stand.rm.placed, _capacity(workload))
+    figures = hand_in_and_decide(harness, workload)
+    workload.verify(harness.rm.placed, _capacity(workload))
     return figures
 
 

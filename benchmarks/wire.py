@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.failure import BenchmarkFailure
+from benchmarks.harness import ResourceManager
 from benchmarks.service_process import ServiceProcess
-from benchmarks.stand import ResourceManager
 from benchmarks.workload import RM, Workload
 from yunikorn.client import BY_SUBJECT, ONE_STREAM, AsyncClient, ClientOptions
 from yunikorn.client.layouts import Layout

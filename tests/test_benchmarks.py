@@ -213,7 +213,7 @@ def test_best_of_multiple_runs_is_kept_by_the_main_figure(
     def run(case: Case, *_: object) -> Measurement:
         return Measurement(case.name, case.variant, {}, next(runs), 1.0, 1.0)
 
-    monkeypatch.setattr("benchmarks.command.run_fresh", run)
+    monkeypatch.setattr("benchmarks.command.run_in_new_process", run)
     done = CliRunner().invoke(main, ["--json", "--repeat", "2", "--case", title], catch_exceptions=False)
 
     assert one.items() <= json.loads(done.stdout).items()

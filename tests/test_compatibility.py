@@ -66,7 +66,7 @@ def test_a_reload_with_one_error_changes_nothing() -> None:
         )
     assert rm.find_queue().max is None
     rm.app()
-    assert rm.said("accepted_applications")
+    assert rm.entries("accepted_applications")
 
 
 def test_queue_changes_its_type_only_when_empty() -> None:
@@ -87,9 +87,13 @@ def test_removed_partition_fails_its_applications_and_is_gone() -> None:
     rm.app("app", partition_name="lab")
     rm.ask("app", partition_name="lab", vcore=1)
     rm.reload(configuration(queue("a")))
-    assert [update.state for update in rm.said("updated_applications")] == ["Accepted", "Failing", "Failed"]
+    assert [update.state for update in rm.entries("updated_applications")] == [
+        "Accepted",
+        "Failing",
+        "Failed",
+    ]
     rm.app("late", partition_name="lab")
-    assert rm.said("rejected_applications")[0].reason == "failed to find partition lab"
+    assert rm.entries("rejected_applications")[0].reason == "failed to find partition lab"
 
 
 def test_parent_keeps_the_inherited_template_through_a_reload() -> None:
@@ -111,7 +115,7 @@ def test_failing_rule_does_not_keep_a_forced_application_from_the_recovery_queue
     rm.app_tagged("forced", "root.a..b", FORCED)
     rm.app("free", "root.a..b")
     assert rm.find_app("forced").chain[0].path == "root.@recovery@"
-    assert "one of its levels is empty" in rm.said("rejected_applications")[0].reason
+    assert "one of its levels is empty" in rm.entries("rejected_applications")[0].reason
 
 
 def test_only_the_first_application_enters_the_recovery_queue_by_name() -> None:
@@ -119,13 +123,13 @@ def test_only_the_first_application_enters_the_recovery_queue_by_name() -> None:
     rm.app("first", "root.@recovery@")
     rm.app("second", "root.@recovery@")
     rm.app_tagged("forced", "root.@recovery@", FORCED)
-    assert [one.application_id for one in rm.said("accepted_applications")] == ["first", "forced"]
+    assert [one.application_id for one in rm.entries("accepted_applications")] == ["first", "forced"]
 
 
 def test_root_as_a_queue_name_is_root_itself() -> None:
     rm = RM(configuration(queue("a"), placementrules=[{"name": "provided", "create": True}]))
     rm.app("app", "root")
-    assert "queue root is a parent queue" in rm.said("rejected_applications")[0].reason
+    assert "queue root is a parent queue" in rm.entries("rejected_applications")[0].reason
 
 
 def test_root_as_a_fixed_parent_is_directly_below_root() -> None:
@@ -171,13 +175,13 @@ def test_each_partition_has_its_resolver_and_failures_expire_after_thirty_second
         rm.pass_time(seconds)
         rm.app(f"after-{seconds}", groups=())
         assert resolver.asked == asked
-    assert [one.application_id for one in rm.said("accepted_applications")] == ["there"]
+    assert [one.application_id for one in rm.entries("accepted_applications")] == ["there"]
 
 
 def test_user_name_is_checked_even_without_groups() -> None:
     rm = RM()
     rm.app("app", user="no name", groups=())
-    assert "invalid username 'no name'" in rm.said("rejected_applications")[0].reason
+    assert "invalid username 'no name'" in rm.entries("rejected_applications")[0].reason
 
 
 def test_unknown_resolver_is_ignored_but_ldap_fails_the_start() -> None:
@@ -319,7 +323,7 @@ def test_one_update_may_contain_an_application_and_its_allocations() -> None:
         )
     )
     assert rm.find_app().allocated == {"vcore": 1}
-    assert rm.said("new_allocations") == []
+    assert rm.entries("new_allocations") == []
 
 
 def test_expired_allocation_counts_as_used_until_the_rm_confirms() -> None:
@@ -334,8 +338,8 @@ def test_expired_allocation_counts_as_used_until_the_rm_confirms() -> None:
     rm.ask(vcore=1)
     assert rm.schedule() == [("short", "ask", "n1")]
     rm.pass_time(2)
-    (told,) = rm.said("released_allocations")
-    assert (told.allocation_key, told.termination_type) == ("ask", TerminationType.TIMEOUT)
+    (reported,) = rm.entries("released_allocations")
+    assert (reported.allocation_key, reported.termination_type) == ("ask", TerminationType.TIMEOUT)
     assert (rm.state("short"), rm.schedule()) == ("Failing", [])
     rm.confirm()
     assert (rm.state("short"), rm.schedule()) == ("Failed", [("app", "ask", "n1")])
@@ -353,14 +357,14 @@ def test_resized_allocation_frees_resources_and_moves_the_node_in_its_order() ->
     rm.ask(key="next", vcore=1)
     assert rm.schedule() == [("app", "next", "n1")]
     rm.update(allocations=[Allocation("k2", "app", node_id="n1", resource_per_alloc=ONE_CORE)])
-    assert "is on node n2 and cannot move to n1" in rm.said("rejected_allocations")[0].reason
+    assert "is on node n2 and cannot move to n1" in rm.entries("rejected_allocations")[0].reason
 
 
 def test_unknown_release_is_answered_and_counted() -> None:
     rm = RM()
     rm.app()
     rm.release(uuid="ask#7")
-    (answer,) = rm.said("released_allocations")
+    (answer,) = rm.entries("released_allocations")
     assert answer.termination_type == TerminationType.STOPPED_BY_RM
     assert answer.message == "allocation 'ask#7' is unknown or no longer exists: nothing was released"
     assert rm.at_work().partition.unknown_releases.releases == 1
@@ -370,7 +374,7 @@ def test_a_node_that_does_not_drain_cannot_be_made_schedulable() -> None:
     rm = RM()
     rm.node(vcore=1)
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
-    (failed,) = rm.said("failed_node_updates")
+    (failed,) = rm.entries("failed_node_updates")
     assert (failed.node_id, failed.reason) == (
         "n1",
         "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible",
@@ -388,7 +392,7 @@ def test_foreign_usage_of_a_node_can_be_reported_in_both_ways() -> None:
     rm.update(allocations=[attrs.evolve(foreign, node_id="n2")])
     assert [rm.find_node(name).available["vcore"] for name in ("n1", "n2")] == [7, 8]
     rm.update(allocations=[attrs.evolve(foreign, resource_per_alloc=Resource(vcore=-1))])
-    assert rm.said("rejected_allocations")[0].reason == "allocation contains negative resources"
+    assert rm.entries("rejected_allocations")[0].reason == "allocation contains negative resources"
 
 
 # -- stopping -----------------------------------------------------------------------------------------
@@ -420,7 +424,7 @@ def test_placeholders_need_fifo_or_stateaware_and_atomic_gangs_take_any_policy()
         rm.gang(f"held-{name}", queue_name=f"root.{name}", vcore=2)
         rm.gang(f"atomic-{name}", "Atomic", f"root.{name}", vcore=2)
     rm.gang("forced", queue_name="root.fair", tags=FORCED, vcore=2)
-    (refused,) = rm.said("rejected_applications")
+    (refused,) = rm.entries("rejected_applications")
     assert refused.application_id == "held-fair"
     assert "placeholders need one of fifo, stateaware" in refused.reason
 
@@ -467,9 +471,9 @@ def test_real_task_replaces_a_placeholder_however_it_ends() -> None:
     rm.schedule()
     rm.task("app", "t", "workers", vcore=2)
     assert rm.schedule() == []
-    rm.heard()
+    rm.take_response()
     rm.release(uuid="ph#1")
-    assert [one.allocation_key for one in rm.heard().new_allocations] == ["t"]
+    assert [one.allocation_key for one in rm.take_response().new_allocations] == ["t"]
     assert rm.counts("app", "workers") == (1, 1, 0)
 
 

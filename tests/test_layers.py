@@ -32,7 +32,7 @@ ACCOUNTING = MODEL | {"yunikorn.accounting"}
 SCHEDULING = ACCOUNTING | {"yunikorn.scheduling"}
 INTERFACE = SCHEDULING | {"yunikorn.interface"}
 WIRE = INTERFACE | {"yunikorn.wire"}
-DOORS = WIRE | {
+TRANSPORTS = WIRE | {
     "yunikorn.client",
     "yunikorn.runtime",
     "yunikorn.service",
@@ -70,7 +70,7 @@ MAY_IMPORT = {
     "yunikorn.reference": ACCOUNTING,
     "yunikorn.testing": INTERFACE,
     "yunikorn.pytest_plugin": {"yunikorn.testing"},
-    "yunikorn.cli": DOORS,
+    "yunikorn.cli": TRANSPORTS,
     "yunikorn.__main__": {"yunikorn.cli"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},

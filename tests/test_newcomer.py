@@ -114,8 +114,8 @@ def test_new_package_becomes_a_working_policy(desk: Desk, run_python: Run) -> No
     assert Path(where.strip()).is_relative_to(desk.environment)
 
     # Generate a package: it passes its own test at once.
-    said = desk.types("yunikorn plugins new app-sort short-names")
-    assert "cd yunikorn-short-names" in said
+    reported = desk.types("yunikorn plugins new app-sort short-names")
+    assert "cd yunikorn-short-names" in reported
     config, module = (
         "yunikorn-short-names/queues.yaml",
         "yunikorn-short-names/yunikorn_short_names/__init__.py",

@@ -16,7 +16,7 @@ if str(CHECKOUT) not in sys.path:
     sys.path.append(str(CHECKOUT))
 
 from benchmarks.admission_classes import leave  # noqa: E402
-from benchmarks.stand import Stand  # noqa: E402
+from benchmarks.harness import Harness  # noqa: E402
 from benchmarks.steps import count_steps, steps_of  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402
 from tests.core.kit import RM, configuration, document, partition, queue  # noqa: E402
@@ -62,9 +62,9 @@ def test_cost_of_admission_limits_is_independent_of_applications() -> None:
 
 def test_removed_users_cost_nothing() -> None:
     load = Workload(100, 800, 1, 20, 4, "half-per-user", "fair")
-    stand = Stand.ready(load)
-    leave(stand, 200)
-    assert sum(count_steps(load, DECISIONS, stand).values()) < cost(load) * A_QUARTER_MORE
+    harness = Harness.ready(load)
+    leave(harness, 200)
+    assert sum(count_steps(load, DECISIONS, harness).values()) < cost(load) * A_QUARTER_MORE
 
 
 def test_all_steps_are_accounted_for() -> None:
@@ -85,7 +85,7 @@ def test_cost_of_a_release_by_key_alone_is_independent_of_applications() -> None
         gone = [AllocationAskRelease("", f"ask{number}") for number in range(applications)]
         request = UpdateRequest("rm", releases=AllocationReleasesRequest([], gone))
         steps = sum(steps_of(lambda: rm.scheduler.update(request)).values())
-        assert len(rm.said("released_allocation_asks")) == applications
+        assert len(rm.entries("released_allocation_asks")) == applications
         return steps / applications
 
     assert cost_each(320) < cost_each(20) * A_QUARTER_MORE

@@ -302,7 +302,7 @@ class Manager:
                         await self._client.update(update)
         except TimeoutError:
             raise BenchmarkFailure(
-                f"resource manager {self.rm_id} hears nothing: {self._client.last_trouble}"
+                f"resource manager {self.rm_id} receives nothing: {self._client.last_trouble}"
             ) from None
 
 

@@ -183,7 +183,7 @@ def test_worker_processes_write_identical_files(call: Call, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "reported"),
     [
         ((), "there is nothing to compare: give two configurations (--config A --config B) or a setting"),
         (("--set", "partitons[0].name=x"), "did you mean 'partitions'?"),
@@ -199,12 +199,12 @@ def test_worker_processes_write_identical_files(call: Call, tmp_path: Path) -> N
     ],
 )
 def test_invalid_calls_fail_with_one_message_before_any_run(
-    call: Call, arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+    call: Call, arguments: tuple[str, ...], reported: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compare, "compare", lambda *_, **__: pytest.fail("it ran"))
     status, out, err = call(*arguments)
     assert (status, out) == (2, "")
-    assert said in err
+    assert reported in err
 
 
 def test_all_invalid_settings_are_reported_together(call: Call) -> None:
@@ -230,13 +230,13 @@ def test_errors_of_settings_configurations_and_workload_are_reported_together(
     config = CONFIG.replace("submitacl", "submitcal")
     status, out, err = call("--config", missing, "--set", "nonsense", config=config, workload="[]")
     assert (status, out) == (2, "")
-    for said in (
+    for reported in (
         "missing.yaml: cannot be read",
         "did you mean 'submitacl'?",
         "--set nonsense",
         "workload.yaml: ",
     ):
-        assert said in err, said
+        assert reported in err, reported
 
 
 def test_invalid_configuration_is_not_reported_as_invalid_setting(call: Call, tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ def test_nodes_are_read_from_a_separate_file(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "workload", "arguments", "said"),
+    ("config", "workload", "arguments", "reported"),
     [
         ("partitions: [{name: default, queus: []}]", SCENARIO, (), "queues.yaml: line 1, column"),
         ("- nothing", SCENARIO, (), "queues.yaml: line 1, column 1: "),
@@ -240,11 +240,11 @@ def test_nodes_are_read_from_a_separate_file(call: Call) -> None:
     ],
 )
 def test_invalid_input_is_one_message(
-    call: Call, config: str, workload: str, arguments: tuple[str, ...], said: str
+    call: Call, config: str, workload: str, arguments: tuple[str, ...], reported: str
 ) -> None:
     status, out, err = call(*arguments, config=config, workload=workload)
     assert (status, out) == (2, "")
-    assert said in err
+    assert reported in err
 
 
 def test_errors_of_configuration_and_workload_are_reported_together(call: Call) -> None:

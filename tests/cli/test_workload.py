@@ -118,7 +118,7 @@ def test_generated_workload_can_be_simulated(tmp_path: Path, capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "reported"),
     [
         (("--applications", "-3"), "--applications: expected a whole number from 1 to 10000000, got '-3'"),
         (("--runtime", "lognormal,median=x"), "--runtime: median: expected seconds or a duration"),
@@ -147,9 +147,9 @@ def test_generated_workload_can_be_simulated(tmp_path: Path, capsys: pytest.Capt
     ],
 )
 def test_errors_name_the_option(
-    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: tuple[str, ...], reported: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said in refused(capsys, *arguments)
+    assert reported in refused(capsys, *arguments)
 
 
 def test_description_excludes_most_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from tests.client.shim import Shim, holds
-from tests.service.stand import Stand, serve
+from tests.service.harness import ServiceHarness, serve
 from yunikorn.client import AsyncClient, ClientOptions
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import AllocationAsk, RegisterResourceManagerRequest, UpdateRequest
@@ -18,8 +18,8 @@ LARGE = UpdateRequest("", asks=[AllocationAsk("x", "app", tags={"padding": "x" *
 
 
 def test_updates_block_while_the_scheduler_is_busy_and_fail_at_session_end(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        client = AsyncClient(stand.address, RM, Shim(), options=ClientOptions(waiting=2))
+    async def scenario(harness: ServiceHarness) -> None:
+        client = AsyncClient(harness.address, RM, Shim(), options=ClientOptions(waiting=2))
         await client.start()
         free, busy = threading.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -28,7 +28,7 @@ def test_updates_block_while_the_scheduler_is_busy_and_fail_at_session_end(regis
             loop.call_soon_threadsafe(busy.set)
             assert free.wait(30)
 
-        hanging = asyncio.create_task(stand.core.call(hang))
+        hanging = asyncio.create_task(harness.core.call(hang))
         await busy.wait()
 
         async def send() -> bool:
@@ -46,7 +46,7 @@ def test_updates_block_while_the_scheduler_is_busy_and_fail_at_session_end(regis
         free.set()
         await hanging
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_exception_in_the_recovery_report_ends_the_client(registry: Registry) -> None:
@@ -54,11 +54,11 @@ def test_exception_in_the_recovery_report_ends_the_client(registry: Registry) ->
         def report(self) -> list[UpdateRequest]:
             raise RuntimeError("no idea what I have")
 
-    async def story(stand: Stand) -> None:
-        client = AsyncClient(stand.address, RM, Broken())
+    async def scenario(harness: ServiceHarness) -> None:
+        client = AsyncClient(harness.address, RM, Broken())
         with pytest.raises(RuntimeError, match="no idea what I have"):
             await client.start()
         with pytest.raises(RuntimeError):
             await client.wait()
 
-    serve(registry, story)
+    serve(registry, scenario)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.served import Service
+from tests.client.service_process import Service
 from tests.service.kit import PATIENCE
 from yunikorn.client import Client, ConnectionLost, Refused
 from yunikorn.errors import UsageError

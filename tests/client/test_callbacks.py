@@ -9,8 +9,8 @@ import pytest
 
 from tests.client.shim import Shim, ask, holds
 from tests.core.kit import configuration
+from tests.service.harness import ServiceHarness, serve
 from tests.service.kit import CONFIG
-from tests.service.stand import Stand, serve
 from yunikorn.client import AsyncClient, CallFailed
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
@@ -37,15 +37,15 @@ def test_predicates_are_called_before_placement(registry: Registry) -> None:
             assert args.application_id == "app"
             return "it is too warm" if args.node_id == "n1" else None
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Choosy()
-        async with AsyncClient(stand.address, RM, shim):
+        async with AsyncClient(harness.address, RM, shim):
             await shim.until(lambda: len(shim.running) == 2)
             assert {one.node_id for one in shim.running.values()} == {"n2"}
-            (why,) = (await stand.core.call(lambda core: core.explain("rm", "default", "app"))).values()
+            (why,) = (await harness.core.call(lambda core: core.explain("rm", "default", "app"))).values()
             assert "it is too warm" in str(why)
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_nodes_are_batched_in_one_call_and_methods_may_be_coroutines(registry: Registry) -> None:
@@ -57,14 +57,14 @@ def test_nodes_are_batched_in_one_call_and_methods_may_be_coroutines(registry: R
             await asyncio.sleep(0)
             return {"n2": "not this one"} if "n2" in args.node_ids else {}
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Choosy()
-        async with AsyncClient(stand.address, RM, shim):
+        async with AsyncClient(harness.address, RM, shim):
             await shim.until(lambda: len(shim.running) == 2)
             assert {one.node_id for one in shim.running.values()} == {"n1"}
             assert sorted(shim.questions[0].node_ids) == ["n1", "n2"]
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_predicate_that_raises_refuses_with_the_exception_as_reason(registry: Registry) -> None:
@@ -74,14 +74,14 @@ def test_predicate_that_raises_refuses_with_the_exception_as_reason(registry: Re
                 raise RuntimeError("no thermometer")
             return None
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Broken()
-        async with AsyncClient(stand.address, RM, shim):
+        async with AsyncClient(harness.address, RM, shim):
             await shim.until(lambda: len(shim.running) == 2)
-            (why,) = (await stand.core.call(lambda core: core.explain("rm", "default", "app"))).values()
+            (why,) = (await harness.core.call(lambda core: core.explain("rm", "default", "app"))).values()
             assert "RuntimeError: no thermometer" in str(why)
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_scheduling_states_events_and_cache_updates_are_delivered(registry: Registry) -> None:
@@ -101,9 +101,9 @@ def test_scheduling_states_events_and_cache_updates_are_delivered(registry: Regi
         def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
             self.assumed.update({one.allocation_key: one.node_id for one in args.assumed_allocations})
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Curious()
-        async with AsyncClient(stand.address, RM, shim):
+        async with AsyncClient(harness.address, RM, shim):
             await shim.until(lambda: len(shim.running) == 4)
             (waits,) = set(shim.wanted) - set(shim.running)
             await holds(lambda: any(one.allocation_key == waits for one in shim.states))
@@ -114,7 +114,7 @@ def test_scheduling_states_events_and_cache_updates_are_delivered(registry: Regi
             assert last.reason
             await holds(lambda: {"n1", "n2"} <= {event.object_id for event in shim.events})
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_a_method_that_raises_is_reported_and_contained(
@@ -124,14 +124,14 @@ def test_a_method_that_raises_is_reported_and_contained(
         def send_events(self, events: Sequence[EventRecord]) -> None:
             raise RuntimeError("the disk is full")
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Broken()
-        async with AsyncClient(stand.address, RM, shim):
+        async with AsyncClient(harness.address, RM, shim):
             await shim.until(lambda: len(shim.running) == 3)
             await holds(lambda: "send_events failed: RuntimeError: the disk is full" in caplog.text)
             assert shim.reports == 1
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_configurations_are_exchanged_in_both_directions(registry: Registry) -> None:
@@ -142,10 +142,10 @@ def test_configurations_are_exchanged_in_both_directions(registry: Registry) -> 
             self.saved += (request.configs,)
             return UpdateConfigurationResponse(success=True)
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Keeper()
         wanted = configuration({"name": "a"}, {"name": "b"})
-        async with AsyncClient(stand.address, RM, shim) as client:
+        async with AsyncClient(harness.address, RM, shim) as client:
             answer = await client.update_configuration(wanted)
             assert (answer.success, answer.old_config) == (True, CONFIG)
             assert shim.saved == (wanted,)
@@ -154,13 +154,13 @@ def test_configurations_are_exchanged_in_both_directions(registry: Registry) -> 
             assert "partitions" in refused.reason
             assert shim.saved == (wanted,)
 
-    serve(registry, story, configurations=CONFIGURABLE)
+    serve(registry, scenario, configurations=CONFIGURABLE)
 
 
 def test_applications_can_be_failed(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Shim()
-        async with AsyncClient(stand.address, RM, shim) as client:
+        async with AsyncClient(harness.address, RM, shim) as client:
             await shim.until(lambda: len(shim.running) == 3)
             with pytest.raises(CallFailed, match="nobody"):
                 await client.fail_application("nobody", "for a try")
@@ -174,12 +174,12 @@ def test_applications_can_be_failed(registry: Registry) -> None:
             )
             assert await client.update(UpdateRequest("", asks=[ask("late")]))
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_call_fails_on_connection_loss(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        client = AsyncClient(stand.address, RM, Shim())
+    async def scenario(harness: ServiceHarness) -> None:
+        client = AsyncClient(harness.address, RM, Shim())
         await client.start()
         # The core is busy, so that the call waits for its answer.
         busy, asked = asyncio.Event(), asyncio.Event()
@@ -192,7 +192,7 @@ def test_call_fails_on_connection_loss(registry: Registry) -> None:
             loop.call_soon_threadsafe(busy.set)
             assert free.wait(30)
 
-        hanging = asyncio.create_task(stand.core.call(hang))
+        hanging = asyncio.create_task(harness.core.call(hang))
         await busy.wait()
 
         async def fail() -> None:
@@ -207,4 +207,4 @@ def test_call_fails_on_connection_loss(registry: Registry) -> None:
         free.set()
         await hanging
 
-    serve(registry, story)
+    serve(registry, scenario)

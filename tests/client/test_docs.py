@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.client.served import Service
+from tests.client.service_process import Service
 from yunikorn import client
 from yunikorn.client.options import doubling
 from yunikorn.interface import constants
@@ -38,13 +38,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def test_code_of_the_page_runs_in_order(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     assert DEFAULT_ADDRESS in PAGE
     names: dict[str, Any] = {"__name__": "docs"}
-    said = []
+    reported = []
     for block in blocks("python"):
         exec(compile(block.replace(DEFAULT_ADDRESS, service.address), "docs/shims.md", "exec"), names)
-        said.append(capsys.readouterr().out)
-    assert len(said) >= 5
-    assert said[0] == next(text for text in blocks("text") if text.startswith("running: "))
-    assert said[1] == "True\n"
+        reported.append(capsys.readouterr().out)
+    assert len(reported) >= 5
+    assert reported[0] == next(text for text in blocks("text") if text.startswith("running: "))
+    assert reported[1] == "True\n"
     args = PredicatesArgs("x", "node-7")
     assert names["ChoosyShim"]().predicates(args) == "its disk is broken"
 

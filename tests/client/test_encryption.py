@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from tests.client.shim import Shim
-from tests.service.stand import HERE, Stand, serve
+from tests.service.harness import HERE, ServiceHarness, serve
 from yunikorn.client import AsyncClient, ClientOptions, ClientTls, ConnectionLost
 from yunikorn.client.blocking import Client
 from yunikorn.errors import UsageError
@@ -24,12 +24,12 @@ EXTENSIONS = "subjectAltName=DNS:scheduler.test,IP:127.0.0.1"
 
 
 @pytest.fixture(scope="module")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an authority, and certificates of a scheduler and of a client."""
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("needs openssl, to make certificates")
-    folder = tmp_path_factory.mktemp("papers")
+    folder = tmp_path_factory.mktemp("certificates")
 
     def run(*arguments: str) -> None:
         done = subprocess.run([openssl, *arguments], cwd=folder, capture_output=True, text=True, check=False)
@@ -45,31 +45,35 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_mutual_tls_authenticates_both_sides(registry: Registry, papers: Path) -> None:
-    served = ServerTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
-    known = ClientTls(papers / "ca.pem", papers / "client.pem", papers / "client.key")
+def test_mutual_tls_authenticates_both_sides(registry: Registry, certificates: Path) -> None:
+    served = ServerTls(
+        certificates / "scheduler.pem", certificates / "scheduler.key", certificates / "ca.pem"
+    )
+    known = ClientTls(certificates / "ca.pem", certificates / "client.pem", certificates / "client.key")
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Shim()
-        async with AsyncClient(stand.address, RM, shim, options=ClientOptions(tls=known)):
+        async with AsyncClient(harness.address, RM, shim, options=ClientOptions(tls=known)):
             await shim.until(lambda: len(shim.running) == 3)
         named = attrs.evolve(known, name="scheduler.test")
-        async with AsyncClient(stand.address, RM, Shim(), options=ClientOptions(tls=named)) as client:
+        async with AsyncClient(harness.address, RM, Shim(), options=ClientOptions(tls=named)) as client:
             assert client.connected
 
-    serve(registry, story, Settings(HERE, tls=served))
+    serve(registry, scenario, Settings(HERE, tls=served))
 
 
-def test_clients_without_a_trusted_certificate_get_no_session(registry: Registry, papers: Path) -> None:
-    served = ServerTls(papers / "scheduler.pem", papers / "scheduler.key", papers / "ca.pem")
+def test_clients_without_a_trusted_certificate_get_no_session(registry: Registry, certificates: Path) -> None:
+    served = ServerTls(
+        certificates / "scheduler.pem", certificates / "scheduler.key", certificates / "ca.pem"
+    )
 
-    async def story(stand: Stand) -> None:
-        for options in (ClientOptions(tls=ClientTls(papers / "ca.pem")), ClientOptions()):
-            stranger = Client(stand.address, RM, options=options)
+    async def scenario(harness: ServiceHarness) -> None:
+        for options in (ClientOptions(tls=ClientTls(certificates / "ca.pem")), ClientOptions()):
+            stranger = Client(harness.address, RM, options=options)
             with pytest.raises(ConnectionLost, match="no session after"):
                 await asyncio.to_thread(stranger.start, 0.5)
 
-    serve(registry, story, Settings(HERE, tls=served))
+    serve(registry, scenario, Settings(HERE, tls=served))
 
 
 def test_invalid_certificate_files_are_reported(tmp_path: Path) -> None:

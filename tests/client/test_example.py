@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import pytest
 
-from tests.client.served import Service
+from tests.client.service_process import Service
 from tests.service.kit import PATIENCE
 
 CHECKOUT = Path(__file__).parents[2]

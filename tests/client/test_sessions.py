@@ -11,8 +11,8 @@ import grpc
 import pytest
 
 from tests.client.shim import Shim, ask, holds
+from tests.service.harness import ServiceHarness, serve
 from tests.service.kit import CONFIG
-from tests.service.stand import Stand, serve
 from yunikorn.client import (
     BY_SUBJECT,
     ONE_STREAM,
@@ -68,11 +68,11 @@ def used(core: Scheduler) -> dict[str, int]:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_client_reports_receives_responses_and_shuts_down(registry: Registry, layout: Layout) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Shim()
-        async with AsyncClient(stand.address, RM, shim, options=options(layout)) as client:
+        async with AsyncClient(harness.address, RM, shim, options=options(layout)) as client:
             await shim.until(lambda: len(shim.running) == 3)
-            assert await stand.state() == RUNNING
+            assert await harness.state() == RUNNING
             shim.wanted.append("task-3")
             assert await client.update(UpdateRequest("rm", asks=[ask("task-3")]))
             await shim.until(lambda: len(shim.running) == 4)
@@ -80,12 +80,12 @@ def test_client_reports_receives_responses_and_shuts_down(registry: Registry, la
             await client.update(UpdateRequest("", releases=AllocationReleasesRequest([freed])))
             await client.update(UpdateRequest("", asks=[ask("task-4")]))
             await shim.until(lambda: "task-4" in shim.running)
-        assert await stand.state() == STOPPED
+        assert await harness.state() == STOPPED
         assert not client.connected
         assert await client.update(UpdateRequest("rm")) is False
         assert shim.reports == 1
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -93,15 +93,15 @@ def test_client_reports_receives_responses_and_shuts_down(registry: Registry, la
 def test_reconnect_loses_and_duplicates_no_allocations(
     registry: Registry, layout: Layout, trouble: str
 ) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Shim()
-        async with AsyncClient(stand.address, RM, shim, options=options(layout)) as client:
+        async with AsyncClient(harness.address, RM, shim, options=options(layout)) as client:
             await shim.until(lambda: len(shim.running) == 3)
             if trouble == "resync":
-                await stand.core.call(lambda core: core.resync("rm", "we want to know"))
+                await harness.core.call(lambda core: core.resync("rm", "we want to know"))
             else:
                 code = {"broken": "UNAVAILABLE", "not reading": "RESOURCE_EXHAUSTED"}[trouble]
-                remote = stand.server.registrations.current["rm"]
+                remote = harness.server.registrations.current["rm"]
                 for line in list(remote.lines.values()):
                     line.end(CallRefusal(grpc.StatusCode[code], "just so"))
             await holds(lambda: shim.reports == 2)
@@ -110,10 +110,10 @@ def test_reconnect_loses_and_duplicates_no_allocations(
             await shim.until(lambda: len(shim.running) == 4)
             assert client.sessions == 2
             assert shim.resyncs == (trouble == "resync" and layout is ONE_STREAM)
-            assert await stand.state() == RUNNING
-            assert await stand.core.call(used) == {"vcore": 4}
+            assert await harness.state() == RUNNING
+            assert await harness.core.call(used) == {"vcore": 4}
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -130,7 +130,7 @@ def test_client_reconnects_after_a_scheduler_restart(
     def make(clock: Clock) -> Scheduler:
         return Scheduler(registry, clock, configurations=Configurations({"": CONFIG}))
 
-    async def one_life(scene: asyncio.Event, ready: asyncio.Event) -> dict[str, int]:
+    async def one_session(scene: asyncio.Event, ready: asyncio.Event) -> dict[str, int]:
 
         async with AsyncScheduler(ThreadedScheduler(make, SystemClock())) as core:
             server = Server(core, Settings(address))
@@ -150,7 +150,7 @@ def test_client_reconnects_after_a_scheduler_restart(
         for tasks in (3, 4):
             shim.wanted = [f"task-{number}" for number in range(tasks)]
             scene, ready = asyncio.Event(), asyncio.Event()
-            server = asyncio.create_task(one_life(scene, ready))
+            server = asyncio.create_task(one_session(scene, ready))
             await ready.wait()
             await starting
             await shim.until(lambda: len(shim.running) == len(shim.wanted))
@@ -167,19 +167,19 @@ def test_client_reconnects_after_a_scheduler_restart(
 
 
 def test_disconnect_without_shutdown_keeps_allocations(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Shim()
-        first = AsyncClient(stand.address, RM, shim, options=options())
+        first = AsyncClient(harness.address, RM, shim, options=options())
         await first.start()
         await shim.until(lambda: len(shim.running) == 3)
         await first.disconnect()
         await first.wait()
-        await stand.becomes(PAUSED)
-        async with AsyncClient(stand.address, RM, shim, options=options()):
-            await stand.becomes(RUNNING)
+        await harness.becomes(PAUSED)
+        async with AsyncClient(harness.address, RM, shim, options=options()):
+            await harness.becomes(RUNNING)
             assert len(shim.running) == 3
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_callback_that_raises_causes_a_new_recovery_report(registry: Registry) -> None:
@@ -189,55 +189,55 @@ def test_callback_that_raises_causes_a_new_recovery_report(registry: Registry) -
                 raise RuntimeError("dropped it")
             super().recv_update_response(response)
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         shim = Clumsy()
-        async with AsyncClient(stand.address, RM, shim, options=options()) as client:
+        async with AsyncClient(harness.address, RM, shim, options=options()) as client:
             await shim.until(lambda: len(shim.running) == 3)
             assert shim.reports == 2
             assert client.last_trouble == "a response was lost: RuntimeError: dropped it"
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 # -- responses one by one -----------------------------------------------------------------------------
 
 
 def test_responses_can_be_iterated_and_a_loss_without_a_report_ends_them(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        async with AsyncClient(stand.address, RM, options=options()) as client:
+    async def scenario(harness: ServiceHarness) -> None:
+        async with AsyncClient(harness.address, RM, options=options()) as client:
             await client.update(Shim().report()[0])
             placed: list[Allocation] = []
             responses = client.responses()
             while len(placed) < 3:
                 placed += (await anext(responses)).new_allocations
             assert sorted(one.node_id for one in placed) == ["n1", "n1", "n2"]
-            stand.server.registrations.current["rm"].end(CallRefusal(grpc.StatusCode.UNAVAILABLE, "gone"))
+            harness.server.registrations.current["rm"].end(CallRefusal(grpc.StatusCode.UNAVAILABLE, "gone"))
             with pytest.raises(ConnectionLost, match=r"there is no report function for a new one: .*gone"):
                 async for _ in responses:
                     pass
             with pytest.raises(ConnectionLost):
                 await client.update(UpdateRequest("rm"))
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 # -- errors ----------------------------------------------------------------------------------------------
 
 
 def test_refused_registration_has_a_reason(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        client = AsyncClient(stand.address, RegisterResourceManagerRequest("rm", policy_group="gpus"))
+    async def scenario(harness: ServiceHarness) -> None:
+        client = AsyncClient(harness.address, RegisterResourceManagerRequest("rm", policy_group="gpus"))
         with pytest.raises(Refused, match=r"registering: .*'gpus'"):
             await client.start()
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_second_client_replaces_the_first_with_the_same_id(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        first = AsyncClient(stand.address, RM, Shim(), options=options())
+    async def scenario(harness: ServiceHarness) -> None:
+        first = AsyncClient(harness.address, RM, Shim(), options=options())
         await first.start()
-        async with AsyncClient(stand.address, RM, Shim(), options=options()) as second:
+        async with AsyncClient(harness.address, RM, Shim(), options=options()) as second:
             with pytest.raises(TakenOver, match="resource manager rm registered again"):
                 await first.wait()
             with pytest.raises(TakenOver):
@@ -245,13 +245,13 @@ def test_second_client_replaces_the_first_with_the_same_id(registry: Registry) -
             assert second.connected
         await first.close()
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_updates_that_cannot_be_sent_are_refused_at_once(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         small = ClientOptions(delays=at_once, message_bytes=100)
-        async with AsyncClient(stand.address, RM, options=small) as client:
+        async with AsyncClient(harness.address, RM, options=small) as client:
             with pytest.raises(UsageError, match="'other' in an update of the client of 'rm'"):
                 await client.update(UpdateRequest("other"))
             many = AllocationAsk("k", "app", max_allocations=2**40)
@@ -261,11 +261,11 @@ def test_updates_that_cannot_be_sent_are_refused_at_once(registry: Registry) -> 
                 await client.update(UpdateRequest("", asks=[ask("x" * 200)]))
             assert client.connected
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_calls_in_invalid_order_raise_usage_errors() -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         client = AsyncClient("127.0.0.1:1", RM)
         with pytest.raises(UsageError, match="was not started"):
             await client.update(UpdateRequest("rm"))
@@ -276,4 +276,4 @@ def test_calls_in_invalid_order_raise_usage_errors() -> None:
             await client.start()
         await client.wait()
 
-    asyncio.run(story())
+    asyncio.run(scenario())

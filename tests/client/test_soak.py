@@ -24,7 +24,7 @@ def test_short_soak_loses_and_duplicates_no_allocations() -> None:
     assert len(lines) == len(found.service_megabytes)
 
 
-def told(**fields: list[Allocation] | list[RejectedNode]) -> Manager:
+def reported(**fields: list[Allocation] | list[RejectedNode]) -> Manager:
     """Return a resource manager that runs `x` and has received this response."""
     manager = Manager("rm", ONE_STREAM, random.Random(1))
     manager.running["x"] = Allocation("x", "app", "x#1", "n00", Resource(vcore=30))
@@ -34,7 +34,7 @@ def told(**fields: list[Allocation] | list[RejectedNode]) -> Manager:
 
 def test_soak_detects_wrong_responses() -> None:
     with pytest.raises(BenchmarkFailure, match="x runs on n00 and was placed on n01 as well"):
-        told(new_allocations=[Allocation("x", "app", "x#2", "n01")]).check()
+        reported(new_allocations=[Allocation("x", "app", "x#2", "n01")]).check()
     with pytest.raises(BenchmarkFailure, match="1 refused, the first: n00: no"):
-        told(rejected_nodes=[RejectedNode("n00", "no")]).check()
-    told().check()
+        reported(rejected_nodes=[RejectedNode("n00", "no")]).check()
+    reported().check()

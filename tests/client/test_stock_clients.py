@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.client.served import Service
+from tests.client.service_process import Service
 
 HERE = Path(__file__).parent
 STOCK = HERE / "stock"
@@ -59,8 +59,8 @@ def test_a_client_in_another_language_is_served(service: Service) -> None:
         env={**os.environ, "NODE_PATH": modules},
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told == {
+    reported = json.loads(done.stdout)
+    assert reported == {
         "placed": [["x", "n1"], ["y", "n1"], ["z", "n1"]],
         "accepted": ["app"],
         "nodes": ["n1"],

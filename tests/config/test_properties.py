@@ -141,8 +141,8 @@ def test_known_properties_are_read(key: str, text: str, field: str, value: objec
 def test_invalid_value_is_reported_and_replaced_by_the_default(key: str, text: str) -> None:
     settings, faults = read_settings({key: text})
     assert settings == DEFAULTS
-    ((told, message),) = faults
-    assert told == key
+    ((reported, message),) = faults
+    assert reported == key
     assert message.endswith("the default is used")
 
 
@@ -206,7 +206,7 @@ def check_weighted() -> Callable[..., Outcome]:
     return run
 
 
-def told(outcome: Outcome) -> list[tuple[str, str]]:
+def reported(outcome: Outcome) -> list[tuple[str, str]]:
     return [(problem.path.removeprefix(f"{BELOW}."), problem.message) for problem in outcome.problems]
 
 
@@ -231,45 +231,45 @@ POLICY = "application.sort.policy"
 def test_valid_properties(
     check_weighted: Callable[..., Outcome], a: Mapping[str, str], b: Mapping[str, str]
 ) -> None:
-    assert told(check_weighted(a, b)) == []
+    assert reported(check_weighted(a, b)) == []
 
 
 def test_unknown_policy_is_reported_once_at_its_position(check_weighted: Callable[..., Outcome]) -> None:
-    ((path, message),) = told(check_weighted({POLICY: "Fifo"}))
+    ((path, message),) = reported(check_weighted({POLICY: "Fifo"}))
     assert path == f"properties.{POLICY}"
     assert "no application sort policy is called 'Fifo', did you mean 'fifo'?" in message
-    ((path, _),) = told(check_weighted({"queue.sort.policy": "nope"}))
+    ((path, _),) = reported(check_weighted({"queue.sort.policy": "nope"}))
     assert path == "properties.queue.sort.policy"
 
 
 def test_invalid_options_are_reported_at_their_position(
     check_weighted: Callable[..., Outcome],
 ) -> None:
-    ((path, message),) = told(check_weighted({POLICY: "weighted", f"{POLICY}.factor": "two"}))
+    ((path, message),) = reported(check_weighted({POLICY: "weighted", f"{POLICY}.factor": "two"}))
     assert path == f"properties.{POLICY}.factor"
     assert "expected a whole number, got 'two'" in message
-    ((path, message),) = told(check_weighted({POLICY: "weighted", f"{POLICY}.faktor": "2"}))
+    ((path, message),) = reported(check_weighted({POLICY: "weighted", f"{POLICY}.faktor": "2"}))
     assert path == f"properties.{POLICY}.faktor"
     assert "did you mean 'factor'?" in message
 
 
 def test_options_are_checked_with_the_inherited_policy(check_weighted: Callable[..., Outcome]) -> None:
-    ((path, _),) = told(check_weighted({POLICY: "weighted"}, {f"{POLICY}.factor": "two"}))
+    ((path, _),) = reported(check_weighted({POLICY: "weighted"}, {f"{POLICY}.factor": "two"}))
     assert path == f"queues[0].properties.{POLICY}.factor"
-    ((path, message),) = told(check_weighted({}, {f"{POLICY}.factor": "2"}))
+    ((path, message),) = reported(check_weighted({}, {f"{POLICY}.factor": "2"}))
     assert path == f"queues[0].properties.{POLICY}.factor"
     assert "fifo" in message
 
 
 def test_templates_are_checked_independently(check_weighted: Callable[..., Outcome]) -> None:
     template = f"{{properties: {{{POLICY}.factor: 2}}}}"
-    ((path, message),) = told(check_weighted({POLICY: "weighted"}, template=template))
+    ((path, message),) = reported(check_weighted({POLICY: "weighted"}, template=template))
     assert path == f"childtemplate.properties.{POLICY}.factor"
     assert "fifo" in message
 
 
 def test_a_node_order_must_be_one_of_the_partition(check_weighted: Callable[..., Outcome]) -> None:
-    ((path, message),) = told(check_weighted({"node.sort.policy": "binpacking"}))
+    ((path, message),) = reported(check_weighted({"node.sort.policy": "binpacking"}))
     assert path == "properties.node.sort.policy"
     assert message == "nodesortpolicies of the partition has no 'binpacking'; known: packed"
 

@@ -103,14 +103,14 @@ def test_notes_are_warnings_in_json_and_problems_when_strict(capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("text", "status", "said"), [(VALID, 0, "valid"), (INVALID, 1, "invalid, 3 problems")]
+    ("text", "status", "reported"), [(VALID, 0, "valid"), (INVALID, 1, "invalid, 3 problems")]
 )
 def test_dash_reads_standard_input(
-    text: str, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str, status: int, reported: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert main(["validate", "-"]) == status
-    assert capsys.readouterr().out.startswith(f"standard input: {said}")
+    assert capsys.readouterr().out.startswith(f"standard input: {reported}")
 
 
 def test_command_runs_in_its_own_process(

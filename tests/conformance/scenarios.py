@@ -1,4 +1,4 @@
-"""Histories for every door. Each asserts its outcome; the responses must be equal at all doors."""
+"""Histories for every transport. Each asserts its outcome; all transports must give equal responses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from tests.conformance.story import Predicate, Story, request
+from tests.conformance.scenario_rm import Predicate, ScenarioRM, request
 from tests.core.kit import configuration, queue
 from yunikorn.interface.constants import FORCE_TAG, FOREIGN_TAG, REQUIRED_NODE_TAG
 from yunikorn.interface.messages import (
@@ -24,7 +24,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 
-Tell = Callable[[Story], None]
+Run = Callable[[ScenarioRM], None]
 TWO = configuration(queue("a"), queue("b"))
 
 
@@ -34,19 +34,19 @@ class Scenario:
 
     name: str
     config: str
-    tell: Tell
+    run: Run
     predicate: Predicate | None = None
 
 
 SCENARIOS: list[Scenario] = []
 
 
-def scenario(config: str = TWO, predicate: Predicate | None = None) -> Callable[[Tell], Tell]:
+def scenario(config: str = TWO, predicate: Predicate | None = None) -> Callable[[Run], Run]:
     """Add a history to the suite."""
 
-    def add(tell: Tell) -> Tell:
-        SCENARIOS.append(Scenario(tell.__name__.replace("_", " "), config, tell, predicate))
-        return tell
+    def add(run: Run) -> Run:
+        SCENARIOS.append(Scenario(run.__name__.replace("_", " "), config, run, predicate))
+        return run
 
     return add
 
@@ -55,7 +55,7 @@ def scenario(config: str = TWO, predicate: Predicate | None = None) -> Callable[
 
 
 @scenario()
-def requests_are_placed_in_the_order_of_their_application(rm: Story) -> None:
+def asks_are_placed_in_order_of_their_application(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=2)
     rm.app("one")
     assert rm.ask("one", "x", "y", "z", vcore=1) == ["x@n1", "y@n1"]
@@ -63,7 +63,7 @@ def requests_are_placed_in_the_order_of_their_application(rm: Story) -> None:
 
 
 @scenario(configuration(queue("a", properties={"application.sort.policy": "fair"}), queue("b")))
-def queues_and_applications_take_turns(rm: Story) -> None:
+def fair_order_alternates_queues_and_applications(rm: ScenarioRM) -> None:
     for app, where in (("one", "root.a"), ("two", "root.a"), ("three", "root.b")):
         rm.app(app, where)
         rm.ask(app, *[f"{app}-{number}" for number in range(4)], vcore=1)
@@ -73,7 +73,7 @@ def queues_and_applications_take_turns(rm: Story) -> None:
 
 
 @scenario()
-def priorities_come_first(rm: Story) -> None:
+def higher_priorities_are_placed_first(rm: ScenarioRM) -> None:
     rm.app("one")
     for key, priority in (("low", -1), ("high", 10), ("middle", 0)):
         rm.ask("one", key, vcore=1, fields={"priority": priority})
@@ -82,7 +82,7 @@ def priorities_come_first(rm: Story) -> None:
 
 
 @scenario(configuration(queue("a", resources={"max": {"vcore": "2"}}), queue("b")))
-def quotas_hold_until_there_is_room_below_them(rm: Story) -> None:
+def asks_over_quota_wait_for_releases(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=10_000)
     rm.app("one")
     assert rm.ask("one", "x", "y", "z", vcore=1000) == ["x@n1", "y@n1"]
@@ -90,7 +90,7 @@ def quotas_hold_until_there_is_room_below_them(rm: Story) -> None:
 
 
 @scenario()
-def nodes_may_be_required_and_tags_come_back(rm: Story) -> None:
+def required_nodes_and_allocation_tags(rm: ScenarioRM) -> None:
     for name in ("n1", "n2", "n3"):
         rm.node(name, vcore=2)
     rm.app("one")
@@ -100,7 +100,7 @@ def nodes_may_be_required_and_tags_come_back(rm: Story) -> None:
 
 
 @scenario(configuration(queue("a"), limits=[{"limit": "", "users": ["ann"], "maxresources": {"vcore": "1"}}]))
-def users_have_limits(rm: Story) -> None:
+def user_limits_apply(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=10_000)
     rm.app("hers", user="ann")
     rm.app("his", user="bob")
@@ -114,7 +114,7 @@ def _not_warm(args: PredicatesArgs) -> str | None:
 
 
 @scenario(predicate=_not_warm)
-def predicates_of_the_rm_are_asked(rm: Story) -> None:
+def rm_predicates_are_called(rm: ScenarioRM) -> None:
     rm.app("one")
     rm.node("warm", vcore=4)
     assert rm.ask("one", "x", "hardy", vcore=1) == ["hardy@warm"]
@@ -122,7 +122,7 @@ def predicates_of_the_rm_are_asked(rm: Story) -> None:
 
 
 @scenario()
-def the_same_ask_again_replaces_the_first(rm: Story) -> None:
+def repeated_ask_replaces_the_first(rm: ScenarioRM) -> None:
     rm.app("one")
     rm.ask("one", "x", vcore=5)
     rm.ask("one", "x", vcore=1)
@@ -130,7 +130,7 @@ def the_same_ask_again_replaces_the_first(rm: Story) -> None:
 
 
 @scenario()
-def reservations_keep_small_requests_from_starving_a_large_one(rm: Story) -> None:
+def reservations_prevent_starvation_of_large_asks(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=4)
     rm.app("one")
     rm.ask("one", "s1", "s2", "s3", "s4", vcore=1)
@@ -152,7 +152,7 @@ def reservations_keep_small_requests_from_starving_a_large_one(rm: Story) -> Non
         nodesortpolicy={"type": "binpacking"},
     )
 )
-def much_happens_at_random(rm: Story) -> None:
+def random_operations(rm: ScenarioRM) -> None:
     dice = random.Random(11)
     for number in range(6):
         rm.node(f"n{number}", vcore=8 + number, memory=16)
@@ -180,7 +180,7 @@ def much_happens_at_random(rm: Story) -> None:
 
 
 @scenario()
-def what_makes_no_sense_is_refused_alone(rm: Story) -> None:
+def invalid_entries_are_rejected_individually(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=4)
     rm.node("n1", vcore=4)
     rm.node("", vcore=4)
@@ -188,35 +188,35 @@ def what_makes_no_sense_is_refused_alone(rm: Story) -> None:
     rm.app("one")
     rm.app("lost", "root.nowhere")
     rm.app("one\nmore")
-    rm.say(
+    rm.send(
         asks=[request("one", "neg", vcore=-1), request("one", "good", vcore=1), request("two", "x", vcore=1)]
     )
     rm.ask("one", "nothing")
     rm.ask("one", "k" * 2000, vcore=1)
     assert rm.places == {"good": "n1"}
-    assert [entry[:2] for entry in rm.told("nodes")] == [
+    assert [entry[:2] for entry in rm.reported("nodes")] == [
         ("accepted", "n1"),
         ("refused", "n1"),
         ("refused", ""),
     ]
-    refused = [entry[1] for entry in rm.told("applications") if entry[0] == "refused"]
+    refused = [entry[1] for entry in rm.reported("applications") if entry[0] == "refused"]
     assert refused == ["one", "lost", "one\nmore"]
-    assert sorted(str(entry[1])[:7] for entry in rm.told("asks refused")) == [
+    assert sorted(str(entry[1])[:7] for entry in rm.reported("asks refused")) == [
         "kkkkkkk",
         "neg",
         "nothing",
         "x",
     ]
-    assert all(str(entry[2]) for entry in rm.told("asks refused"))
+    assert all(str(entry[2]) for entry in rm.reported("asks refused"))
 
 
 @scenario()
-def who_says_the_wrong_partition_hears_it(rm: Story) -> None:
+def wrong_partition_is_rejected(rm: ScenarioRM) -> None:
     rm.app("one", partition_name="gpu")
     rm.node("n1", {"si/node-partition": "gpu"}, vcore=1)
     rm.app("two")
     rm.ask("two", "x", vcore=1, fields={"partition_name": "gpu"})
-    assert len(rm.told("asks refused")) == 1
+    assert len(rm.reported("asks refused")) == 1
     assert rm.places == {}
 
 
@@ -224,36 +224,36 @@ def who_says_the_wrong_partition_hears_it(rm: Story) -> None:
 
 
 @scenario()
-def what_ends_is_confirmed_and_its_room_is_used(rm: Story) -> None:
+def ended_allocations_are_confirmed_and_free_resources(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=1)
     rm.app("one")
     rm.ask("one", "x", "y", vcore=1)
     assert rm.end("x") == ["y@n1"]
     unknown = Allocation("never", "one")
     rm.release(unknown)
-    assert [entry[:3] for entry in rm.told("ended")] == [
+    assert [entry[:3] for entry in rm.reported("ended")] == [
         ("one", "x", "STOPPED_BY_RM"),
         ("one", "never", "STOPPED_BY_RM"),
     ]
 
 
 @scenario()
-def asks_are_taken_back(rm: Story) -> None:
+def asks_are_released(rm: ScenarioRM) -> None:
     rm.app("one")
     rm.ask("one", "x", "y", vcore=1)
-    rm.take_back("one", "x")
+    rm.release_asks("one", "x")
     assert rm.node("n1", vcore=5) == ["y@n1"]
     assert rm.history["ended"] == [("one", "x", "STOPPED_BY_RM", "ask released as per RM request")]
 
 
 @scenario()
-def a_release_by_key_ends_the_ask_and_its_message_comes_back(rm: Story) -> None:
+def release_by_key_ends_the_ask_and_returns_its_message(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=1)
     rm.app("one")
     rm.ask("one", "x", "y", vcore=1)
     rm.release(Allocation("y", "one"), why="the driver is gone")
     rm.release(rm.running["x"], why="it has done its work")
-    rm.take_back("one", "never", why="a mistake")
+    rm.release_asks("one", "never", why="a mistake")
     unknown = "allocation key 'never' is unknown or no longer exists: nothing was released"
     assert rm.history["ended"] == [
         ("one", "y", "STOPPED_BY_RM", "the driver is gone"),
@@ -263,7 +263,7 @@ def a_release_by_key_ends_the_ask_and_its_message_comes_back(rm: Story) -> None:
 
 
 @scenario()
-def an_application_goes_with_all_that_belongs_to_it(rm: Story) -> None:
+def removed_application_loses_asks_and_allocations(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=2)
     rm.app("one")
     rm.app("two", "root.b")
@@ -277,22 +277,22 @@ def an_application_goes_with_all_that_belongs_to_it(rm: Story) -> None:
 
 
 @scenario()
-def an_application_has_its_time(rm: Story) -> None:
+def application_execution_timeout(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=2)
     rm.app("one", execution_timeout_ms=60_000)
     rm.ask("one", "x", vcore=1)
     rm.pass_time(61)
-    assert ("one", "x", "TIMEOUT") in rm.told("ended")
+    assert ("one", "x", "TIMEOUT") in rm.reported("ended")
     rm.confirm()
     assert rm.places == {}
-    assert any(str(entry[2]).startswith("Fail") for entry in rm.told("applications") if entry[0] == "is")
+    assert any(str(entry[2]).startswith("Fail") for entry in rm.reported("applications") if entry[0] == "is")
 
 
 # -- nodes ----------------------------------------------------------------------------------------------
 
 
 @scenario()
-def nodes_are_drained_and_come_back(rm: Story) -> None:
+def nodes_are_drained_and_made_schedulable(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=2)
     rm.app("one")
     rm.ask("one", "x", vcore=1)
@@ -306,7 +306,7 @@ def nodes_are_drained_and_come_back(rm: Story) -> None:
 
 
 @scenario()
-def what_comes_with_a_drain_is_applied(rm: Story) -> None:
+def changes_in_a_drain_action_are_applied(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=2)
     rm.app("one")
     rm.change("n1", NodeAction.DRAIN_NODE, vcore=4)
@@ -318,46 +318,46 @@ def what_comes_with_a_drain_is_applied(rm: Story) -> None:
 
 
 @scenario()
-def what_is_known_is_removed_before_it_is_registered_again(rm: Story) -> None:
+def known_objects_are_removed_before_new_registration(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=2)
     rm.app("one")
     rm.ask("one", "x", vcore=1)
     again = AddApplicationRequest("one", "root.a", ugi=UserGroupInformation("ann", ["ann"]))
-    rm.say(remove_applications=[RemoveApplicationRequest("one")], new_applications=[again])
-    assert rm.told("ended") == [("one", "x", "STOPPED_BY_RM")]
+    rm.send(remove_applications=[RemoveApplicationRequest("one")], new_applications=[again])
+    assert rm.reported("ended") == [("one", "x", "STOPPED_BY_RM")]
     assert rm.ask("one", "y", vcore=1) == ["y@n1"]
     gone = [UpdateNodeInfo("n1", NodeAction.DRAIN_NODE), UpdateNodeInfo("n1", NodeAction.DECOMMISSION)]
-    rm.say(updated_nodes=gone, new_schedulable_nodes=[NewNodeInfo("n1", {}, Resource(vcore=8))])
-    assert rm.told("ended")[1:] == [("one", "y", "STOPPED_BY_RM")]
-    assert rm.told("nodes") == [("accepted", "n1")] * 2
+    rm.send(updated_nodes=gone, new_schedulable_nodes=[NewNodeInfo("n1", {}, Resource(vcore=8))])
+    assert rm.reported("ended")[1:] == [("one", "y", "STOPPED_BY_RM")]
+    assert rm.reported("nodes") == [("accepted", "n1")] * 2
     assert rm.ask("one", "z", vcore=8) == ["z@n1"]
 
 
 @scenario()
-def what_came_and_went_within_one_update_is_gone(rm: Story) -> None:
+def objects_added_and_removed_in_one_update_are_gone(rm: ScenarioRM) -> None:
     gone = [UpdateNodeInfo("n1", NodeAction.DECOMMISSION)]
-    rm.say(updated_nodes=gone, new_schedulable_nodes=[NewNodeInfo("n1", {}, Resource(vcore=8))])
+    rm.send(updated_nodes=gone, new_schedulable_nodes=[NewNodeInfo("n1", {}, Resource(vcore=8))])
     rm.app("one")
     assert rm.ask("one", "x", vcore=1) == []
     again = AddApplicationRequest("two", "root.a", ugi=UserGroupInformation("ann", ["ann"]))
-    rm.say(remove_applications=[RemoveApplicationRequest("two")], new_applications=[again])
+    rm.send(remove_applications=[RemoveApplicationRequest("two")], new_applications=[again])
     rm.ask("two", "x", vcore=1)
-    assert rm.told("asks refused") == [("two", "x", "failed to find application two")]
+    assert rm.reported("asks refused") == [("two", "x", "failed to find application two")]
 
 
 @scenario()
-def nodes_leave_with_what_runs_on_them(rm: Story) -> None:
+def removed_nodes_end_their_allocations(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=2)
     rm.app("one")
     rm.ask("one", "x", "y", vcore=1)
     rm.change("n1", NodeAction.DECOMMISSION)
-    assert sorted(str(entry[1]) for entry in rm.told("ended")) == ["x", "y"]
+    assert sorted(str(entry[1]) for entry in rm.reported("ended")) == ["x", "y"]
     rm.change("n1", NodeAction.DRAIN_NODE)
     assert rm.node("n1", vcore=2) == []
 
 
 @scenario()
-def nodes_grow_and_shrink(rm: Story) -> None:
+def nodes_are_resized(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=1)
     rm.app("one")
     assert rm.ask("one", "x", "y", "z", vcore=1) == ["x@n1"]
@@ -368,12 +368,12 @@ def nodes_grow_and_shrink(rm: Story) -> None:
 
 
 @scenario()
-def what_others_run_takes_room(rm: Story) -> None:
+def foreign_allocations_use_resources(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=3)
     rm.app("one")
     size = Resource(vcore=2)
     tags = {FOREIGN_TAG: "default"}
-    rm.say(allocations=[Allocation("theirs", "", "", "n1", size, allocation_tags=tags)])
+    rm.send(allocations=[Allocation("theirs", "", "", "n1", size, allocation_tags=tags)])
     assert rm.ask("one", "x", "y", vcore=1) == ["x@n1"]
     assert rm.running.pop("theirs", None) is None
     assert rm.release(Allocation("theirs", "")) == ["y@n1"]
@@ -383,7 +383,7 @@ def what_others_run_takes_room(rm: Story) -> None:
 
 
 @scenario(configuration(queue("a", resources={"guaranteed": {"memory": "4"}}), queue("b")))
-def a_guarantee_is_restored(rm: Story) -> None:
+def preemption_restores_a_guarantee(rm: ScenarioRM) -> None:
     rm.node("n1", memory=4)
     rm.node("n2", memory=4)
     rm.app("big", "root.b")
@@ -394,7 +394,7 @@ def a_guarantee_is_restored(rm: Story) -> None:
     rm.pass_time(31)
     victims = [one.allocation_key for one in rm.to_confirm]
     assert len(victims) == 2
-    assert {entry[2] for entry in rm.told("ended")} == {"PREEMPTED_BY_SCHEDULER"}
+    assert {entry[2] for entry in rm.reported("ended")} == {"PREEMPTED_BY_SCHEDULER"}
     assert rm.confirm(victims[0]) == []
     (placed,) = rm.confirm()
     assert placed.startswith("y@")
@@ -409,7 +409,7 @@ SOFT: dict[str, Any] = {"execution_timeout_ms": 30_000, "gang_scheduling_style":
 
 
 @scenario()
-def real_tasks_take_the_places_of_placeholders(rm: Story) -> None:
+def real_tasks_replace_placeholders(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=4)
     rm.node("n2", vcore=4)
     rm.app("gang", placeholder_ask=Resource(vcore=4))
@@ -426,7 +426,7 @@ def real_tasks_take_the_places_of_placeholders(rm: Story) -> None:
 
 
 @scenario()
-def placeholders_give_up_after_their_time(rm: Story) -> None:
+def placeholders_time_out(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=2)
     rm.app("hard", placeholder_ask=Resource(vcore=4), **HARD)
     assert rm.ask("hard", "p1", "p2", vcore=2, fields=PLACEHOLDER) == ["p1@n1"]
@@ -440,7 +440,7 @@ def placeholders_give_up_after_their_time(rm: Story) -> None:
 
 
 @scenario()
-def atomic_gangs_come_whole_or_not_at_all(rm: Story) -> None:
+def atomic_gangs_are_placed_as_a_whole(rm: ScenarioRM) -> None:
     rm.node("n1", vcore=3)
     rm.app("gang", placeholder_ask=Resource(vcore=4), gang_scheduling_style="Atomic")
     assert rm.ask("gang", "m1", "m2", "m3", "m4", vcore=1, fields=GANG) == []
@@ -451,12 +451,12 @@ def atomic_gangs_come_whole_or_not_at_all(rm: Story) -> None:
 
 
 @scenario()
-def who_registers_again_and_reports_has_everything_as_before(rm: Story) -> None:
+def registering_again_recovers_all_state(rm: ScenarioRM) -> None:
     nodes = [NewNodeInfo(name, schedulable_resource=Resource(vcore=2)) for name in ("n1", "n2")]
-    rm.say(new_schedulable_nodes=nodes)
+    rm.send(new_schedulable_nodes=nodes)
     owner = UserGroupInformation("ann", ["ann"])
     apps = [AddApplicationRequest("one", "root.a", ugi=owner)]
-    rm.say(new_applications=apps)
+    rm.send(new_applications=apps)
     rm.ask("one", "x", "y", "z", vcore=1)
     before = rm.places
     assert len(before) == 3
@@ -469,7 +469,7 @@ def who_registers_again_and_reports_has_everything_as_before(rm: Story) -> None:
 
 
 @scenario()
-def an_application_may_be_forced_back_where_no_queue_takes_it(rm: Story) -> None:
+def forced_application_is_recovered_without_a_queue(rm: ScenarioRM) -> None:
     rm.app("lost", "root.nowhere")
     rm.app("found", "root.nowhere", tags={FORCE_TAG: "true"})
     rm.node("n1", vcore=1)

@@ -1,4 +1,4 @@
-"""Every history has the same outcome at every door: decisions, their order, refusals and reasons."""
+"""Every history has the same outcome over every transport: decisions, their order, refusals and reasons."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import functools
 
 import pytest
 
-from tests.conformance.doors import DOORS
+from tests.conformance.scenario_rm import History, ScenarioRM
 from tests.conformance.scenarios import SCENARIOS, Scenario
-from tests.conformance.story import History, Story
+from tests.conformance.transports import TRANSPORTS
 from yunikorn.framework.registry import Registry
 
 
-def history_of(registry: Registry, story: Scenario, door: str) -> History:
-    """Return the responses to a history at a door; the history checks its own assertions."""
-    told = Story(functools.partial(DOORS[door], registry, story.config), story.predicate)
-    with told.door:
-        story.tell(told)
-    return told.history
+def history_of(registry: Registry, scenario: Scenario, transport: str) -> History:
+    """Return the responses to a history over a transport; the history checks its own assertions."""
+    rm = ScenarioRM(functools.partial(TRANSPORTS[transport], registry, scenario.config), scenario.predicate)
+    with rm.transport:
+        scenario.run(rm)
+    return rm.history
 
 
-@pytest.mark.parametrize("story", SCENARIOS, ids=lambda story: story.name)
-def test_all_transports_give_equal_responses(registry: Registry, story: Scenario) -> None:
-    expected = history_of(registry, story, "in-process")
-    for door in ("Update", "split"):
-        assert history_of(registry, story, door) == expected, door
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_all_transports_give_equal_responses(registry: Registry, scenario: Scenario) -> None:
+    expected = history_of(registry, scenario, "in-process")
+    for transport in ("Update", "split"):
+        assert history_of(registry, scenario, transport) == expected, transport

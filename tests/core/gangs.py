@@ -27,14 +27,14 @@ class GangRM(RM):
     def recv_update_response(self, response: UpdateResponse) -> None:
         """Record the response; placeholders keep running until their release is confirmed."""
         known = self.running | {one.uuid: one for one in response.new_allocations}
-        told = [
+        reported = [
             release
             for release in response.released_allocations
             if release.termination_type in IN_TWO_STEPS and known[release.uuid].placeholder
         ]
-        for release in told:
+        for release in reported:
             self.evicted[release.uuid] = release
-        rest = [release for release in response.released_allocations if release not in told]
+        rest = [release for release in response.released_allocations if release not in reported]
         super().recv_update_response(attrs.evolve(response, released_allocations=rest))
         self.responses[-1] = response
 
@@ -80,25 +80,31 @@ class GangRM(RM):
         """
         before = len(self.responses)
         count = self.scheduler.schedule(most)
-        said = self.responses[before:]
-        made = [one for response in said for one in response.new_allocations]
+        reported = self.responses[before:]
+        made = [one for response in reported for one in response.new_allocations]
         replaced = any(
             one.termination_type == TerminationType.PLACEHOLDER_REPLACED
-            for response in said
+            for response in reported
             for one in response.released_allocations
         )
         assert (count > 0) == bool(made or replaced)
         return [(one.application_id, one.allocation_key, one.node_id) for one in made]
 
-    def told(self) -> list[tuple[str, str]]:
+    def reported(self) -> list[tuple[str, str]]:
         """Return key and termination of the releases received since the last call, and clear the record."""
-        return [(one.allocation_key, one.termination_type.name) for one in self.heard().released_allocations]
+        return [
+            (one.allocation_key, one.termination_type.name)
+            for one in self.take_response().released_allocations
+        ]
 
     def confirmed(self, *keys: str) -> list[Decision]:
         """Confirm requested releases, all or those of these keys; return the placements that follow."""
-        self.heard()
+        self.take_response()
         self.confirm(*[uuid for uuid, one in self.evicted.items() if not keys or one.allocation_key in keys])
-        return [(one.application_id, one.allocation_key, one.node_id) for one in self.heard().new_allocations]
+        return [
+            (one.application_id, one.allocation_key, one.node_id)
+            for one in self.take_response().new_allocations
+        ]
 
     def group(self, app_id: str, name: str) -> TaskGroup:
         """Return a task group of an application."""
@@ -144,7 +150,7 @@ def ready(count: int = 3, style: str = "", *, nodes: int = 2, seconds: float = 0
     rm.gang("app", style, seconds=seconds, vcore=2 * count)
     rm.task("app", "ph", "workers", count, placeholder=True, vcore=2)
     assert len(rm.schedule()) == count
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -167,5 +173,5 @@ def picky() -> GangRM:
     rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
     rm.schedule()
     rm.node("n2", vcore=2)
-    rm.heard()
+    rm.take_response()
     return rm

@@ -144,11 +144,11 @@ class RM:
                 self.running.pop(release.uuid, None)
                 self.evicted.pop(release.uuid, None)
 
-    def said(self, kind: str) -> list[Any]:
+    def entries(self, kind: str) -> list[Any]:
         """Return all entries of one kind (a field of `UpdateResponse`) received so far, oldest first."""
         return [entry for response in self.responses for entry in getattr(response, kind)]
 
-    def heard(self) -> UpdateResponse:
+    def take_response(self) -> UpdateResponse:
         """Return the entries received since the last call as one response, and clear the record."""
         whole = UpdateResponse()
         for response in self.responses:

@@ -1,7 +1,7 @@
 """Hypothesis state machine that compares the scheduler with the slow reference in random histories.
 
 The first half defines strategies for configurations, nodes, applications and asks. The rules of `SideBySide`
-apply one drawn change to both sides of a `Twins`; `twins.py` then compares decisions and accounting.
+apply one drawn change to both sides of a `ComparedScheduler`, which then compares decisions and accounting.
 `test_machine.py` runs the machines.
 """
 
@@ -13,9 +13,13 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.core.compared_scheduler import (
+    ComparedScheduler,
+    ReservingComparedScheduler,
+    RetryingComparedScheduler,
+)
 from tests.core.kit import partition
 from tests.core.predicates import DISK, SHY, ZONE
-from tests.core.twins import ReservingTwins, RetryingTwins, Twins
 from yunikorn.interface.messages import NodeAction
 
 REQUIRED = "yunikorn.apache.org/requiredNode"
@@ -161,7 +165,7 @@ AskDrawn = tuple[str, int, int, dict[str, int], dict[str, str]]
 class SideBySide(RuleBasedStateMachine):
     """Apply random operations to a scheduler and to the reference, and compare both after every step."""
 
-    kind: type[Twins] = Twins
+    kind: type[ComparedScheduler] = ComparedScheduler
 
     @initialize(
         config=partition_configs(),
@@ -176,56 +180,56 @@ class SideBySide(RuleBasedStateMachine):
         apps: list[tuple[str, dict[str, str], str]],
         asks: list[list[AskDrawn]],
     ) -> None:
-        self.twins = self.kind(config)
-        self.reference, self.rm = self.twins.reference, self.twins.rm
+        self.compared = self.kind(config)
+        self.reference, self.rm = self.compared.reference, self.compared.rm
         for node_id, (capacity, attributes) in zip(NODE_IDS, nodes, strict=False):
-            self.twins.add_node(node_id, capacity, attributes)
+            self.compared.add_node(node_id, capacity, attributes)
         for path, tags, user in apps:
-            self.twins.submit(path, tags, user, GROUPS[user])
+            self.compared.submit(path, tags, user, GROUPS[user])
         for app_id, some in zip(sorted(self.reference.apps), asks, strict=False):
             for ask in some:
                 self._ask(app_id, ask)
 
     def teardown(self) -> None:
-        if hasattr(self, "twins"):
+        if hasattr(self, "compared"):
             self.schedule_all()
-            self.all_is_right()
+            self.invariants_hold()
 
     @invariant()
-    def all_is_right(self) -> None:
-        if hasattr(self, "twins"):
-            self.twins.check()
+    def invariants_hold(self) -> None:
+        if hasattr(self, "compared"):
+            self.compared.check()
 
     # -- nodes ----------------------------------------------------------------------------------------
 
     @rule(node_id=st.sampled_from(NODE_IDS), capacity=CAPACITIES, attributes=ATTRIBUTES)
     def add_node(self, node_id: str, capacity: dict[str, int], attributes: dict[str, str]) -> None:
-        self.twins.add_node(node_id, capacity, attributes)
+        self.compared.add_node(node_id, capacity, attributes)
 
     @precondition(lambda self: self.reference.nodes)
     @rule(data=st.data(), capacity=CAPACITIES)
     def resize_node(self, data: st.DataObject, capacity: dict[str, int]) -> None:
-        self.twins.resize_node(self._draw_node(data), capacity)
+        self.compared.resize_node(self._draw_node(data), capacity)
 
     @precondition(lambda self: self.reference.nodes)
     @rule(data=st.data(), occupied=AMOUNTS)
     def occupy_node(self, data: st.DataObject, occupied: dict[str, int]) -> None:
-        self.twins.occupy_node(self._draw_node(data), occupied)
+        self.compared.occupy_node(self._draw_node(data), occupied)
 
     @precondition(lambda self: self.reference.nodes)
     @rule(data=st.data(), attributes=ATTRIBUTES.filter(bool))
     def relabel_node(self, data: st.DataObject, attributes: dict[str, str]) -> None:
-        self.twins.relabel_node(self._draw_node(data), attributes)
+        self.compared.relabel_node(self._draw_node(data), attributes)
 
     @precondition(lambda self: self.reference.nodes)
     @rule(data=st.data(), action=st.sampled_from([NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE]))
     def drain_or_resume_node(self, data: st.DataObject, action: NodeAction) -> None:
-        self.twins.move_node(self._draw_node(data), action)
+        self.compared.move_node(self._draw_node(data), action)
 
     @precondition(lambda self: self.reference.nodes)
     @rule(data=st.data())
     def decommission_node(self, data: st.DataObject) -> None:
-        self.twins.remove_node(self._draw_node(data))
+        self.compared.remove_node(self._draw_node(data))
 
     @precondition(lambda self: self.reference.apps)
     @rule(data=st.data(), node_id=st.sampled_from(NODE_IDS), capacity=CAPACITIES, amount=AMOUNTS)
@@ -233,7 +237,7 @@ class SideBySide(RuleBasedStateMachine):
         self, data: st.DataObject, node_id: str, capacity: dict[str, int], amount: dict[str, int]
     ) -> None:
         uuid = f"{data.draw(st.sampled_from(KEYS))}#{data.draw(st.integers(1, 9))}"
-        self.twins.recover(node_id, capacity, self._draw_app(data), uuid, amount)
+        self.compared.recover(node_id, capacity, self._draw_app(data), uuid, amount)
 
     def _draw_node(self, data: st.DataObject) -> str:
         return str(data.draw(st.sampled_from(sorted(self.reference.nodes))))
@@ -243,38 +247,38 @@ class SideBySide(RuleBasedStateMachine):
     @rule(app=APPS, again=st.integers(0, 9))
     def submit(self, app: tuple[str, dict[str, str], str], again: int) -> None:
         path, tags, user = app
-        self.twins.submit(path, tags, user, GROUPS[user], again=again == 1)
+        self.compared.submit(path, tags, user, GROUPS[user], again=again == 1)
 
     @precondition(lambda self: self.reference.apps)
     @rule(data=st.data())
     def remove_application(self, data: st.DataObject) -> None:
-        self.twins.remove_app(self._draw_app(data))
+        self.compared.remove_app(self._draw_app(data))
 
     @precondition(lambda self: self.reference.apps)
     @rule(data=st.data(), asks=st.lists(ASKS, min_size=1, max_size=4), most=st.integers(0, 4))
     def ask(self, data: st.DataObject, asks: list[AskDrawn], most: int) -> None:
         for ask in asks:
             self._ask(self._draw_app(data), ask)
-        self.twins.schedule(most)
+        self.compared.schedule(most)
 
     def _ask(self, app_id: str, ask: AskDrawn) -> None:
         key, count, priority, amount, tags = ask
-        if self.kind is not ReservingTwins:
+        if self.kind is not ReservingComparedScheduler:
             # A required node is reserved at once; the plain reference has no reservations.
             tags = {name: value for name, value in tags.items() if name != REQUIRED}
-        self.twins.ask(app_id, key, count, priority, amount, tags)
+        self.compared.ask(app_id, key, count, priority, amount, tags)
 
     @precondition(lambda self: self.reference.apps)
     @rule(data=st.data(), key=st.sampled_from(["", *KEYS]))
     def release_asks(self, data: st.DataObject, key: str) -> None:
-        self.twins.release_asks(self._draw_app(data), key)
+        self.compared.release_asks(self._draw_app(data), key)
 
     @precondition(lambda self: self.rm.running)
     @rule(data=st.data(), count=st.integers(1, 3), most=st.integers(0, 4))
     def release(self, data: st.DataObject, count: int, most: int) -> None:
         for _ in range(min(count, len(self.rm.running))):
-            self.twins.release(data.draw(st.sampled_from(sorted(self.rm.running))))
-        self.twins.schedule(most)
+            self.compared.release(data.draw(st.sampled_from(sorted(self.rm.running))))
+        self.compared.schedule(most)
 
     def _draw_app(self, data: st.DataObject) -> str:
         return str(data.draw(st.sampled_from(sorted(self.reference.apps))))
@@ -283,29 +287,29 @@ class SideBySide(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([1, 1, 12, 31, 301]))
     def pass_time(self, seconds: int) -> None:
-        self.twins.pass_time(seconds)
+        self.compared.pass_time(seconds)
 
-    @precondition(lambda self: self.twins.placed > 2)
+    @precondition(lambda self: self.compared.placed > 2)
     @rule(config=partition_configs(), without=st.sampled_from(["", "", "zone", "crowd", "disk"]))
     def reload(self, config: dict[str, Any], without: str) -> None:
-        self.twins.reload(config, [name for name in self.kind.predicates if name != without])
+        self.compared.reload(config, [name for name in self.kind.predicates if name != without])
 
     @rule(most=st.integers(1, 3))
     def schedule_some(self, most: int) -> None:
-        self.twins.schedule(most)
+        self.compared.schedule(most)
 
     @rule()
     def schedule_all(self) -> None:
-        self.twins.schedule_all()
+        self.compared.schedule_all()
 
 
 class Retrying(SideBySide):
     """The same with predicates that do not declare all their inputs, so that the scheduler retries."""
 
-    kind = RetryingTwins
+    kind = RetryingComparedScheduler
 
 
 class Reserving(SideBySide):
     """The same with reservations."""
 
-    kind = ReservingTwins
+    kind = ReservingComparedScheduler

@@ -2,7 +2,7 @@
 
 Tests report every message of the resource manager to `Reference` and ask one question: which asks could be
 placed at this moment, in which order, and on which nodes? The optimizations of the real scheduler must not
-change the answer. `twins.py` compares both.
+change the answer. `compared_scheduler.py` compares both.
 """
 
 from __future__ import annotations

@@ -37,15 +37,15 @@ Ask = tuple[str, str]
 """Application id and allocation key."""
 
 
-class TapedScheduler(Scheduler):
+class CallRecordingScheduler(Scheduler):
     """A scheduler that records all calls with the time of the clock, so that `replay` can repeat them."""
 
     def __init__(self, registry: Registry, clock: ManualClock, timeouts: Timeouts) -> None:
         super().__init__(registry, clock, timeouts)
-        self.tape: list[tuple[int, str, tuple[Any, ...]]] = []
+        self.calls: list[tuple[int, str, tuple[Any, ...]]] = []
 
     def _note(self, name: str, *arguments: Any) -> None:
-        self.tape.append((self.clock.now(), name, arguments))
+        self.calls.append((self.clock.now(), name, arguments))
 
     def register_resource_manager(self, request: RegisterResourceManagerRequest, callback: Any) -> Any:
         """Record the call and forward it."""
@@ -101,11 +101,11 @@ class _Listener:
         self.responses.append(response)
 
 
-def replay(taped: TapedScheduler, registry: Registry, timeouts: Timeouts) -> list[UpdateResponse]:
+def replay(recorded: CallRecordingScheduler, registry: Registry, timeouts: Timeouts) -> list[UpdateResponse]:
     """Repeat the recorded calls on a new scheduler, and return its responses."""
     clock, listener = ManualClock(), _Listener()
     scheduler = Scheduler(registry, clock, timeouts)
-    for now, name, arguments in taped.tape:
+    for now, name, arguments in recorded.calls:
         clock.set(now)
         if name == "register_resource_manager":
             arguments = (*arguments, listener)
@@ -145,8 +145,8 @@ class StrictRM(GangRM):
         """Allocations by uuid that the RM placed or recovered itself; True if they answer an ask."""
         self.sizes: dict[str, Resource] = {}
         """Size by uuid of the allocations that the RM placed or recovered itself."""
-        self.taped = TapedScheduler(registry, ManualClock(), timeouts)
-        super().__init__(config, scheduler=self.taped)
+        self.recorded = CallRecordingScheduler(registry, ManualClock(), timeouts)
+        super().__init__(config, scheduler=self.recorded)
 
     # -- messages from the scheduler -----------------------------------------------------------------------
 
@@ -246,15 +246,15 @@ class StrictRM(GangRM):
             for one in self.running.values()
             if one.application_id == app_id and uuid in ("", one.uuid) and key in ("", one.allocation_key)
         ]
-        told = [one for one in found if self._told(one) == termination]
-        if termination == TerminationType.PLACEHOLDER_REPLACED or (told and not uuid):
-            found = told
+        reported = [one for one in found if self._told(one) == termination]
+        if termination == TerminationType.PLACEHOLDER_REPLACED or (reported and not uuid):
+            found = reported
         if app_id not in self.apps:
             found = []
         for one in found:
             del self.running[one.uuid]
             self.evicted.pop(one.uuid, None)
-        if not (uuid or told) and termination == TerminationType.PREEMPTED_BY_SCHEDULER:
+        if not (uuid or reported) and termination == TerminationType.PREEMPTED_BY_SCHEDULER:
             self.drop_asks(app_id, key)
         self.unknown_releases = 0 if found else 1
         release = AllocationRelease(app_id, uuid, "", termination, "", key)
@@ -288,9 +288,9 @@ class StrictRM(GangRM):
         """
         before = len(self.responses)
         self.scheduler.schedule(most)
-        said = self.responses[before:]
+        reported = self.responses[before:]
         return [
             (one.application_id, one.allocation_key, one.node_id)
-            for response in said
+            for response in reported
             for one in response.new_allocations
         ]

@@ -193,16 +193,16 @@ def test_admitted_applications_equal_those_of_a_full_sort(seed: int) -> None:
         with_plugins(app_sort_policies=[Quota]),
     )
     rm.node("n1", vcore=10**6)
-    chance, apps = random.Random(seed), dict[str, PlainApp]()
+    one_in_n, apps = random.Random(seed), dict[str, PlainApp]()
     served = kept_out = 0
     for step in range(1_200):
-        act = chance.random()
+        act = one_in_n.random()
         if act < 0.3 or len(apps) < 5:
-            apps[f"app{step}"] = PlainApp(f"user{chance.randrange(3)}")
+            apps[f"app{step}"] = PlainApp(f"user{one_in_n.randrange(3)}")
             rm.app(f"app{step}", user=apps[f"app{step}"].user)
             app_id = f"app{step}"
         else:
-            app_id = chance.choice(list(apps))
+            app_id = one_in_n.choice(list(apps))
         app = apps[app_id]
         if act < 0.6:
             app.waits += 1
@@ -211,13 +211,13 @@ def test_admitted_applications_equal_those_of_a_full_sort(seed: int) -> None:
             rm.remove_app(app_id)
             del apps[app_id]
         elif act < 0.8 and app.uuids:
-            rm.release(app_id, app.uuids.pop(chance.randrange(len(app.uuids))))
+            rm.release(app_id, app.uuids.pop(one_in_n.randrange(len(app.uuids))))
         expected = next_of(apps)
         made = rm.schedule(1)
         assert [one for one, _, _ in made] == ([] if expected is None else [expected]), step
         if expected is not None:
             apps[expected].waits -= 1
-            apps[expected].uuids.append(rm.said("new_allocations")[-1].uuid)
+            apps[expected].uuids.append(rm.entries("new_allocations")[-1].uuid)
             served += 1
         elif any(one.waits for one in apps.values()):
             kept_out += 1

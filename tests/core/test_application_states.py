@@ -51,8 +51,8 @@ def history(rm: RM, app_id: str = "app") -> list[str]:
     return [entry.state for entry in rm.find_app(app_id).state_log]
 
 
-def told(rm: RM, app_id: str = "app") -> list[str]:
-    return [one.state for one in rm.said("updated_applications") if one.application_id == app_id]
+def reported(rm: RM, app_id: str = "app") -> list[str]:
+    return [one.state for one in rm.entries("updated_applications") if one.application_id == app_id]
 
 
 @pytest.mark.parametrize(("state", "event"), list(itertools.product(APPLICATION.states, EVENTS)))
@@ -162,7 +162,7 @@ def test_a_completed_application_cannot_come_back() -> None:
     rm.pass_time(30)
     rm.ask(key="late", vcore=1)
     assert rm.state() == "Completed"
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert (refused.allocation_key, refused.reason) == ("late", "failed to find application app")
 
 
@@ -189,7 +189,7 @@ def test_default_retention_is_three_days() -> None:
 def test_rejected_is_final_has_a_reason_and_expires() -> None:
     rm = RM(timeouts=Timeouts(retention=100 * SECOND))
     rm.app(queue_name="root.nowhere")
-    (refused,) = rm.said("rejected_applications")
+    (refused,) = rm.entries("rejected_applications")
     assert refused.application_id == "app"
     assert "root.nowhere" in refused.reason
     assert rm.state() == "Rejected"
@@ -204,10 +204,10 @@ def test_rejected_is_final_has_a_reason_and_expires() -> None:
 def test_rejection_is_reported_once_and_not_as_an_update() -> None:
     rm = RM()
     rm.app(queue_name="root.nowhere")
-    heard = rm.heard()
-    assert len(heard.rejected_applications) == 1
-    assert heard.accepted_applications == []
-    assert heard.updated_applications == []
+    received = rm.take_response()
+    assert len(received.rejected_applications) == 1
+    assert received.accepted_applications == []
+    assert received.updated_applications == []
 
 
 TWO = document(partition(queue("a")), partition(queue("a"), name="other"))
@@ -225,7 +225,7 @@ def failing() -> RM:
     rm.schedule()
     rm.ask("accepted", vcore=100)
     rm.ask("running", "more", vcore=100)
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -235,7 +235,7 @@ def test_removing_the_partition_fails_its_applications(app_id: str) -> None:
     app = rm.find_app(app_id)
     rm.reload(ONE)
     assert [entry.state for entry in app.state_log][-2:] == ["Failing", "Failed"]
-    assert told(rm, app_id) == ["Failing", "Failed"]
+    assert reported(rm, app_id) == ["Failing", "Failed"]
     assert all("partition default was removed" in entry.reason for entry in app.state_log[-2:])
     assert not app.asks
     assert not app.allocations
@@ -244,9 +244,9 @@ def test_removing_the_partition_fails_its_applications(app_id: str) -> None:
 def test_failed_application_releases_its_allocations_and_asks() -> None:
     rm = failing()
     rm.reload(ONE)
-    heard = rm.heard()
-    assert {one.application_id for one in heard.released_allocations} == {"starting", "running"}
-    assert {(one.application_id, one.allocation_key) for one in heard.released_allocation_asks} >= {
+    received = rm.take_response()
+    assert {one.application_id for one in received.released_allocations} == {"starting", "running"}
+    assert {(one.application_id, one.allocation_key) for one in received.released_allocation_asks} >= {
         ("accepted", "ask"),
         ("running", "more"),
     }
@@ -259,7 +259,7 @@ def test_failing_application_accepts_no_asks() -> None:
     rm.ask(vcore=1)
     rm.find_app().fire("fail", "test")
     rm.ask(key="late", vcore=1)
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert refused.reason == "application app is failing and accepts no new requests"
 
 
@@ -302,7 +302,7 @@ def test_every_state_change_is_reported_with_time_and_reason() -> None:
     rm.schedule()
     rm.release(key="ask")
     rm.pass_time(30)
-    updates = rm.said("updated_applications")
+    updates = rm.entries("updated_applications")
     assert [one.state for one in updates] == ["Accepted", "Starting", "Completing", "Completed"]
     assert [one.state_transition_timestamp // SECOND for one in updates] == [2, 2, 2, 32]
     assert [one.message for one in updates] == [entry.reason for entry in rm.find_app().state_log]
@@ -313,10 +313,10 @@ def test_running_to_running_is_not_reported() -> None:
     rm.app()
     rm.ask(vcore=1, count=2)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.ask(key="more", vcore=1, count=3)
     rm.schedule()
-    assert told(rm) == []
+    assert reported(rm) == []
     assert history(rm) == ["Accepted", "Starting", "Running"]
 
 
@@ -356,16 +356,16 @@ def test_removed_application_releases_everything_and_its_id_is_reusable() -> Non
     rm.app()
     rm.ask(vcore=1, count=20)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.remove_app("app")
-    heard = rm.heard()
-    assert len(heard.released_allocations) == 10
-    assert {one.message for one in heard.released_allocations} == {"Application app Removed"}
-    assert told(rm) == []
+    received = rm.take_response()
+    assert len(received.released_allocations) == 10
+    assert {one.message for one in received.released_allocations} == {"Application app Removed"}
+    assert reported(rm) == []
     assert rm.find_queue().waiting == 0
     rm.pass_time(1000)
     rm.app()
-    assert [one.application_id for one in rm.heard().accepted_applications] == ["app"]
+    assert [one.application_id for one in rm.take_response().accepted_applications] == ["app"]
     assert rm.schedule() == []
 
 

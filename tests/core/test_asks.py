@@ -89,9 +89,9 @@ def test_releases_by_the_rm_are_confirmed_and_its_confirmations_are_not() -> Non
     rm.ask(count=2, vcore=1)
     rm.schedule()
     first, second = rm.running
-    rm.heard()
+    rm.take_response()
     rm.release(uuid=first)
-    (echo,) = rm.heard().released_allocations
+    (echo,) = rm.take_response().released_allocations
     assert (echo.uuid, echo.allocation_key, echo.termination_type) == (
         first,
         "ask",
@@ -99,7 +99,7 @@ def test_releases_by_the_rm_are_confirmed_and_its_confirmations_are_not() -> Non
     )
     assert echo.message == "allocation remove as per RM request"
     rm.release(uuid=second, termination=TerminationType.TIMEOUT)
-    assert rm.heard().released_allocations == []
+    assert rm.take_response().released_allocations == []
 
 
 # -- updates -------------------------------------------------------------------------------------------------
@@ -203,9 +203,9 @@ def test_release_by_key_alone_searches_the_partition() -> None:
 def test_release_without_application_and_key_is_rejected() -> None:
     rm = one_node()
     rm.ask(vcore=100)
-    rm.heard()
+    rm.take_response()
     rm.update(releases=AllocationReleasesRequest([], [AllocationAskRelease()]))
-    (refused,) = rm.heard().rejected_allocations
+    (refused,) = rm.take_response().rejected_allocations
     assert refused.reason == "an ask release needs an application id or an allocation key"
     assert list(rm.find_app().asks) == ["ask"]
 
@@ -214,7 +214,7 @@ def test_release_of_unknown_ask_is_answered_without_effect() -> None:
     rm = one_node()
     rm.ask(vcore=1)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.release_ask("nobody", "ask")
     rm.release_ask("nobody")
     rm.release_ask("app", "nothing")
@@ -222,17 +222,17 @@ def test_release_of_unknown_ask_is_answered_without_effect() -> None:
     rm.release("nobody", uuid="nothing")
     rm.release("app", uuid="nothing")
     rm.release("app", key="nothing")
-    heard = rm.heard()
+    received = rm.take_response()
     unknown = "is unknown or no longer exists: nothing was released"
     assert [
-        (one.application_id, one.allocation_key, one.message) for one in heard.released_allocation_asks
+        (one.application_id, one.allocation_key, one.message) for one in received.released_allocation_asks
     ] == [
         ("nobody", "ask", f"allocation key 'ask' {unknown}"),
         ("nobody", "", f"application 'nobody' {unknown}"),
         ("app", "nothing", f"allocation key 'nothing' {unknown}"),
         ("", "nothing", f"allocation key 'nothing' {unknown}"),
     ]
-    assert [one.message for one in heard.released_allocations] == [
+    assert [one.message for one in received.released_allocations] == [
         f"allocation 'nothing' {unknown}",
         f"allocation 'nothing' {unknown}",
         f"allocation key 'nothing' {unknown}",
@@ -305,10 +305,10 @@ def test_invalid_ask_is_rejected_with_a_reason_and_others_are_accepted(
     entry: AllocationAsk, reason: str
 ) -> None:
     rm = one_node()
-    rm.heard()
+    rm.take_response()
     good = AllocationAsk("good", "app", resource_ask=Resource(vcore=1))
     rm.update(asks=[entry, good])
-    (refused,) = rm.heard().rejected_allocations
+    (refused,) = rm.take_response().rejected_allocations
     assert (refused.allocation_key, refused.application_id) == (entry.allocation_key, entry.application_id)
     assert refused.reason == reason
     assert rm.schedule() == [("app", "good", "n1")]
@@ -377,7 +377,7 @@ def test_a_running_allocation_may_have_a_priority_class_as_well() -> None:
         ]
     )
     assert rm.at_work().partition.nodes["n2"].allocations["u1"].priority == 100
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert (refused.allocation_key, refused.reason) == (
         "l",
         "unknown priority class 'hihg'; known: high, low",
@@ -396,7 +396,7 @@ def test_unknown_priority_class_is_rejected_with_the_known_ones() -> None:
     rm = with_classes()
     ask = AllocationAsk("k", "app", resource_ask=Resource(vcore=1), priority_class_name="hihg")
     rm.update(asks=[ask])
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert "unknown priority class 'hihg'" in refused.reason
     assert "high, low" in refused.reason
 
@@ -420,13 +420,13 @@ def test_ask_without_application_creates_its_own_application() -> None:
 def test_ask_without_application_is_rejected_once_if_no_queue_accepts_it() -> None:
     rm = RM(configuration(queue("a")))
     rm.ask("", "alone", vcore=1)
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert refused.allocation_key == "alone"
     assert refused.reason.startswith(
         "the ask names no application, and no queue accepts an application created for it: "
     )
     assert "there is no queue root.default" in refused.reason
-    assert rm.said("rejected_applications") == [], "the RM has not submitted any"
+    assert rm.entries("rejected_applications") == [], "the RM has not submitted any"
     assert rm.at_work().partition.applications == {}
 
 
@@ -434,9 +434,9 @@ def test_ask_without_application_is_rejected_if_user_nobody_may_not_submit() -> 
     closed = configuration(queue("default")).replace('"submitacl": "*"', '"submitacl": "ann"')
     rm = RM(closed)
     rm.ask("", "alone", vcore=1)
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert "user 'nobody' may not submit to root.default" in refused.reason
-    assert rm.said("rejected_applications") == []
+    assert rm.entries("rejected_applications") == []
 
 
 def test_an_update_of_an_ask_drops_its_reservation() -> None:

@@ -15,12 +15,12 @@ from yunikorn.resources import Resource
 def test_release_by_key_alone_applies_to_the_first_application_with_the_key(seed: int) -> None:
     rm = RM(configuration(queue("a")))
     rm.node("n1", vcore=5)
-    chance, asked = random.Random(seed), dict[str, set[str]]()
+    one_in_n, asked = random.Random(seed), dict[str, set[str]]()
     released = unknown = 0
     for step in range(600):
-        act, keys = chance.random(), [f"k{number}" for number in chance.sample(range(6), 3)]
-        app_id = f"app{chance.randrange(8)}"
-        rm.heard()
+        act, keys = one_in_n.random(), [f"k{number}" for number in one_in_n.sample(range(6), 3)]
+        app_id = f"app{one_in_n.randrange(8)}"
+        rm.take_response()
         if act < 0.1:
             rm.remove_app(app_id)
             asked.pop(app_id, None)
@@ -42,12 +42,16 @@ def test_release_by_key_alone_applies_to_the_first_application_with_the_key(seed
         else:
             owner = next((one for one, has in asked.items() if keys[0] in has), None)
             rm.release_ask("", keys[0])
-            heard = rm.heard().released_allocation_asks
+            ended = rm.take_response().released_allocation_asks
             if owner is None:
                 unknown += 1
             else:
-                assert heard[0] == AllocationAskRelease(
-                    owner, keys[0], heard[0].partition_name, heard[0].termination_type, heard[0].message
+                assert ended[0] == AllocationAskRelease(
+                    owner,
+                    keys[0],
+                    ended[0].partition_name,
+                    ended[0].termination_type,
+                    ended[0].message,
                 ), step
                 asked[owner].remove(keys[0])
                 released += 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM
 from tests.core.kit import configuration, document, partition, queue, with_plugins
 from yunikorn import api
@@ -148,7 +148,7 @@ def test_gang_as_a_whole_stays_within_queue_quota_and_user_limit() -> None:
 def test_a_gang_larger_than_its_queues_quota_is_refused() -> None:
     rm = cluster(queue("a", resources={"max": {"vcore": "6m"}}))
     gang(rm, "app", 7)
-    assert [one.reason for one in rm.heard().rejected_applications] == [
+    assert [one.reason for one in rm.take_response().rejected_applications] == [
         "queue root.a cannot run application app: task group request vcore 7 larger than max queue "
         "allocation vcore 6"
     ]
@@ -157,12 +157,12 @@ def test_a_gang_larger_than_its_queues_quota_is_refused() -> None:
 def test_atomic_gang_needs_a_size_and_accepts_no_placeholders() -> None:
     rm = cluster()
     rm.gang("app", "Atomic")
-    assert [one.reason for one in rm.heard().rejected_applications] == [
+    assert [one.reason for one in rm.take_response().rejected_applications] == [
         "an Atomic gang needs a placeholderAsk: the total resources of its members"
     ]
     rm.gang("app", "Atomic", vcore=2)
     rm.task("app", "ph", "members", placeholder=True, vcore=1)
-    assert [one.reason for one in rm.heard().rejected_allocations] == [
+    assert [one.reason for one in rm.take_response().rejected_allocations] == [
         "application app is an atomic gang and accepts no placeholders"
     ]
 
@@ -171,11 +171,11 @@ def test_atomic_gang_needs_a_size_and_accepts_no_placeholders() -> None:
 def test_gang_style_ignores_case(style: str) -> None:
     rm = cluster()
     rm.gang("app", style)
-    assert len(rm.heard().rejected_applications) == 1
+    assert len(rm.take_response().rejected_applications) == 1
     rm.gang("app", style, vcore=9)
     rm.task("app", "m", "members", 9, vcore=1)
     assert rm.schedule() == []
-    assert rm.heard().updated_applications[0].message == "ask added"
+    assert rm.take_response().updated_applications[0].message == "ask added"
     rm.node("n3", vcore=1)
     assert len(rm.schedule(1)) == 9
 
@@ -422,33 +422,33 @@ def test_gang_over_a_user_limit_holds_back_its_user_only() -> None:
 
 
 def test_waiting_gang_is_explained() -> None:
-    ear = Ear()
-    text = ear.text(partition(queue("a"), queue("b")))
-    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    collector = EventCollector()
+    text = collector.text(partition(queue("a"), queue("b")))
+    rm = GangRM(scheduler=collector.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
     rm.node("n1", vcore=4)
     gang(rm, "app", 5)
     gang(rm, "pieces", 2, size=3)
     rm.node("n2", vcore=4)
     rm.schedule()
-    assert ear.messages("app")[:1] == [
+    assert collector.messages("app")[:1] == [
         "the gang needs vcore 5, and all nodes together have vcore 4: it cannot run until nodes are added"
     ]
-    assert ear.messages("gang of pieces") == [
+    assert collector.messages("gang of pieces") == [
         "Gang of application 'pieces' (2 members, vcore 6) has no room: vcore 3 left in queue root"
     ]
     gang(rm, "never", 1, size=5)
     end(rm, "app", 5)
     rm.schedule()
-    assert ear.messages("gang of never") == [
+    assert collector.messages("gang of never") == [
         "Gang of application 'never' (1 members, vcore 5) has no room: vcore 2 left in queue root; "
         "with the current quotas and nodes (vcore 8 in total) it cannot run at all"
     ]
 
 
 def test_gang_that_can_never_run_is_reported_with_the_usable_capacity() -> None:
-    ear = Ear()
-    text = ear.text(partition(queue("a")))
-    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    collector = EventCollector()
+    text = collector.text(partition(queue("a")))
+    rm = GangRM(scheduler=collector.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
     for name in ("n1", "n2", "n3"):
         rm.node(name, vcore=4)
     rm.change_node("n2", NodeAction.DRAIN_NODE)
@@ -456,7 +456,7 @@ def test_gang_that_can_never_run_is_reported_with_the_usable_capacity() -> None:
     rm.gang("never", "Atomic", vcore=8)
     rm.task("never", "members", "members", 2, vcore=4)
     assert rm.schedule() == []
-    (message,) = ear.messages("gang of never")
+    (message,) = collector.messages("gang of never")
     assert message.endswith("; with the current quotas and nodes (vcore 7 in total) it cannot run at all")
 
 

@@ -61,12 +61,12 @@ def test_duplicate_application_id_is_rejected_and_the_first_is_unchanged() -> No
     rm.app("app", "root.a")
     rm.ask(count=2, vcore=1)
     rm.schedule(1)
-    rm.heard()
+    rm.take_response()
     rm.app("app", "root.b")
-    heard = rm.heard()
-    (refused,) = heard.rejected_applications
+    received = rm.take_response()
+    (refused,) = received.rejected_applications
     assert refused.reason == "application app exists already in partition default"
-    assert heard.accepted_applications == []
+    assert received.accepted_applications == []
     assert rm.find_app().queue is rm.find_queue("root.a")
     assert len(rm.schedule()) == 1
     rm.pass_time(4 * 24 * 3600)
@@ -77,7 +77,7 @@ def test_the_same_id_may_be_used_in_two_partitions() -> None:
     rm = RM(document(partition(queue("a")), partition(queue("a"), name="other")))
     rm.app()
     rm.app(partition_name="other")
-    assert len(rm.said("accepted_applications")) == 2
+    assert len(rm.entries("accepted_applications")) == 2
 
 
 def test_invalid_applications_do_not_affect_valid_ones() -> None:
@@ -92,9 +92,9 @@ def test_invalid_applications_do_not_affect_valid_ones() -> None:
             submission("good", "root.a"),
         ]
     )
-    heard = rm.heard()
-    assert [one.application_id for one in heard.accepted_applications] == ["good"]
-    reasons = {one.application_id: one.reason for one in heard.rejected_applications}
+    received = rm.take_response()
+    assert [one.application_id for one in received.accepted_applications] == ["good"]
+    reasons = {one.application_id: one.reason for one in received.rejected_applications}
     assert set(reasons) == {"nowhere", "", "partition", "parent", "nobody"}
     assert reasons["partition"] == "failed to find partition gone"
     assert reasons[""] == "an application needs an id"
@@ -103,7 +103,7 @@ def test_invalid_applications_do_not_affect_valid_ones() -> None:
 def test_removals_of_unknown_applications_have_no_effect() -> None:
     rm = RM()
     rm.app()
-    rm.heard()
+    rm.take_response()
     rm.update(
         remove_applications=[
             RemoveApplicationRequest("nobody"),
@@ -138,11 +138,11 @@ def test_invalid_node_is_rejected_with_a_reason_and_others_are_accepted(
 ) -> None:
     rm = RM()
     rm.node("n1", vcore=1)
-    rm.heard()
+    rm.take_response()
     rm.update(new_schedulable_nodes=[node, NewNodeInfo("good", schedulable_resource=Resource(vcore=5))])
-    heard = rm.heard()
-    assert [(one.node_id, one.reason) for one in heard.rejected_nodes] == [(node.node_id, reason)]
-    assert [one.node_id for one in heard.accepted_nodes] == ["good"]
+    received = rm.take_response()
+    assert [(one.node_id, one.reason) for one in received.rejected_nodes] == [(node.node_id, reason)]
+    assert [one.node_id for one in received.accepted_nodes] == ["good"]
     assert rm.at_work().partition.cluster.total == {"vcore": 6}
 
 
@@ -160,7 +160,7 @@ def test_node_without_resources_is_accepted() -> None:
 def test_updates_of_unknown_nodes_are_answered(action: NodeAction) -> None:
     rm = RM()
     rm.update(updated_nodes=[UpdateNodeInfo("gone", action)])
-    assert [(one.node_id, one.reason) for one in rm.heard().failed_node_updates] == [
+    assert [(one.node_id, one.reason) for one in rm.take_response().failed_node_updates] == [
         ("gone", "failed to find node gone")
     ]
 
@@ -184,7 +184,7 @@ def test_invalid_node_update_changes_nothing(update: UpdateNodeInfo) -> None:
     rm = RM()
     rm.node("n1", {"zone": "x"}, vcore=3)
     rm.update(updated_nodes=[update])
-    assert [one.reason for one in rm.said("failed_node_updates")] == ["node has negative resources"]
+    assert [one.reason for one in rm.entries("failed_node_updates")] == ["node has negative resources"]
     assert rm.find_node().capacity == {"vcore": 3}
     assert rm.find_node().attributes == {"zone": "x"}
 

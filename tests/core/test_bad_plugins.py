@@ -88,7 +88,7 @@ def policy_of_apps(bad: Callable[[Any], Any], *, admission_classes: bool = False
                 return bad(app)
             return -app.submitted
 
-    class InLanes(Sometimes):
+    class InAdmissionClasses(Sometimes):
         name = "sometimes"
 
         def admission_class(self, app: api.Application) -> str:
@@ -97,7 +97,7 @@ def policy_of_apps(bad: Callable[[Any], Any], *, admission_classes: bool = False
         def admission_limits(self, counts: Any) -> Any:
             return {"all": 100}
 
-    return InLanes if admission_classes else Sometimes
+    return InAdmissionClasses if admission_classes else Sometimes
 
 
 def with_app_policy(cls: type[api.AppSortPolicy], properties: dict[str, str] | None = None) -> RM:
@@ -105,7 +105,7 @@ def with_app_policy(cls: type[api.AppSortPolicy], properties: dict[str, str] | N
     return RM(configuration(queue("a", properties=wanted)), with_plugins(app_sort_policies=[cls]))
 
 
-@pytest.mark.parametrize("admission_classes", [False, True], ids=["plain", "lanes"])
+@pytest.mark.parametrize("admission_classes", [False, True], ids=["plain", "admission classes"])
 @pytest.mark.parametrize("priority", ["enabled", "disabled"])
 @pytest.mark.parametrize("kind", BAD_KEYS)
 def test_applications_with_bad_keys_sort_last_and_are_served(
@@ -379,20 +379,20 @@ def test_invalid_ask_class_is_reported_and_the_predicate_is_called(method: str, 
 
 
 def test_failing_sink_is_disabled_and_others_continue() -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
     class Bad(api.EventSink):
         name = "bad"
 
         def send(self, batch: Sequence[api.Event]) -> None:
-            heard.append("bad")
+            received.append("bad")
             raise RuntimeError("full")
 
     class Good(api.EventSink):
         name = "good"
 
         def send(self, batch: Sequence[api.Event]) -> None:
-            heard.append("good")
+            received.append("good")
 
     text = json.loads(configuration())
     text["events"] = {"sinks": ["bad", "good"]}
@@ -401,8 +401,8 @@ def test_failing_sink_is_disabled_and_others_continue() -> None:
     rm.app()
     rm.ask(vcore=1)
     assert len(rm.schedule()) == 1
-    assert heard.count("bad") == 1
-    assert heard.count("good") > 2
+    assert received.count("bad") == 1
+    assert received.count("good") > 2
     (failure,) = rm.scheduler.failures
     assert failure.plugin == f"bad {ORIGIN}"
     assert "(the sink is switched off)" in failure.message
@@ -420,7 +420,7 @@ def test_a_placement_rule_that_fails_rejects_that_application(bad: Any) -> None:
     rm.app("broken", bad="yes")
     rm.app("fine")
     assert (rm.state("broken"), rm.state("fine")) == ("Rejected", "New")
-    (refused,) = rm.said("rejected_applications")
+    (refused,) = rm.entries("rejected_applications")
     assert "rule" in refused.reason
     assert [failure.plugin for failure in rm.scheduler.failures] == [f"rule {ORIGIN}"]
 
@@ -443,27 +443,27 @@ def test_a_resolver_that_fails_rejects_that_application(bad: Any) -> None:
 
 def test_failures_are_reported_once_and_counted() -> None:
     rm = with_app_policy(policy_of_apps(raising))
-    told: list[PluginFailure] = []
+    reported: list[PluginFailure] = []
     scheduler: Scheduler = rm.scheduler
-    scheduler.failures.listen(told.append)
+    scheduler.failures.listen(reported.append)
     rm.node(vcore=9)
     for number in range(5):
         # A new application each time: a lone application is not compared, so its key is not requested again.
         rm.app(f"app{number}", bad="yes")
         rm.ask(f"app{number}", count=3, vcore=1)
     rm.schedule()
-    assert len(told) == 1
-    assert told[0].count >= 5
+    assert len(reported) == 1
+    assert reported[0].count >= 5
 
 
 def test_failures_are_events_and_sinks_receive_those_of_others() -> None:
-    told: list[api.Event] = []
+    reported: list[api.Event] = []
 
     class Good(api.EventSink):
         name = "good"
 
         def send(self, batch: Sequence[api.Event]) -> None:
-            told.extend(event for event in batch if event.type == "PLUGIN")
+            reported.extend(event for event in batch if event.type == "PLUGIN")
 
     class Bad(api.EventSink):
         name = "bad"
@@ -482,17 +482,17 @@ def test_failures_are_events_and_sinks_receive_those_of_others() -> None:
     rm.pass_time(7)
     rm.schedule()
     rm.app("last")
-    assert [event.object_id for event in told] == [f"bad {ORIGIN}", f"sometimes {ORIGIN}"]
-    assert "computing the key of application app0: RuntimeError: broken" in told[1].message
-    assert told[1].timestamp == rm.clock.now()
+    assert [event.object_id for event in reported] == [f"bad {ORIGIN}", f"sometimes {ORIGIN}"]
+    assert "computing the key of application app0: RuntimeError: broken" in reported[1].message
+    assert reported[1].timestamp == rm.clock.now()
 
 
 def test_failure_events_without_a_record_type_are_not_sent_to_the_rm() -> None:
-    heard: list[Any] = []
+    received: list[Any] = []
 
     class Listening(RM):
         def send_events(self, events: Sequence[Any]) -> None:
-            heard.extend(events)
+            received.extend(events)
 
     policy = policy_of_apps(raising)
     config = configuration(queue("a", properties={"application.sort.policy": policy.name}))
@@ -503,7 +503,7 @@ def test_failure_events_without_a_record_type_are_not_sent_to_the_rm() -> None:
         rm.ask(f"app{number}", vcore=1)
     assert len(rm.schedule()) == 2
     rm.app("last")
-    assert any(event.object_id == "last" for event in heard)
+    assert any(event.object_id == "last" for event in received)
     assert [failure.plugin for failure in rm.scheduler.failures] == [f"sometimes {ORIGIN}"]
 
 

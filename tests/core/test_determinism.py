@@ -7,22 +7,26 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.core.compared_scheduler import (
+    ComparedScheduler,
+    ReservingComparedScheduler,
+    RetryingComparedScheduler,
+)
 from tests.core.test_storm import STEPS, Storm
-from tests.core.twins import ReservingTwins, RetryingTwins, Twins
 
 CHECKOUT = Path(__file__).parents[2]
 
 
-def print_stories() -> None:
+def print_histories() -> None:
     """Print all responses to the resource manager in a few storms."""
-    for kind in (Twins, RetryingTwins, ReservingTwins):
+    for kind in (ComparedScheduler, RetryingComparedScheduler, ReservingComparedScheduler):
         for seed in range(3):
             storm = Storm(kind, seed, ask_classes=12)
-            storm.twins.rm.heard()
+            storm.compared.rm.take_response()
             for _ in range(STEPS):
                 storm.step()
-                sys.stdout.write(f"{storm.twins.rm.responses!r}\n")
-                storm.twins.rm.heard()
+                sys.stdout.write(f"{storm.compared.rm.responses!r}\n")
+                storm.compared.rm.take_response()
 
 
 def test_decisions_are_independent_of_the_hash_seed(
@@ -31,7 +35,7 @@ def test_decisions_are_independent_of_the_hash_seed(
     # The checkout comes last, for the tests package alone: the installed yunikorn is tested.
     code = f"import sys; sys.path.append({str(CHECKOUT)!r}); "
     code += "from tests.core.test_determinism import print_stories; print_stories()"
-    told = [run_python("-c", code, cwd=tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")]
-    assert [one.returncode for one in told] == [0, 0], told[0].stderr
-    assert told[0].stdout.count("Allocation(") > 100
-    assert told[0].stdout == told[1].stdout
+    reported = [run_python("-c", code, cwd=tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")]
+    assert [one.returncode for one in reported] == [0, 0], reported[0].stderr
+    assert reported[0].stdout.count("Allocation(") > 100
+    assert reported[0].stdout == reported[1].stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.interface.messages import Allocation
 from yunikorn.resources import Resource
@@ -47,7 +47,7 @@ def test_rule_whose_queue_cannot_be_created_falls_through_to_the_next() -> None:
     rm = rm_with(queue("leaf"), queue("other"), rules=[*PROVIDED, {"name": "fixed", "value": "root.other"}])
     rm.app("below-a-leaf", "root.leaf.x")
     rm.app("reserved-name", "root.new.@recovery@")
-    assert rm.said("rejected_applications") == []
+    assert rm.entries("rejected_applications") == []
     other = rm.find_queue("root.other")
     assert [rm.find_app(app_id).queue for app_id in ("below-a-leaf", "reserved-name")] == [other, other]
     assert not exists(rm, "root.new")
@@ -68,7 +68,7 @@ def test_forced_application_enters_the_recovery_queue_if_no_queue_can_be_created
     rm.app_tagged("forced", "root.leaf.x", {"application.create.force": "true"})
     rm.app("other", "root.leaf.x")
     assert rm.find_app("forced").queue is rm.find_queue("root.@recovery@")
-    (refused,) = rm.said("rejected_applications")
+    (refused,) = rm.entries("rejected_applications")
     assert "provided: queue root.leaf.x cannot be created: root.leaf is a leaf queue" in refused.reason
 
 
@@ -251,9 +251,9 @@ def test_queue_removed_from_the_configuration_drains_and_is_removed() -> None:
     rm.schedule(1)
     rm.reload(text(queue("b"), rules=[{"name": "provided"}]))
     assert rm.find_queue("root.a").state == "Draining"
-    rm.heard()
+    rm.take_response()
     rm.app("two", "root.a")
-    (refused,) = rm.heard().rejected_applications
+    (refused,) = rm.take_response().rejected_applications
     assert "root.a" in refused.reason
     assert names(rm.schedule()) == ["one"]
     rm.ask("one", "more", memory=1)
@@ -290,9 +290,9 @@ def test_no_queue_is_created_below_a_draining_parent() -> None:
     rm = rm_with(users(), queue("b"), rules=PROVIDED)
     rm.app("one", "root.users.ann")
     rm.reload(text(queue("b"), rules=PROVIDED))
-    rm.heard()
+    rm.take_response()
     rm.app("two", "root.users.bob")
-    (refused,) = rm.heard().rejected_applications
+    (refused,) = rm.take_response().rejected_applications
     assert "root.users" in refused.reason
     rm.remove_app("one")
     rm.pass_time(21)
@@ -363,29 +363,31 @@ def test_recovered_allocation_recreates_its_dynamic_queue() -> None:
 
 
 def test_queue_changes_are_events() -> None:
-    ear = Ear()
-    rm = ear.rm(partition(users(), queue("b"), placementrules=BY_USER))
+    collector = EventCollector()
+    rm = collector.rm(partition(users(), queue("b"), placementrules=BY_USER))
     rm.app("one", user="ann")
     rm.remove_app("one")
     rm.pass_time(11)
     rm.app("two", user="ann")  # events are delivered with the next response
-    assert ear.of("QUEUE_DYNAMIC") == [
+    assert collector.of("QUEUE_DYNAMIC") == [
         ("root.users.ann", "", "ADD", "QUEUE_DYNAMIC"),
         ("root.users.ann", "", "REMOVE", "QUEUE_DYNAMIC"),
         ("root.users.ann", "", "ADD", "QUEUE_DYNAMIC"),
     ]
-    assert ear.of("QUEUE_APP")[:2] == [
+    assert collector.of("QUEUE_APP")[:2] == [
         ("root.users.ann", "one", "ADD", "QUEUE_APP"),
         ("root.users.ann", "one", "REMOVE", "QUEUE_APP"),
     ]
-    ear.events.clear()
+    collector.events.clear()
     rm.reload(
-        ear.text(partition(users(queue("ann", resources={"max": {"memory": "5"}})), placementrules=BY_USER))
+        collector.text(
+            partition(users(queue("ann", resources={"max": {"memory": "5"}})), placementrules=BY_USER)
+        )
     )
     rm.pass_time(11)
     rm.app("three", user="ann")
-    assert ("root.users.ann", "", "SET", "QUEUE_MAX") in ear.of("QUEUE_MAX")
-    assert ear.of("QUEUE_TYPE") == [("root.users.ann", "", "SET", "QUEUE_TYPE")]
-    assert [one.object_id for one in ear.events if one.type == "QUEUE" and one.change == "REMOVE"] == [
+    assert ("root.users.ann", "", "SET", "QUEUE_MAX") in collector.of("QUEUE_MAX")
+    assert collector.of("QUEUE_TYPE") == [("root.users.ann", "", "SET", "QUEUE_TYPE")]
+    assert [one.object_id for one in collector.events if one.type == "QUEUE" and one.change == "REMOVE"] == [
         "root.b"
     ]

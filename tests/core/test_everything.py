@@ -11,18 +11,6 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.core.all_accounts import (
-    QueuePosition,
-    check_all_accounts,
-    check_bounds,
-    check_empty,
-    check_places,
-    check_starts,
-    check_victims,
-    closed_queues,
-    may_go_on,
-    standing,
-)
 from tests.core.everything import (
     AMOUNTS,
     APPS,
@@ -35,6 +23,18 @@ from tests.core.everything import (
     STOPPABLE,
     TASKS,
     configurations,
+)
+from tests.core.partition_checks import (
+    QueuePosition,
+    check_bounds,
+    check_empty,
+    check_partition_accounting,
+    check_places,
+    check_starts,
+    check_victims,
+    closed_queues,
+    may_go_on,
+    usage_and_bounds,
 )
 from tests.core.predicates import plugins
 from tests.core.strict import StrictRM, Submitted, replay
@@ -229,34 +229,36 @@ class Everything(RuleBasedStateMachine):
     @precondition(lambda self: self.rm.evicted)
     @rule(data=st.data(), count=st.integers(1, 4), by_key=st.integers(0, 4), twice=st.integers(0, 4))
     def confirm(self, data: st.DataObject, count: int, by_key: int, twice: int) -> None:
-        before = self._standing()
+        before = self._usage_and_bounds()
         for _ in range(min(count, len(self.rm.evicted))):
             if not self.rm.evicted:
                 break
-            told = self.rm.evicted[data.draw(st.sampled_from(list(self.rm.evicted)))]
-            self._confirm(told, by_key=not by_key)
+            reported = self.rm.evicted[data.draw(st.sampled_from(list(self.rm.evicted)))]
+            self._confirm(reported, by_key=not by_key)
             if not twice:
-                self.rm.ends(told.application_id, told.allocation_key, told.termination_type, told.uuid)
+                self.rm.ends(
+                    reported.application_id, reported.allocation_key, reported.termination_type, reported.uuid
+                )
         if not self.resized:
-            check_bounds(before, self._standing())
+            check_bounds(before, self._usage_and_bounds())
 
-    def _standing(self) -> QueuePosition:
-        return standing(self.partition)
+    def _usage_and_bounds(self) -> QueuePosition:
+        return usage_and_bounds(self.partition)
 
-    def _confirm(self, told: AllocationRelease, *, by_key: bool = False) -> None:
-        uuid = "" if by_key else told.uuid
-        self.rm.ends(told.application_id, told.allocation_key, told.termination_type, uuid)
+    def _confirm(self, reported: AllocationRelease, *, by_key: bool = False) -> None:
+        uuid = "" if by_key else reported.uuid
+        self.rm.ends(reported.application_id, reported.allocation_key, reported.termination_type, uuid)
 
     @precondition(lambda self: self.rm.evicted)
     @rule()
     def confirm_all(self) -> None:
-        for told in list(self.rm.evicted.values()):
-            if told.uuid in self.rm.evicted:
-                self._confirm(told)
+        for reported in list(self.rm.evicted.values()):
+            if reported.uuid in self.rm.evicted:
+                self._confirm(reported)
 
     @precondition(lambda self: self.rm.running)
     @rule(data=st.data(), termination=st.sampled_from(CONFIRMED))
-    def end_unasked(self, data: st.DataObject, termination: TerminationType) -> None:
+    def end_without_request(self, data: st.DataObject, termination: TerminationType) -> None:
         """Report the end of an allocation whose release was not requested, or with another termination."""
         one = self._draw_running(data)
         self.rm.ends(one.application_id, one.allocation_key, termination, one.uuid)
@@ -273,7 +275,7 @@ class Everything(RuleBasedStateMachine):
         changed = Allocation(one.allocation_key, one.application_id, one.uuid, one.node_id, Resource(amount))
         before = len(self.rm.responses)
         self.rm.update(allocations=[changed])
-        refused = [one for said in self.rm.responses[before:] for one in said.rejected_allocations]
+        refused = [one for reported in self.rm.responses[before:] for one in reported.rejected_allocations]
         # A stopped partition accepts no ask.
         assert bool(refused) == (self.partition.state == STOPPED)
         if not refused:
@@ -324,7 +326,7 @@ class Everything(RuleBasedStateMachine):
         before = len(self.rm.responses)
         self.rm.release(app_id="", key=key)
         assert not self.rm.unknown_releases
-        refused = [one for said in self.rm.responses[before:] for one in said.rejected_allocations]
+        refused = [one for reported in self.rm.responses[before:] for one in reported.rejected_allocations]
         assert bool(refused) == (runs and not foreign)
 
     # -- nodes --------------------------------------------------------------------------------------------
@@ -359,8 +361,8 @@ class Everything(RuleBasedStateMachine):
         self.rm.running[made.uuid] = made
         before = len(self.rm.responses)
         self._add_node(NewNodeInfo(node_id, {}, Resource(capacity), existing_allocations=[made]))
-        said = self.rm.responses[before:]
-        if node_id not in self.rm.nodes or any(response.rejected_allocations for response in said):
+        reported = self.rm.responses[before:]
+        if node_id not in self.rm.nodes or any(response.rejected_allocations for response in reported):
             del self.rm.running[made.uuid]
         elif task:
             self.rm.apps[app_id].atomic = None
@@ -442,21 +444,21 @@ class Everything(RuleBasedStateMachine):
         self._schedule(None)
 
     def _schedule(self, most: int | None) -> int:
-        before, closed = self._standing(), closed_queues(self.partition)
-        said, running = len(self.rm.responses), may_go_on(self.partition)
+        before, closed = self._usage_and_bounds(), closed_queues(self.partition)
+        reported, running = len(self.rm.responses), may_go_on(self.partition)
         made = self.rm.schedule(most)
-        check_bounds(before, self._standing())
+        check_bounds(before, self._usage_and_bounds())
         self._check_starts(running)
-        for response in self.rm.responses[said:]:
+        for response in self.rm.responses[reported:]:
             check_places(self.rm.at_work(), response.new_allocations, closed)
         if most is None:
-            self.nothing_is_left_behind()
+            self.no_placeable_ask_is_pending()
         return len(made)
 
     def _check_starts(self, before: dict[str, bool]) -> None:
         check_starts(before, self.partition)
 
-    def nothing_is_left_behind(self) -> None:
+    def no_placeable_ask_is_pending(self) -> None:
         """Assert that each pending ask has a reason to wait, and each reservation a pending ask."""
         stopped = "Stopped" in (self.partition.state, self.partition.queues.root.state)
         assert stopped or not self.partition.accounting.node_reservations.inheritable
@@ -464,11 +466,11 @@ class Everything(RuleBasedStateMachine):
             assert reason is not POSITION, f"{ask} could be placed"
 
     @invariant()
-    def all_is_right(self) -> None:
+    def invariants_hold(self) -> None:
         if hasattr(self, "rm") and hasattr(self, "submitted"):
             if self.eager:
                 self.schedule_all()
-            check_all_accounts(self.rm)
+            check_partition_accounting(self.rm)
             self.rm.responses.clear()
 
     # -- the end ------------------------------------------------------------------------------------------
@@ -476,24 +478,24 @@ class Everything(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "submitted") and sys.exception() is None:
             self.rm.responses.clear()
-            self._everything_ends()
-            again = replay(self.rm.taped, plugins(), self.timeouts)
+            self._end_everything()
+            again = replay(self.rm.recorded, plugins(), self.timeouts)
             assert again == self.rm.all_said, "told the same, another scheduler answers otherwise"
 
-    def _everything_ends(self) -> None:
+    def _end_everything(self) -> None:
         rm = self.rm
         rm.scheduler.start_partition("rm", "default")
         rm.scheduler.start_queue("rm", "default", "root")
         self._schedule(None)
-        self._comes_to_rest()
+        self._becomes_idle()
         for one in list(rm.running.values()):
             if one.uuid in rm.running and not one.placeholder:
                 rm.release(one.application_id, one.uuid)
-        check_all_accounts(rm)
+        check_partition_accounting(rm)
         for app_id in list(rm.apps):
             self._remove_app(app_id)
         rm.schedule()
-        check_all_accounts(rm)
+        check_partition_accounting(rm)
         assert rm.running == {}
         assert rm.evicted == {}
         assert not any(rm.wanted.values())
@@ -503,14 +505,14 @@ class Everything(RuleBasedStateMachine):
         assert rm.scheduler.next_timer() is None
         assert self.partition.ended == {}
 
-    def _comes_to_rest(self) -> None:
+    def _becomes_idle(self) -> None:
         """Assert that scheduling ends, and that reconsidering all objects finds no further decision."""
         rm, at = self.rm, self.rm.at_work()
         for _ in range(100):
             made = self._schedule(None)
-            told = len(rm.evicted)
+            reported = len(rm.evicted)
             self.confirm_all()
-            if not (made or told):
+            if not (made or reported):
                 rm.pass_time(31)
                 if not self._schedule(None) and not rm.evicted:
                     break
@@ -523,10 +525,10 @@ class Everything(RuleBasedStateMachine):
         at.partition.reconsider()
         config = at.config.preemption
         at.preemption.reconfigure(at.preemption.quotas(config), config)
-        told = len(rm.all_said)
+        reported = len(rm.all_said)
         assert self._schedule(None) == 0, "this was overlooked"
         assert rm.evicted == {}, "this was overslept"
-        rm.all_said[told:] = []
+        rm.all_said[reported:] = []
 
 
 EXAMPLES = int(os.environ.get("YUNIKORN_EXAMPLES", "100"))

@@ -38,7 +38,7 @@ def ask(rm: RM, key: str, seconds: float, count: int = 1, app_id: str = "app", m
 
 def ends(rm: RM) -> list[tuple[str, TerminationType]]:
     """Return key and reason of each allocation released since the last call."""
-    return [(one.allocation_key, one.termination_type) for one in rm.heard().released_allocations]
+    return [(one.allocation_key, one.termination_type) for one in rm.take_response().released_allocations]
 
 
 def test_application_fails_after_its_execution_timeout() -> None:
@@ -49,21 +49,21 @@ def test_application_fails_after_its_execution_timeout() -> None:
     rm.ask(key="waits", memory=1)
     assert rm.schedule() == [("app", "here", "n1"), ("app", "here", "n1")]
     rm.pass_time(59)
-    rm.heard()
+    rm.take_response()
     assert rm.state() == "Running"
 
     rm.pass_time(1)
     assert rm.state() == "Failing"
     assert rm.find_node().available == {"memory": 0}
     rm.confirm()
-    heard = rm.heard()
-    assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
-    assert "execution timeout of 60s" in heard.updated_applications[0].message
-    assert [(one.allocation_key, one.termination_type) for one in heard.released_allocations] == [
+    received = rm.take_response()
+    assert [one.state for one in received.updated_applications] == ["Failing", "Failed"]
+    assert "execution timeout of 60s" in received.updated_applications[0].message
+    assert [(one.allocation_key, one.termination_type) for one in received.released_allocations] == [
         ("here", TerminationType.TIMEOUT),
         ("here", TerminationType.TIMEOUT),
     ]
-    assert [(one.allocation_key, one.termination_type) for one in heard.released_allocation_asks] == [
+    assert [(one.allocation_key, one.termination_type) for one in received.released_allocation_asks] == [
         ("waits", TerminationType.TIMEOUT)
     ]
     assert rm.find_node().available == {"memory": 2}
@@ -142,7 +142,7 @@ def test_each_allocation_of_an_ask_has_its_own_timeout() -> None:
 
     rm.pass_time(5)
     assert rm.schedule() == [("app", "task", "n1")]
-    rm.heard()
+    rm.take_response()
     rm.pass_time(9)
     assert ends(rm) == []
     rm.pass_time(1)
@@ -174,7 +174,7 @@ def test_allocation_that_ended_in_time_does_not_time_out() -> None:
     rm.ask(key="other", memory=1)
     rm.schedule()
     rm.release(key="task")
-    rm.heard()
+    rm.take_response()
     rm.pass_time(20)
     assert ends(rm) == []
     assert [one.allocation_key for one in rm.running.values()] == ["other"]
@@ -191,7 +191,7 @@ def test_changed_timeout_applies_to_later_allocations() -> None:
     assert ends(rm) == [("task", TerminationType.TIMEOUT)]
     rm.confirm()
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.pass_time(99)
     assert ends(rm) == []
     rm.pass_time(1)
@@ -207,11 +207,11 @@ def test_expired_application_without_allocations_loses_its_asks() -> None:
     rm.ask(key="large", memory=9)
     rm.ask(key="huge", count=2, memory=99)
     rm.release(key="first")
-    rm.heard()
+    rm.take_response()
     rm.pass_time(60)
-    heard = rm.heard()
-    assert [one.allocation_key for one in heard.released_allocation_asks] == ["large", "huge"]
-    assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
+    received = rm.take_response()
+    assert [one.allocation_key for one in received.released_allocation_asks] == ["large", "huge"]
+    assert [one.state for one in received.updated_applications] == ["Failing", "Failed"]
     assert rm.find_queue().waiting == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, configuration, partition, queue, with_plugins
 from yunikorn import api
 from yunikorn.errors import UsageError
@@ -81,8 +81,8 @@ def test_predicate_refusals_are_counted_by_reason() -> None:
         rm.node(f"n{number}", {"rack": "r1"}, memory=4)
     rm.ask(memory=1, tags={"rack": "r2"})
     rm.schedule()
-    said = "no node is allowed: not in rack r2 (of 3 nodes: 3 refused by rack: not in rack r2)"
-    assert reasons(rm) == [said]
+    reported = "no node is allowed: not in rack r2 (of 3 nodes: 3 refused by rack: not in rack r2)"
+    assert reasons(rm) == [reported]
 
 
 def test_missing_or_full_required_node_is_explained() -> None:
@@ -252,35 +252,35 @@ HOLDS = ("APP_CANNOTRUN_QUEUE", "APP_RUNNABLE_QUEUE", "APP_CANNOTRUN_QUOTA", "AP
 
 
 def test_blocked_application_has_one_event_and_one_when_it_may_start() -> None:
-    ear = Ear()
-    rm = ear.rm(partition(queue("a", maxapplications=1)))
+    collector = EventCollector()
+    rm = collector.rm(partition(queue("a", maxapplications=1)))
     rm.node(memory=10)
     for app_id in ("first", "second", "third"):
         rm.app(app_id)
         rm.ask(app_id, memory=1)
     assert rm.schedule() == [("first", "ask", "n1")]
     rm.schedule()
-    assert ear.of(*HOLDS) == [
+    assert collector.of(*HOLDS) == [
         ("second", "", "NONE", "APP_CANNOTRUN_QUEUE"),
         ("third", "", "NONE", "APP_CANNOTRUN_QUEUE"),
     ]
-    assert ear.messages("second")[-1] == "queue root.a runs 1 of at most 1 applications"
+    assert collector.messages("second")[-1] == "queue root.a runs 1 of at most 1 applications"
 
-    ear.events.clear()
+    collector.events.clear()
     rm.release("first")
     assert rm.schedule() == [("second", "ask", "n1")]
     # The third application was never runnable: the second started in the same round in which the first ended.
-    assert ear.of(*HOLDS) == []
+    assert collector.of(*HOLDS) == []
     rm.release("second")
     rm.remove_app("third")
     rm.schedule()
-    assert ear.of(*HOLDS) == []
+    assert collector.of(*HOLDS) == []
 
 
 def test_user_limits_that_block_applications_are_events() -> None:
-    ear = Ear()
+    collector = EventCollector()
     limits = [{"limit": "one each", "users": ["*"], "maxapplications": 1}]
-    rm = ear.rm(partition(queue("a", limits=limits)))
+    rm = collector.rm(partition(queue("a", limits=limits)))
     rm.node("n1", memory=2)
     rm.node("n2", memory=2)
     rm.app("first")
@@ -289,25 +289,25 @@ def test_user_limits_that_block_applications_are_events() -> None:
     rm.app("second")
     rm.ask("second", memory=3)
     rm.schedule()
-    assert ear.of(*HOLDS) == [("second", "", "NONE", "APP_CANNOTRUN_QUOTA")]
+    assert collector.of(*HOLDS) == [("second", "", "NONE", "APP_CANNOTRUN_QUOTA")]
     rm.release("first")
     rm.schedule()
-    assert ear.of(*HOLDS) == [
+    assert collector.of(*HOLDS) == [
         ("second", "", "NONE", "APP_CANNOTRUN_QUOTA"),
         ("second", "", "NONE", "APP_RUNNABLE_QUOTA"),
     ]
 
 
 def test_application_that_waited_for_a_node_has_an_event_when_its_queue_becomes_full() -> None:
-    ear = Ear()
-    rm = ear.rm(partition(queue("a", maxapplications=1)))
+    collector = EventCollector()
+    rm = collector.rm(partition(queue("a", maxapplications=1)))
     rm.node("n1", memory=2)
     rm.node("n2", memory=2)
     rm.app("big")
     rm.ask("big", memory=3)
     assert rm.schedule() == []
-    assert ear.of(*HOLDS) == []
+    assert collector.of(*HOLDS) == []
     rm.app("small")
     rm.ask("small", memory=1)
     assert rm.schedule() == [("small", "ask", "n1")]
-    assert ear.of(*HOLDS) == [("big", "", "NONE", "APP_CANNOTRUN_QUEUE")]
+    assert collector.of(*HOLDS) == [("big", "", "NONE", "APP_CANNOTRUN_QUEUE")]

@@ -79,7 +79,7 @@ class History:
         self.answers = 0
         self.rm = GangRM(tree(self.random), REGISTRY, timeouts=Timeouts(reservation=3_000_000_000))
         self.apps: list[str] = []
-        self.told: list[UpdateResponse] = []
+        self.reported: list[UpdateResponse] = []
         for number in range(3):
             self.rm.node(f"n{number}", {"zone": "ab"[number % 2]}, memory=self.random.randint(4, 9))
 
@@ -89,7 +89,7 @@ class History:
         for _ in range(self.random.randint(1, 4)):
             getattr(self, f"_{self.random.choice(things)}")()
         self._decide()
-        self.told.append(self.rm.heard())
+        self.reported.append(self.rm.take_response())
 
     def _decide(self) -> None:
         self._ask_why()
@@ -161,6 +161,6 @@ def test_explaining_between_decisions_changes_no_later_decision(seed: int) -> No
     for _ in range(STEPS):
         quiet.step()
         curious.step()
-        assert curious.told[-1] == quiet.told[-1]
+        assert curious.reported[-1] == quiet.reported[-1]
     assert curious.answers > STEPS // 3
     assert list(curious.rm.scheduler.failures) == list(quiet.rm.scheduler.failures) == []

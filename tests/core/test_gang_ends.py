@@ -24,7 +24,7 @@ def half(style: str, seconds: float = MINUTE, tags: dict[str, str] | None = None
     assert len(rm.schedule()) == 2
     rm.task("app", "big", "", vcore=4)
     assert rm.schedule() == []
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -34,12 +34,12 @@ def test_incomplete_soft_gang_releases_its_placeholders_and_continues_without() 
     assert rm.state() == "Accepted"
     rm.pass_time(1)
     assert rm.state() == "Resuming"
-    heard = rm.heard()
-    assert [one.allocation_key for one in heard.released_allocations] == ["ph", "ph"]
-    assert [(one.allocation_key, one.message) for one in heard.released_allocation_asks] == [
+    received = rm.take_response()
+    assert [one.allocation_key for one in received.released_allocations] == ["ph", "ph"]
+    assert [(one.allocation_key, one.message) for one in received.released_allocation_asks] == [
         ("ph", "releasing pending placeholders on placeholder timeout")
     ]
-    assert heard.updated_applications[0].message == "ResourceReservationTimeout"
+    assert received.updated_applications[0].message == "ResourceReservationTimeout"
     # Capacity is free when the RM confirms; then real tasks run as in any application.
     assert rm.schedule() == []
     assert rm.confirmed() == []
@@ -63,15 +63,15 @@ def test_gang_style_ignores_case(style: str, state: str) -> None:
 def test_unknown_style_is_soft_and_reported_in_the_response() -> None:
     rm = GangRM()
     rm.gang("app", "rigid", seconds=MINUTE, vcore=6)
-    heard = rm.heard()
-    assert [one.application_id for one in heard.accepted_applications] == ["app"]
+    received = rm.take_response()
+    assert [one.application_id for one in received.accepted_applications] == ["app"]
     message = "unknown gang scheduling style 'rigid', Soft is used instead; known: Soft, Hard, Atomic"
-    assert [(one.application_id, one.state, one.message) for one in heard.updated_applications] == [
+    assert [(one.application_id, one.state, one.message) for one in received.updated_applications] == [
         ("app", "New", message)
     ]
     rm.gang("other", "Soft", vcore=6)
     rm.gang("third", vcore=6)
-    assert rm.heard().updated_applications == []
+    assert rm.take_response().updated_applications == []
     rm.node("n1", vcore=4)
     rm.task("app", "ph", "workers", 3, placeholder=True, vcore=2)
     assert len(rm.schedule()) == 2
@@ -118,7 +118,7 @@ def test_soft_gang_without_real_tasks_waits_for_them_after_its_timeout() -> None
     rm.pass_time(4 * 24 * 60 * MINUTE)
     assert rm.state() == "Accepted"
     rm.task("app", "t", "workers", vcore=2)
-    assert rm.heard().rejected_allocations == []
+    assert rm.take_response().rejected_allocations == []
     assert rm.schedule() == [("app", "t", "n1")]
     assert rm.state() == "Starting"
     rm.release("app", key="t")
@@ -152,7 +152,7 @@ def test_gang_waiting_for_its_tasks_blocks_no_other_application(
 def test_complete_soft_gang_without_tasks_completes_like_an_idle_application() -> None:
     rm = ready(3, "Soft", seconds=MINUTE)
     rm.pass_time(MINUTE)
-    assert rm.told() == [("ph", "TIMEOUT")] * 3
+    assert rm.reported() == [("ph", "TIMEOUT")] * 3
     assert rm.state() == "Starting"
     rm.confirmed()
     assert rm.state() == "Completing"
@@ -170,13 +170,13 @@ def test_complete_hard_gang_without_tasks_fails(minutes: int) -> None:
     rm.pass_time(minutes * MINUTE - 1)
     assert rm.state() == ("Starting" if minutes == 1 else "Running")
     assert rm.evicted == {}
-    rm.heard()
+    rm.take_response()
     rm.pass_time(1)
     assert rm.state() == "Failing"
-    heard = rm.heard()
-    assert heard.updated_applications[0].message == "ResourceReservationTimeout"
-    assert [one.allocation_key for one in heard.released_allocations] == ["ph"] * 3
-    assert [one.allocation_key for one in heard.released_allocation_asks] == ["large"]
+    received = rm.take_response()
+    assert received.updated_applications[0].message == "ResourceReservationTimeout"
+    assert [one.allocation_key for one in received.released_allocations] == ["ph"] * 3
+    assert [one.allocation_key for one in received.released_allocation_asks] == ["large"]
     rm.confirm()
     assert rm.state() == "Failed"
     assert rm.find_app().reason == "ResourceReservationTimeout"
@@ -187,9 +187,9 @@ def test_hard_gang_survives_its_timeout_with_a_task_replacing_a_placeholder() ->
     rm = ready(3, "Hard", seconds=MINUTE)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.pass_time(MINUTE)
-    assert rm.told() == [("ph", "TIMEOUT")] * 2
+    assert rm.reported() == [("ph", "TIMEOUT")] * 2
     assert [key for _, key, _ in rm.confirmed()] == ["t"]
     assert rm.state() == "Starting"
     assert rm.used() == {"vcore": 2}
@@ -202,9 +202,9 @@ def test_hard_gang_with_ended_tasks_continues_with_pending_ones() -> None:
     rm.confirmed()
     rm.task("app", "large", "", vcore=11)
     rm.release("app", key="t")
-    rm.heard()
+    rm.take_response()
     rm.pass_time(MINUTE)
-    assert rm.told() == [("ph", "TIMEOUT")] * 2
+    assert rm.reported() == [("ph", "TIMEOUT")] * 2
     rm.confirmed()
     assert rm.state() == "Starting"
     rm.node("n3", vcore=11)
@@ -232,13 +232,13 @@ def test_incomplete_gang_continues_with_its_first_real_task_after_its_timeout(st
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
     rm.confirmed()
-    rm.heard()
+    rm.take_response()
     rm.pass_time(MINUTE)
-    heard = rm.heard()
-    assert [(one.allocation_key, one.termination_type.name) for one in heard.released_allocations] == [
+    received = rm.take_response()
+    assert [(one.allocation_key, one.termination_type.name) for one in received.released_allocations] == [
         ("ph", "TIMEOUT")
     ]
-    assert [one.allocation_key for one in heard.released_allocation_asks] == ["ph"]
+    assert [one.allocation_key for one in received.released_allocation_asks] == ["ph"]
     assert rm.state() == "Starting"
     rm.confirmed()
     assert rm.used() == {"vcore": 2}
@@ -250,11 +250,12 @@ def test_incomplete_hard_gang_fails_at_its_timeout() -> None:
     rm = half("Hard")
     rm.pass_time(MINUTE)
     assert rm.state() == "Failing"
-    heard = rm.heard()
-    assert sorted(one.allocation_key for one in heard.released_allocation_asks) == ["big", "ph"]
+    received = rm.take_response()
+    assert sorted(one.allocation_key for one in received.released_allocation_asks) == ["big", "ph"]
     rm.ask("app", "more", vcore=1)
     assert (
-        rm.heard().rejected_allocations[0].reason == "application app is failing and accepts no new requests"
+        rm.take_response().rejected_allocations[0].reason
+        == "application app is failing and accepts no new requests"
     )
     rm.confirm(next(iter(rm.evicted)))
     assert rm.state() == "Failing"
@@ -299,7 +300,7 @@ def test_unused_placeholders_are_released_at_the_timeout() -> None:
     rm.schedule()
     rm.confirmed()
     rm.pass_time(MINUTE)
-    assert rm.told() == [("ph", "TIMEOUT")] * 2
+    assert rm.reported() == [("ph", "TIMEOUT")] * 2
     assert rm.state() == "Starting"
     rm.confirmed()
     assert rm.counts("app", "workers") == (3, 1, 2)
@@ -315,9 +316,9 @@ def test_application_completes_with_its_last_real_task_and_releases_placeholders
     rm.confirmed()
     rm.release("app", key="t")
     assert rm.state() == "Completing"
-    rm.heard()
+    rm.take_response()
     rm.pass_time(30)
-    assert rm.told() == [("ph", "TIMEOUT")] * 2
+    assert rm.reported() == [("ph", "TIMEOUT")] * 2
     assert rm.state() == "Completing"
     rm.confirm()
     assert rm.state() == "Completed"
@@ -331,9 +332,9 @@ def test_removal_of_the_node_of_placeholder_and_task_makes_the_task_pending() ->
     rm = ready(1)
     rm.task("app", "t", "workers", vcore=2)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    assert rm.told() == [("ph", "STOPPED_BY_RM")]
+    assert rm.reported() == [("ph", "STOPPED_BY_RM")]
     assert rm.counts("app", "workers") == (1, 0, 1)
     assert rm.schedule() == [("app", "t", "n2")]
     assert rm.used() == {"vcore": 2}
@@ -343,11 +344,11 @@ def test_removal_of_the_placeholders_node_commits_a_task_on_another_node() -> No
     rm = picky()
     rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    heard = rm.heard()
-    assert [one.termination_type.name for one in heard.released_allocations] == ["STOPPED_BY_RM"] * 2
-    assert [(one.allocation_key, one.node_id) for one in heard.new_allocations] == [("t", "n2")]
+    received = rm.take_response()
+    assert [one.termination_type.name for one in received.released_allocations] == ["STOPPED_BY_RM"] * 2
+    assert [(one.allocation_key, one.node_id) for one in received.new_allocations] == [("t", "n2")]
     assert rm.used() == {"vcore": 2}
     assert rm.counts("app", "workers") == (2, 1, 1)
 
@@ -356,9 +357,9 @@ def test_removal_of_the_tasks_node_before_its_placeholder_makes_the_task_pending
     rm = picky()
     rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.change_node("n2", NodeAction.DECOMMISSION)
-    assert rm.told() == []
+    assert rm.reported() == []
     assert rm.find_app().pending == {"vcore": 2}
     # The placeholder is being released already, so no task replaces it.
     assert rm.confirmed() == []
@@ -476,7 +477,7 @@ def test_placeholders_time_out_beside_a_running_driver(style: str) -> None:
 def test_tasks_of_a_failed_hard_gang_are_not_reported_as_timed_out() -> None:
     rm = half("Hard")
     rm.pass_time(MINUTE)
-    told = {one.allocation_key: one for one in rm.heard().released_allocation_asks}
-    assert told["ph"].termination_type == TerminationType.TIMEOUT
-    assert told["big"].termination_type == TerminationType.STOPPED_BY_RM
-    assert told["big"].message == "application app failed: ResourceReservationTimeout"
+    reported = {one.allocation_key: one for one in rm.take_response().released_allocation_asks}
+    assert reported["ph"].termination_type == TerminationType.TIMEOUT
+    assert reported["big"].termination_type == TerminationType.STOPPED_BY_RM
+    assert reported["big"].message == "application app failed: ResourceReservationTimeout"

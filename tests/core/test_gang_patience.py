@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM
 from tests.core.kit import document, partition, queue, with_plugins
 from tests.core.test_atomic_gangs import PATIENCE, ClassedZone, cluster, end, fill, gang
@@ -126,9 +126,9 @@ def test_patience_restarts_after_a_gang_was_incomplete() -> None:
 
 
 def test_each_waiting_gang_is_reported_and_one_of_each_size_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    ear = Ear()
-    text = ear.text(partition(queue("a"), queue("b")))
-    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    collector = EventCollector()
+    text = collector.text(partition(queue("a"), queue("b")))
+    rm = GangRM(scheduler=collector.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
     for name in ("n1", "n2", "n3"):
         rm.node(name, vcore=3)
     tried: list[str] = []
@@ -151,7 +151,7 @@ def test_each_waiting_gang_is_reported_and_one_of_each_size_is_tried(monkeypatch
         "with the current quotas and nodes (vcore 9 in total) it cannot run at all"
     )
     for number in range(30):
-        assert ear.messages(f"gang of g{number}") == [
+        assert collector.messages(f"gang of g{number}") == [
             f"Gang of application 'g{number}' (4 members, vcore 9) has no room: {reason}"
         ]
 

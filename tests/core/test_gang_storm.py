@@ -160,8 +160,8 @@ class Storm:
                 self.rm.release(self.rm.running[uuid].application_id, uuid)
 
     def confirm(self) -> None:
-        told = sorted(self.rm.evicted)
-        some = [uuid for uuid in told if self.random.random() < 0.7]
+        reported = sorted(self.rm.evicted)
+        some = [uuid for uuid in reported if self.random.random() < 0.7]
         if some:
             self.rm.confirm(*some)
 
@@ -189,20 +189,20 @@ class Storm:
         }  # fmt: skip
         act = self.random.choices(list(weights), list(weights.values()))[0]
         act()
-        self.check_accounts()
-        self.rm.heard()
+        self.check_accounting()
+        self.rm.take_response()
         if self.random.random() < 0.3:
             self.rm.schedule(self.random.randint(1, 3))
         else:
             self.rm.schedule()
-            self.check_accounts()
-            self.nothing_is_overlooked()
-        self.check_accounts()
-        self.gangs_are_whole(self.rm.heard().new_allocations)
+            self.check_accounting()
+            self.no_placeable_gang_is_pending()
+        self.check_accounting()
+        self.gangs_are_complete(self.rm.take_response().new_allocations)
 
     # -- invariants -----------------------------------------------------------------------------------
 
-    def gangs_are_whole(self, placed: list[Allocation]) -> None:
+    def gangs_are_complete(self, placed: list[Allocation]) -> None:
         for app_id in list(self.size):
             amount = sum(one.resource_per_alloc["vcore"] for one in placed if one.application_id == app_id)
             members = sum(
@@ -213,7 +213,7 @@ class Storm:
             if members:
                 assert members >= self.size.pop(app_id), f"{app_id} was placed in part: {amount}"
 
-    def nothing_is_overlooked(self) -> None:
+    def no_placeable_gang_is_pending(self) -> None:
         """Assert that a reconsideration of all objects places nothing: no activation was lost."""
         orders = self.rm.at_work().orders
         orders.replace(orders.policies)
@@ -226,7 +226,7 @@ class Storm:
         assert self.rm.schedule() == []
         assert not [one for response in self.rm.responses[before:] for one in response.released_allocations]
 
-    def check_accounts(self) -> None:
+    def check_accounting(self) -> None:
         objects = self.objects
         assert self.rm.failures() == []
         assert set(objects.accounting.allocations) == set(self.rm.running)
@@ -296,7 +296,7 @@ def end(storm: Storm) -> None:
     for app_id in list(storm.objects.applications):
         rm.remove_app(app_id)
     rm.evicted.clear()
-    storm.check_accounts()
+    storm.check_accounting()
     rm.pass_time(4 * 24 * 3600)
     assert rm.scheduler.next_timer() is None
     assert rm.running == {}

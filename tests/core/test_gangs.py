@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM, picky, ready
 from tests.core.kit import configuration, partition, queue
 from yunikorn.interface.messages import TerminationType
@@ -24,7 +24,7 @@ def test_application_starts_when_all_its_placeholders_are_allocated() -> None:
     assert rm.state() == "Accepted"
     assert rm.schedule() == [("app", "p1", "n1")] * 2
     assert rm.state() == "Accepted"
-    placed = rm.heard().new_allocations[0]
+    placed = rm.take_response().new_allocations[0]
     assert (placed.placeholder, placed.task_group_name) == (True, "workers")
     rm.task("app", "p2", "driver", placeholder=True, vcore=2)
     assert rm.schedule() == [("app", "p2", "n1")]
@@ -41,7 +41,7 @@ def test_a_placeholder_without_a_task_group_is_a_task_like_any_other() -> None:
     rm.task("app", "t", "", placeholder=True, vcore=1)
     assert rm.schedule() == [("app", "t", "n1")]
     assert rm.state() == "Starting"
-    assert not rm.heard().new_allocations[0].placeholder
+    assert not rm.take_response().new_allocations[0].placeholder
 
 
 def test_gang_without_announced_size_starts_when_no_placeholder_is_pending() -> None:
@@ -60,7 +60,7 @@ def test_gang_without_announced_size_starts_when_no_placeholder_is_pending() -> 
 def test_placeholders_need_fifo_or_stateaware(policy: str) -> None:
     rm = GangRM(configuration(queue("a", properties={"application.sort.policy": policy})))
     rm.gang("app", vcore=6)
-    refused = [one.reason for one in rm.heard().rejected_applications]
+    refused = [one.reason for one in rm.take_response().rejected_applications]
     if policy == "fair":
         assert refused == [
             "queue root.a cannot run application app with task group request: unsupported sort type 'fair', "
@@ -79,9 +79,9 @@ def test_gang_larger_than_its_queue_quota_is_rejected_with_the_amounts() -> None
     rm.gang("fits", queue_name="root.p.a", vcore=8000, memory=100, gpu=4)
     rm.gang("large", queue_name="root.p.a", vcore=8001)
     rm.gang("wide", queue_name="root.p.a", vcore=1, memory=101)
-    heard = rm.heard()
-    assert [one.application_id for one in heard.accepted_applications] == ["fits"]
-    assert [one.reason for one in heard.rejected_applications] == [
+    received = rm.take_response()
+    assert [one.application_id for one in received.accepted_applications] == ["fits"]
+    assert [one.reason for one in received.rejected_applications] == [
         f"queue root.p.a cannot run application {app}: task group request {amount} larger than max queue "
         "allocation memory 100, vcore 8000"
         for app, amount in (("large", "vcore 8001"), ("wide", "memory 101, vcore 1"))
@@ -89,19 +89,19 @@ def test_gang_larger_than_its_queue_quota_is_rejected_with_the_amounts() -> None
 
 
 def test_gang_larger_than_the_cluster_is_reported_and_runs_after_growth() -> None:
-    ear = Ear()
-    rm = ear.rm(partition(queue("a")))
-    told = GangRM(scheduler=rm.scheduler, config=ear.text(partition(queue("a"))), rm_id="gangs")
-    told.node("n1", vcore=4)
-    told.gang("app", vcore=6)
-    assert ear.messages("app")[-1] == (
+    collector = EventCollector()
+    rm = collector.rm(partition(queue("a")))
+    reported = GangRM(scheduler=rm.scheduler, config=collector.text(partition(queue("a"))), rm_id="gangs")
+    reported.node("n1", vcore=4)
+    reported.gang("app", vcore=6)
+    assert collector.messages("app")[-1] == (
         "the gang needs vcore 6, and all nodes together have vcore 4: it cannot run until nodes are added"
     )
-    told.task("app", "ph", "workers", 3, placeholder=True, vcore=2)
-    assert len(told.schedule()) == 2
-    told.node("n2", vcore=4)
-    assert len(told.schedule()) == 1
-    assert told.state() == "Starting"
+    reported.task("app", "ph", "workers", 3, placeholder=True, vcore=2)
+    assert len(reported.schedule()) == 2
+    reported.node("n2", vcore=4)
+    assert len(reported.schedule()) == 1
+    assert reported.state() == "Starting"
 
 
 def test_a_half_placed_gang_counts_as_a_running_application() -> None:
@@ -129,7 +129,7 @@ def test_real_tasks_replace_placeholders_in_two_steps() -> None:
     where = {one.uuid: one.node_id for one in rm.running.values()}
     rm.task("app", "t", "workers", 2, vcore=2)
     assert rm.schedule() == []
-    assert rm.told() == [("ph", "PLACEHOLDER_REPLACED")] * 2
+    assert rm.reported() == [("ph", "PLACEHOLDER_REPLACED")] * 2
     # Placeholders count until their release is confirmed.
     assert rm.used() == {"vcore": 4}
     assert rm.find_app().pending == {"vcore": 0}
@@ -158,7 +158,7 @@ def test_real_tasks_wait_for_their_placeholders_despite_free_resources() -> None
     rm.node("n1", vcore=100)
     # Each placeholder is replaced as soon as it is placed.
     assert rm.schedule() == [("app", "ph", "n1"), ("app", "ph", "n1")]
-    assert rm.told() == [("ph", "PLACEHOLDER_REPLACED")] * 2
+    assert rm.reported() == [("ph", "PLACEHOLDER_REPLACED")] * 2
     assert rm.confirmed() == [("app", "t", "n1")] * 2
 
 
@@ -213,21 +213,21 @@ def test_smaller_task_frees_the_rest_of_the_placeholder() -> None:
 
 
 def test_too_small_placeholders_are_released_and_the_task_is_scheduled_normally() -> None:
-    ear = Ear()
-    text = ear.text(partition(queue("a")))
-    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    collector = EventCollector()
+    text = collector.text(partition(queue("a")))
+    rm = GangRM(scheduler=collector.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
     rm.node("n1", vcore=10)
     rm.gang("app", vcore=4)
     rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.task("app", "t", "workers", vcore=3)
     assert rm.schedule() == []
-    released = rm.heard().released_allocations
+    released = rm.take_response().released_allocations
     assert [(one.allocation_key, one.termination_type, one.message) for one in released] == [
         ("ph", TerminationType.TIMEOUT, "cancel placeholder: resource incompatible")
     ] * 2
-    assert ear.messages("ph") == [
+    assert collector.messages("ph") == [
         "Task group 'workers' in application 'app': allocation resources 'vcore 3' are not matching "
         f"placeholder 'vcore 2' allocation with ID 'ph#{number}'"
         for number in (1, 2)
@@ -242,7 +242,7 @@ def test_task_refused_on_its_placeholders_node_uses_another_node() -> None:
     rm = picky()
     rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
     assert rm.schedule() == []
-    assert rm.told() == [("ph", "PLACEHOLDER_REPLACED")]
+    assert rm.reported() == [("ph", "PLACEHOLDER_REPLACED")]
     # Its room on the new node is taken at once; the queue counts it once.
     assert rm.find_node("n2").available == {"vcore": 0}
     assert rm.find_node("n1").available == {"vcore": 0}
@@ -259,7 +259,7 @@ def test_task_without_a_node_keeps_its_placeholder_until_one_is_registered() -> 
     assert rm.schedule() == [("filler", "f", "n2")]
     rm.task("app", "t", "workers", vcore=2, tags={"not": "n1"})
     assert rm.schedule() == []
-    assert rm.told() == []
+    assert rm.reported() == []
     rm.release("filler", key="f")
     assert rm.schedule() == []
     assert rm.confirmed() == [("app", "t", "n2")]

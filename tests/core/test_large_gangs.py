@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM
 from tests.core.kit import partition, queue
 from tests.core.test_atomic_gangs import cluster
@@ -112,19 +112,20 @@ def test_only_the_required_node_counts_for_members_that_require_it(lent: Counter
 
 
 def test_gang_over_the_maximum_size_is_not_placed_and_reported() -> None:
-    ear = Ear()
-    text = ear.text(partition(queue("a"), queue("b")))
-    rm = GangRM(scheduler=ear.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
+    collector = EventCollector()
+    text = collector.text(partition(queue("a"), queue("b")))
+    rm = GangRM(scheduler=collector.rm(partition(queue("a"))).scheduler, config=text, rm_id="gangs")
     rm.node("n1", memory=1_000_000)
     rm.gang("app", "Atomic", memory=200_001)
     rm.task("app", "one", "members", 100_000, memory=1)
     rm.task("app", "two", "members", MOST, memory=1)
     message = "its gang has 200001 members, and at most 200000 can be placed at once"
     assert rm.schedule() == []
-    assert [(one.application_id, one.state, one.message) for one in rm.heard().updated_applications][-1] == (
+    updated = rm.take_response().updated_applications
+    assert [(one.application_id, one.state, one.message) for one in updated][-1] == (
         "app", "Accepted", message,
     )  # fmt: skip
-    assert ear.messages("app")[-1] == message
+    assert collector.messages("app")[-1] == message
     ask = rm.find_app("app").asks["one"]
     assert [reason.detail for reason in why(rm.at_work(), ask)] == [message]
     assert list(suggested_fixes(rm.at_work(), ask)) == [
@@ -132,7 +133,7 @@ def test_gang_over_the_maximum_size_is_not_placed_and_reported() -> None:
     ]
     # Further asks change nothing and produce no new answer, and a gang that cannot run delays no other ask.
     rm.task("app", "more", "members", memory=1)
-    assert rm.heard().updated_applications == []
+    assert rm.take_response().updated_applications == []
     rm.pass_time(700)
     rm.app("small")
     rm.ask("small", "s", memory=1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.interface.messages import Allocation
 from yunikorn.model.application import Application
@@ -406,31 +406,31 @@ def test_asks_are_served_after_their_pending_class_was_removed() -> None:
 
 
 def test_limits_and_usage_are_events() -> None:
-    ear = Ear()
-    rm = ear.rm(
+    collector = EventCollector()
+    rm = collector.rm(
         partition(queue("a", limits=[limit(users=["ann"], memory=1), limit(groups=["dev"], memory=9)]))
     )
     rm.node(memory=10)
     submit(rm, "hers", "ann", "dev", count=2)
     rm.schedule()
-    assert ear.of("UG_APP_LINK") == [("dev", "hers", "SET", "UG_APP_LINK")]
-    assert ear.of("UG_USER_RESOURCE") == [
+    assert collector.of("UG_APP_LINK") == [("dev", "hers", "SET", "UG_APP_LINK")]
+    assert collector.of("UG_USER_RESOURCE") == [
         ("ann", "root.a", "ADD", "UG_USER_RESOURCE"),
         ("ann", "root", "ADD", "UG_USER_RESOURCE"),
     ]
-    assert ear.of("UG_GROUP_RESOURCE")[0] == ("dev", "root.a", "ADD", "UG_GROUP_RESOURCE")
-    (message,) = ear.messages("ask")
+    assert collector.of("UG_GROUP_RESOURCE")[0] == ("dev", "root.a", "ADD", "UG_GROUP_RESOURCE")
+    (message,) = collector.messages("ask")
     assert "exceeds the available user quota" in message
     assert "memory 1" in message
 
     end_one(rm, "hers")
     rm.schedule()
-    assert ear.messages("ask")[-1] == "Request 'ask' fits in the available user quota"
-    assert ("ann", "root.a", "REMOVE", "UG_USER_RESOURCE") in ear.of("UG_USER_RESOURCE")
+    assert collector.messages("ask")[-1] == "Request 'ask' fits in the available user quota"
+    assert ("ann", "root.a", "REMOVE", "UG_USER_RESOURCE") in collector.of("UG_USER_RESOURCE")
 
-    ear.events.clear()
-    rm.reload(ear.text(partition(queue("a", limits=[limit(users=["ann"], memory=2)]))))
-    assert ear.of("UG_USER_LIMIT", "UG_GROUP_LIMIT", "UG_APP_LINK") == [
+    collector.events.clear()
+    rm.reload(collector.text(partition(queue("a", limits=[limit(users=["ann"], memory=2)]))))
+    assert collector.of("UG_USER_LIMIT", "UG_GROUP_LIMIT", "UG_APP_LINK") == [
         ("ann", "root.a", "SET", "UG_USER_LIMIT"),
         ("dev", "root.a", "REMOVE", "UG_GROUP_LIMIT"),
         ("dev", "hers", "REMOVE", "UG_APP_LINK"),
@@ -438,11 +438,11 @@ def test_limits_and_usage_are_events() -> None:
 
 
 def test_removed_application_has_a_link_removal_event() -> None:
-    ear = Ear()
-    rm = ear.rm(partition(queue("a", limits=[limit(groups=["dev"], memory=9)])))
+    collector = EventCollector()
+    rm = collector.rm(partition(queue("a", limits=[limit(groups=["dev"], memory=9)])))
     rm.app("hers", user="ann", groups=["dev"])
     rm.remove_app("hers")
-    assert ear.of("UG_APP_LINK") == [
+    assert collector.of("UG_APP_LINK") == [
         ("dev", "hers", "SET", "UG_APP_LINK"),
         ("dev", "hers", "REMOVE", "UG_APP_LINK"),
     ]

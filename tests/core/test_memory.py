@@ -99,7 +99,7 @@ def is_removed(rm: RM, number: int) -> None:
     rm.pass_time(4 * DAYS)
 
 
-def comes_to_a_queue_of_its_own(rm: RM, number: int) -> None:
+def uses_a_dynamic_queue(rm: RM, number: int) -> None:
     """Place an application in a dynamic queue, and remove both."""
     rm.app(f"app{number}", f"root.made.queue{number}")
     rm.ask(f"app{number}", vcore=99)
@@ -128,7 +128,7 @@ def has_no_room_for_its_gang(rm: RM, number: int) -> None:
         fails,
         is_rejected,
         is_removed,
-        comes_to_a_queue_of_its_own,
+        uses_a_dynamic_queue,
         has_no_room_for_its_gang,
     ],
 )

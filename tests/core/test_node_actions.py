@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, document, partition, queue
 from yunikorn.interface.constants import NODE_PARTITION
@@ -32,7 +32,7 @@ def cluster(*, nodes: int = 1, memory: int = 4) -> RM:
     for number in range(nodes):
         rm.node(f"n{number + 1}", memory=memory)
     rm.app()
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -50,7 +50,7 @@ def placed(key: str, node_id: str, uuid: str = "", app_id: str = "app", **amount
 
 def refusals(rm: RM) -> list[tuple[str, str]]:
     """Return key and reason of each allocation or ask rejected since the last call."""
-    return [(one.allocation_key, one.reason) for one in rm.heard().rejected_allocations]
+    return [(one.allocation_key, one.reason) for one in rm.take_response().rejected_allocations]
 
 
 def room(rm: RM, node_id: str = "n1") -> Mapping[str, Any]:
@@ -70,12 +70,12 @@ def test_drained_node_keeps_its_allocations_and_gets_no_more_until_schedulable()
     rm.ask(key="second", memory=1)
     assert rm.schedule() == []
     assert rm.find_node().allocated == {"memory": 1}
-    assert rm.heard().failed_node_updates == []
+    assert rm.take_response().failed_node_updates == []
 
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
     assert rm.schedule() == [("app", "second", "n1")]
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
-    assert [one.reason for one in rm.heard().failed_node_updates] == [
+    assert [one.reason for one in rm.take_response().failed_node_updates] == [
         "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible"
     ]
 
@@ -90,7 +90,7 @@ def test_attributes_and_resources_of_a_drain_action_are_applied(action: NodeActi
     assert (node.capacity, node.occupied, node.available) == ({"memory": 8}, {"memory": 1}, {"memory": 7})
     assert rm.at_work().partition.cluster.total == {"memory": 12}
     assert node.schedulable == (action == NodeAction.DRAIN_TO_SCHEDULABLE)
-    assert rm.heard().failed_node_updates == []
+    assert rm.take_response().failed_node_updates == []
 
 
 @pytest.mark.parametrize("action", [NodeAction.DRAIN_NODE, NodeAction.DRAIN_TO_SCHEDULABLE])
@@ -111,7 +111,7 @@ def test_failed_drain_action_applies_nothing() -> None:
     rm = cluster()
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE, {"zone": "b"}, memory=8)
     rm.change_node("n1", NodeAction.DRAIN_NODE, {"zone": "b"}, memory=-1)
-    assert [one.reason for one in rm.heard().failed_node_updates] == [
+    assert [one.reason for one in rm.take_response().failed_node_updates] == [
         "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible",
         "node has negative resources",
     ]
@@ -146,7 +146,7 @@ def test_a_node_is_removed_and_registered_again_in_one_update() -> None:
     rm = cluster()
     rm.ask(memory=1)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.update(
         new_schedulable_nodes=[registered(memory=8)],
         updated_nodes=[
@@ -155,11 +155,11 @@ def test_a_node_is_removed_and_registered_again_in_one_update() -> None:
             UpdateNodeInfo("n1", schedulable_resource=Resource(memory=9)),
         ],
     )
-    heard = rm.heard()
-    assert [one.node_id for one in heard.accepted_nodes] == ["n1"]
-    assert not heard.rejected_nodes
-    assert not heard.failed_node_updates
-    assert [one.message for one in heard.released_allocations] == ["Node n1 Removed"]
+    received = rm.take_response()
+    assert [one.node_id for one in received.accepted_nodes] == ["n1"]
+    assert not received.rejected_nodes
+    assert not received.failed_node_updates
+    assert [one.message for one in received.released_allocations] == ["Node n1 Removed"]
     assert (rm.find_node().capacity, rm.find_node().schedulable) == ({"memory": 9}, True)
     assert rm.at_work().partition.cluster.total == {"memory": 9}
 
@@ -182,24 +182,24 @@ def test_node_registered_and_removed_between_updates_is_gone() -> None:
         updated_nodes=[UpdateNodeInfo("n2", NodeAction.DECOMMISSION)],
     )
     assert list(rm.at_work().partition.nodes) == ["n1"]
-    assert rm.heard().failed_node_updates == []
+    assert rm.take_response().failed_node_updates == []
 
 
 def test_an_application_is_removed_and_submitted_again_in_one_update() -> None:
     rm = cluster()
     rm.ask(key="old", memory=1)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.update(
         new_applications=[AddApplicationRequest("app", "root.a", ugi=UserGroupInformation("user"))],
         remove_applications=[RemoveApplicationRequest("app")],
         asks=[AllocationAsk("new", "app", resource_ask=Resource(memory=4))],
     )
-    heard = rm.heard()
-    assert [one.application_id for one in heard.accepted_applications] == ["app"]
-    assert not heard.rejected_applications
-    assert not heard.rejected_allocations
-    assert [one.message for one in heard.released_allocations] == ["Application app Removed"]
+    received = rm.take_response()
+    assert [one.application_id for one in received.accepted_applications] == ["app"]
+    assert not received.rejected_applications
+    assert not received.rejected_allocations
+    assert [one.message for one in received.released_allocations] == ["Application app Removed"]
     assert rm.schedule() == [("app", "new", "n1")]
 
 
@@ -221,9 +221,9 @@ def test_a_decommissioned_node_ends_its_allocations_and_says_why() -> None:
     rm = cluster(nodes=2, memory=2)
     rm.ask(count=4, memory=1)
     assert len(rm.schedule()) == 4
-    rm.heard()
+    rm.take_response()
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    ended = rm.heard().released_allocations
+    ended = rm.take_response().released_allocations
     assert [(one.termination_type, one.message) for one in ended] == [
         (TerminationType.STOPPED_BY_RM, "Node n1 Removed")
     ] * 2
@@ -246,7 +246,7 @@ def test_increased_capacity_places_pending_asks() -> None:
 def test_unknown_action_is_rejected_without_effect() -> None:
     rm = cluster(memory=4)
     rm.change_node("n1", NodeAction.UNKNOWN, memory=1)
-    assert [(one.node_id, one.reason) for one in rm.said("failed_node_updates")] == [
+    assert [(one.node_id, one.reason) for one in rm.entries("failed_node_updates")] == [
         ("n1", "unknown action: nothing was changed")
     ]
     assert room(rm) == {"memory": 4}
@@ -256,7 +256,7 @@ def test_capacity_below_usage_ends_nothing_and_places_nothing() -> None:
     rm = cluster(memory=4)
     rm.ask(key="runs", count=3, memory=1)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.change_node("n1", memory=2)
     assert room(rm) == {"memory": -1}
     rm.ask(key="waits", memory=1)
@@ -292,7 +292,7 @@ def test_update_of_an_unknown_node_or_with_an_invalid_amount_is_rejected() -> No
     rm = cluster()
     rm.change_node("n9", NodeAction.DRAIN_NODE)
     rm.change_node("n1", memory=-1)
-    assert [(one.node_id, one.reason) for one in rm.heard().failed_node_updates] == [
+    assert [(one.node_id, one.reason) for one in rm.take_response().failed_node_updates] == [
         ("n9", "failed to find node n9"),
         ("n1", "node has negative resources"),
     ]
@@ -348,9 +348,9 @@ def test_foreign_allocations_are_registered_and_removed_with_their_node() -> Non
     rm = RM()
     rm.node("n1", existing=[foreign("pod", "n1", memory=3)], memory=4)
     assert room(rm) == {"memory": 1}
-    rm.heard()
+    rm.take_response()
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    assert rm.heard().released_allocations == []
+    assert rm.take_response().released_allocations == []
     assert len(rm.at_work().partition.foreign) == 0
     rm.node("n1", memory=4)
     assert room(rm) == {"memory": 4}
@@ -380,7 +380,7 @@ def test_foreign_allocation_that_cannot_be_booked_is_rejected() -> None:
 def test_an_allocation_that_the_rm_made_is_booked_and_acknowledged() -> None:
     rm = cluster()
     rm.update(allocations=[placed("own", "n1", "own-1", memory=6)])
-    (made,) = rm.heard().new_allocations
+    (made,) = rm.take_response().new_allocations
     assert (made.allocation_key, made.uuid, made.node_id) == ("own", "own-1", "n1")
     assert room(rm) == {"memory": -2}
     assert rm.state() == "Starting"
@@ -392,7 +392,7 @@ def test_rm_may_place_a_pending_ask_itself() -> None:
     rm = cluster(nodes=2)
     rm.ask(key="task", count=2, memory=1)
     rm.update(allocations=[placed("task", "n2", "task-a", memory=1)])
-    (made,) = rm.heard().new_allocations
+    (made,) = rm.take_response().new_allocations
     assert (made.uuid, made.node_id) == ("task-a", "n2")
     assert rm.find_app().pending == {"memory": 1}
     assert rm.schedule() == [("app", "task", "n1")]
@@ -408,17 +408,19 @@ LIMITS = [{"limit": "one user", "users": ["user"], "maxresources": {"memory": "5
 def test_pending_ask_placed_by_the_rm_is_booked_with_the_reported_size(
     size: int, limits: list[dict[str, Any]]
 ) -> None:
-    ear = Ear()
-    rm = ear.rm(partition(queue("a", limits=limits)))
+    collector = EventCollector()
+    rm = collector.rm(partition(queue("a", limits=limits)))
     for node_id in ("n1", "n2"):
         rm.node(node_id, memory=8)
     rm.app()
     rm.ask(key="task", count=2, memory=3)
     rm.update(allocations=[placed("task", "n2", "task-a", memory=size)])
-    (made,) = rm.heard().new_allocations
+    (made,) = rm.take_response().new_allocations
     assert made.resource_per_alloc == {"memory": size}
     check_sums(rm, {"task-a": size}, pending=3)
-    assert [dict(one.resource or {}) for one in ear.events if one.detail == "APP_ALLOC"] == [{"memory": size}]
+    assert [dict(one.resource or {}) for one in collector.events if one.detail == "APP_ALLOC"] == [
+        {"memory": size}
+    ]
     assert len(rm.schedule()) == 1
     (other,) = {*rm.running} - {"task-a"}
     check_sums(rm, {"task-a": size, other: 3}, pending=0)
@@ -464,7 +466,7 @@ def test_allocation_may_be_resized_in_place() -> None:
     rm.schedule()
     rm.ask(key="next", memory=1)
     assert rm.schedule() == []
-    rm.heard()
+    rm.take_response()
     rm.update(allocations=[placed("task", "n1", memory=3)])
     assert rm.find_app().allocated == {"memory": 3}
     assert rm.find_queue("root").allocated == {"memory": 3}
@@ -504,7 +506,7 @@ def test_contradictory_reports_are_rejected() -> None:
     uuid = next(iter(rm.running))
     node_id = rm.running[uuid].node_id
     elsewhere = "n1" if node_id == "n2" else "n2"
-    rm.heard()
+    rm.take_response()
     rm.update(
         allocations=[
             placed("task", elsewhere, uuid, memory=1),
@@ -537,14 +539,14 @@ def test_unknown_releases_are_answered_and_counted_without_effect() -> None:
     rm.schedule()
     (uuid,) = rm.running
     rm.release(uuid=uuid)
-    rm.heard()
+    rm.take_response()
 
     rm.release(uuid=uuid)
     rm.release(uuid="never")
     rm.release("nobody", uuid=uuid)
     rm.release(key="neither")
     rm.release(app_id="", key="foreign")
-    answers = rm.heard().released_allocations
+    answers = rm.take_response().released_allocations
     assert [one.uuid or one.allocation_key for one in answers] == [uuid, "never", uuid, "neither", "foreign"]
     assert {one.termination_type for one in answers} == {TerminationType.STOPPED_BY_RM}
     assert answers[0].message == f"allocation '{uuid}' is unknown or no longer exists: nothing was released"
@@ -559,10 +561,10 @@ def test_confirmations_of_ended_allocations_are_answered_and_counted_without_eff
     rm.schedule()
     (uuid,) = rm.running
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    rm.heard()
+    rm.take_response()
     for kind in (TerminationType.TIMEOUT, TerminationType.PREEMPTED_BY_SCHEDULER):
         rm.release(uuid=uuid, termination=kind)
-    answers = rm.heard().released_allocations
+    answers = rm.take_response().released_allocations
     # Never with the termination that was confirmed, which would require another confirmation.
     assert [one.termination_type for one in answers] == [TerminationType.STOPPED_BY_RM] * 2
     unknown_releases = rm.at_work().partition.unknown_releases
@@ -573,5 +575,5 @@ def test_release_of_an_application_without_allocations_is_no_unknown_release() -
     rm = cluster()
     rm.ask(memory=1)
     rm.release()
-    assert rm.heard().released_allocations == []
+    assert rm.take_response().released_allocations == []
     assert rm.at_work().partition.unknown_releases.releases == 0

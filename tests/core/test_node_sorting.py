@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import attrs
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn import api
 from yunikorn.errors import ConfigError
@@ -130,9 +130,9 @@ NAMED: dict[str, Any] = {
 }
 
 
-def with_named_orders(*queues: dict[str, Any], ear: Ear | None = None) -> RM:
+def with_named_orders(*queues: dict[str, Any], collector: EventCollector | None = None) -> RM:
     config = partition(*(queues or (queue("a"),)), **NAMED)
-    rm = RM(document(config)) if ear is None else ear.rm(config)
+    rm = RM(document(config)) if collector is None else collector.rm(config)
     rm.node("n1", vcore=8, memory=8, occupied={"vcore": 4, "memory": 1})
     rm.node("n2", vcore=8, memory=8, occupied={"vcore": 0, "memory": 2})
     return rm
@@ -173,12 +173,12 @@ def test_all_node_orders_see_all_allocations() -> None:
 
 
 def test_unknown_name_in_the_tag_is_an_event_and_falls_back_to_the_default() -> None:
-    ear = Ear()
-    rm = with_named_orders(ear=ear)
+    collector = EventCollector()
+    rm = with_named_orders(collector=collector)
     rm.app_tagged("app", "root.a", {TAG: "nonsense"})
     rm.ask(vcore=1)
     assert placed_on(rm) == ["n2"]
-    messages = [event.message for event in ear.events if event.object_id == "app"]
+    messages = [event.message for event in collector.events if event.object_id == "app"]
     assert f"unknown node sort policy 'nonsense' in tag {TAG}; known: packed, by-memory" in messages
 
 

@@ -103,7 +103,7 @@ def test_a_draining_queue_takes_no_applications() -> None:
     rm = busy_queue()
     rm.reload(configuration(queue("b")))
     rm.app("late")
-    (refused,) = rm.said("rejected_applications")
+    (refused,) = rm.entries("rejected_applications")
     assert "root.a is being removed" in refused.reason
 
 
@@ -185,9 +185,9 @@ def test_a_partition_that_is_removed_drains_and_is_gone() -> None:
     assert not gone.nodes
     assert not gone.applications
     assert rm.running == {}
-    rm.heard()
+    rm.take_response()
     rm.app("late", partition_name="default")
-    (refused,) = rm.heard().rejected_applications
+    (refused,) = rm.take_response().rejected_applications
     assert refused.reason == "failed to find partition default"
 
 
@@ -201,7 +201,7 @@ def test_timers_of_a_removed_partition_have_no_effect() -> None:
     rm.schedule()
     rm.release("completing", key="ask")
     rm.reload(document(partition(queue("a"), name="other")))
-    rm.heard()
+    rm.take_response()
     rm.pass_time(10 * 24 * 3600)
     assert rm.responses == []
 
@@ -239,7 +239,7 @@ def test_a_drained_node_may_be_scheduled_again() -> None:
 def test_scheduling_a_node_that_is_not_draining_fails_with_the_reason() -> None:
     rm = busy_node()
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
-    (failed,) = rm.said("failed_node_updates")
+    (failed,) = rm.entries("failed_node_updates")
     assert (failed.node_id, failed.reason) == (
         "n1",
         "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible",
@@ -250,7 +250,7 @@ def test_draining_twice_has_no_effect() -> None:
     rm = busy_node()
     rm.change_node("n1", NodeAction.DRAIN_NODE)
     rm.change_node("n1", NodeAction.DRAIN_NODE)
-    assert rm.said("failed_node_updates") == []
+    assert rm.entries("failed_node_updates") == []
 
 
 @pytest.mark.parametrize("drained", [False, True])
@@ -258,16 +258,16 @@ def test_decommissioning_ends_allocations_and_reports_them(drained: bool) -> Non
     rm = busy_node()
     if drained:
         rm.change_node("n1", NodeAction.DRAIN_NODE)
-    rm.heard()
+    rm.take_response()
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    released = rm.heard().released_allocations
+    released = rm.take_response().released_allocations
     assert [(one.termination_type.name, one.message) for one in released] == [
         ("STOPPED_BY_RM", "Node n1 Removed")
     ] * 2
     assert rm.running == {}
     assert rm.at_work().partition.cluster.total == {}
     rm.change_node("n1", NodeAction.DRAIN_NODE)
-    assert [one.reason for one in rm.said("failed_node_updates")] == ["failed to find node n1"]
+    assert [one.reason for one in rm.entries("failed_node_updates")] == ["failed to find node n1"]
 
 
 def test_a_node_may_be_registered_drained() -> None:
@@ -285,7 +285,7 @@ def test_a_node_may_be_registered_drained() -> None:
 
 def test_a_registered_rm_is_running_and_a_stopped_one_is_gone() -> None:
     rm = busy_node()
-    rm.heard()
+    rm.take_response()
     rm.scheduler.stop("rm")
     assert rm.responses == [], "who shuts down is not told to end what it runs"
     with pytest.raises(UsageError, match="no resource manager 'rm' is registered; registered: none"):

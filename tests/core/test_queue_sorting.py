@@ -35,7 +35,7 @@ def in_order(rm: RM) -> list[str]:
 # -- the share of a queue ---------------------------------------------------------------------------------
 
 
-def standing(
+def fair_share(
     allocated: dict[str, int],
     due: dict[str, int] | None = None,
     quota: dict[str, int] | None = None,
@@ -51,31 +51,31 @@ def standing(
 
 
 def test_fair_share_is_the_largest_ratio_to_the_guarantee() -> None:
-    assert standing({"vcore": 100, "memory": 2500}, {"vcore": 1000, "memory": 5000}) == 0.5
+    assert fair_share({"vcore": 100, "memory": 2500}, {"vcore": 1000, "memory": 5000}) == 0.5
 
 
 def test_usage_of_a_zero_guarantee_is_a_full_share() -> None:
-    assert standing({"vcore": 1}, {"vcore": 0, "memory": 1}) == 1.0
+    assert fair_share({"vcore": 1}, {"vcore": 0, "memory": 1}) == 1.0
 
 
 def test_negative_usage_is_ignored() -> None:
-    assert standing({"vcore": -5}, {"vcore": 10}) == 0.0
+    assert fair_share({"vcore": -5}, {"vcore": 10}) == 0.0
 
 
 def test_share_is_relative_to_the_quota_without_a_guarantee() -> None:
-    assert standing({"vcore": 5}, None, {"vcore": 20}, {"vcore": 10}) == 0.25
+    assert fair_share({"vcore": 5}, None, {"vcore": 20}, {"vcore": 10}) == 0.25
 
 
 def test_share_is_relative_to_the_cluster_without_guarantee_and_quota() -> None:
-    assert standing({"vcore": 5}, None, None, {"vcore": 10}) == 0.5
+    assert fair_share({"vcore": 5}, None, None, {"vcore": 10}) == 0.5
 
 
 def test_a_type_that_no_node_has_is_ignored() -> None:
-    assert standing({"gpu": 5, "vcore": 1}, None, None, {"vcore": 10}) == 0.1
+    assert fair_share({"gpu": 5, "vcore": 1}, None, None, {"vcore": 10}) == 0.1
 
 
 def test_usage_of_a_zero_quota_is_a_full_share() -> None:
-    assert standing({"vcore": 5}, None, {"vcore": 0, "memory": 3}, {"vcore": 10}) == 1.0
+    assert fair_share({"vcore": 5}, None, {"vcore": 0, "memory": 3}, {"vcore": 10}) == 1.0
 
 
 # -- fair -------------------------------------------------------------------------------------------------

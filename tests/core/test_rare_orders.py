@@ -59,9 +59,9 @@ def test_rm_cannot_place_allocations_of_a_failing_application() -> None:
     rm.schedule()
     rm.pass_time(10)
     assert rm.state() == "Failing"
-    rm.heard()
+    rm.take_response()
     rm.update(allocations=[Allocation("own", "app", "own#1", "n1", Resource(memory=1))])
-    assert [one.reason for one in rm.heard().rejected_allocations] == [
+    assert [one.reason for one in rm.take_response().rejected_allocations] == [
         "application app is failing and accepts no new allocations"
     ]
     rm.confirm()
@@ -120,10 +120,10 @@ def test_replacing_asks_of_a_failed_application_are_reported_as_ended() -> None:
         rm.schedule()
         rm.task("gang", "x", "t", memory=1)
         rm.schedule()
-        assert rm.told() == [("p", "PLACEHOLDER_REPLACED")]
+        assert rm.reported() == [("p", "PLACEHOLDER_REPLACED")]
         rm.pass_time(20)
         assert rm.state("gang") == "Failing"
-        assert [one.allocation_key for one in rm.heard().released_allocation_asks] == ["x"]
+        assert [one.allocation_key for one in rm.take_response().released_allocation_asks] == ["x"]
         rm.confirm()
         assert rm.state("gang") == "Failed"
         assert rm.running == {}

@@ -76,7 +76,7 @@ def test_applications_nodes_and_allocations_of_one_update_are_processed_in_this_
         asks=[AllocationAsk("ask", "app", resource_ask=Resource(vcore=1), max_allocations=2)],
         new_applications=[AddApplicationRequest("app", "root.a", ugi=UserGroupInformation("user"))],
     )
-    assert rm.said("rejected_allocations") == []
+    assert rm.entries("rejected_allocations") == []
     assert len(rm.schedule()) == 1
 
 
@@ -95,7 +95,7 @@ def test_unbookable_allocation_is_rejected_with_a_reason_and_others_are_booked()
         ],
     )
     assert sorted(rm.find_app().allocations) == ["u1", "u5"]
-    reasons = [refused.reason for refused in rm.said("rejected_allocations")]
+    reasons = [refused.reason for refused in rm.entries("rejected_allocations")]
     assert len(reasons) == 4
     assert "exists already" in reasons[0]
     assert reasons[1] == "failed to find application nobody"
@@ -240,10 +240,10 @@ def test_complete_recovery() -> None:
 
 def recovered(rm: RM, **fields: Any) -> list[str]:
     """Report an allocation with these fields on a new node n1; return the reason of the refusal."""
-    rm.heard()
-    said = Allocation("ask", "app", "u1", resource_per_alloc=Resource(vcore=1))
-    rm.node(vcore=10, existing=[attrs.evolve(said, **fields)])
-    return [refused.reason for refused in rm.heard().rejected_allocations]
+    rm.take_response()
+    reported = Allocation("ask", "app", "u1", resource_per_alloc=Resource(vcore=1))
+    rm.node(vcore=10, existing=[attrs.evolve(reported, **fields)])
+    return [refused.reason for refused in rm.take_response().rejected_allocations]
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_early_allocation_is_checked_against_the_queue_of_its_later_application(
     assert recovered(rm, queue_name="root.b", allocation_tags=forced) == []
     assert rm.find_node().available == {"vcore": 9}
     rm.app()
-    (refused,) = rm.heard().rejected_allocations
+    (refused,) = rm.take_response().rejected_allocations
     assert refused.reason == "application app is in queue root.a, but its allocation u1 names queue root.b"
     assert rm.find_node().available == {"vcore": 10}
 
@@ -327,13 +327,13 @@ def test_allocation_placed_by_the_rm_is_checked_against_the_queue_of_its_applica
     rm = RM(configuration(queue("a"), queue("b")))
     rm.node(vcore=10)
     rm.app()
-    rm.heard()
+    rm.take_response()
     placed = Allocation("ask", "app", "u1", "n1", Resource(vcore=1), "root.b")
     rm.update(allocations=[placed])
-    (refused,) = rm.heard().rejected_allocations
+    (refused,) = rm.take_response().rejected_allocations
     assert refused.reason == "application app is in queue root.a, but its allocation u1 names queue root.b"
     rm.update(allocations=[attrs.evolve(placed, queue_name="root.a")])
     assert rm.find_queue().allocated == {"vcore": 1}
     rm.update(allocations=[attrs.evolve(placed, resource_per_alloc=Resource(vcore=2))])
-    assert len(rm.heard().rejected_allocations) == 1
+    assert len(rm.take_response().rejected_allocations) == 1
     assert rm.find_queue().allocated == {"vcore": 1}

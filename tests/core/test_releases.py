@@ -32,7 +32,7 @@ def test_a_late_confirmation_of_the_end_of_an_ask_is_counted_as_such() -> None:
     rm = started()
     gone = AllocationAskRelease("app", "ask", termination_type=TerminationType.TIMEOUT)
     rm.update(releases=AllocationReleasesRequest([], [gone]))
-    (answer,) = rm.heard().released_allocation_asks
+    (answer,) = rm.take_response().released_allocation_asks
     assert answer.termination_type == TerminationType.STOPPED_BY_RM, "which no RM confirms in turn"
     assert (
         rm.at_work().partition.unknown_releases.releases,
@@ -42,9 +42,9 @@ def test_a_late_confirmation_of_the_end_of_an_ask_is_counted_as_such() -> None:
 
 def test_release_of_all_asks_of_an_application_without_asks_has_no_answer() -> None:
     rm = started()
-    rm.heard()
+    rm.take_response()
     rm.release_ask("app")
-    assert rm.heard().released_allocation_asks == []
+    assert rm.take_response().released_allocation_asks == []
 
 
 def test_release_without_uuid_reports_the_pending_asks_that_it_ends() -> None:
@@ -53,17 +53,17 @@ def test_release_without_uuid_reports_the_pending_asks_that_it_ends() -> None:
     rm.schedule()
     rm.ask(key="waits", vcore=1)
     rm.ask(key="too", vcore=1)
-    rm.heard()
+    rm.take_response()
     rm.release(key="too")
     rm.release()
-    heard = rm.heard()
+    received = rm.take_response()
     assert [
-        (one.allocation_key, one.termination_type, one.message) for one in heard.released_allocation_asks
+        (one.allocation_key, one.termination_type, one.message) for one in received.released_allocation_asks
     ] == [
         ("too", TerminationType.STOPPED_BY_RM, "ask released as per RM request"),
         ("waits", TerminationType.STOPPED_BY_RM, "ask released as per RM request"),
     ]
-    assert [one.allocation_key for one in heard.released_allocations] == ["served", "served"]
+    assert [one.allocation_key for one in received.released_allocations] == ["served", "served"]
 
 
 def test_message_of_a_release_is_in_the_response_and_the_events() -> None:
@@ -75,7 +75,7 @@ def test_message_of_a_release_is_in_the_response_and_the_events() -> None:
     rm.schedule()
     rm.ask(key="waits", vcore=1)
     rm.ask(key="drops", vcore=1)
-    rm.heard()
+    rm.take_response()
     rm.events.clear()
     ends = next(uuid for uuid, one in rm.running.items() if one.allocation_key == "ends")
     rm.update(
@@ -88,17 +88,19 @@ def test_message_of_a_release_is_in_the_response_and_the_events() -> None:
             [AllocationAskRelease("app", "waits", message="x" * 2000)],
         )
     )
-    heard = rm.heard()
-    assert [one.message for one in heard.released_allocations] == [
+    received = rm.take_response()
+    assert [one.message for one in received.released_allocations] == [
         "it has done its work",
         "allocation 'never' is unknown or no longer exists: nothing was released",
     ]
-    assert [(one.allocation_key, one.message) for one in heard.released_allocation_asks] == [
+    assert [(one.allocation_key, one.message) for one in received.released_allocation_asks] == [
         ("waits", "x" * 1021 + "..."),
         ("drops", "not needed"),
     ]
-    told = [one.message for one in rm.events if one.type.name == "APP" and one.message.startswith("REMOVE ")]
-    assert told == [
+    reported = [
+        one.message for one in rm.events if one.type.name == "APP" and one.message.startswith("REMOVE ")
+    ]
+    assert reported == [
         "REMOVE waits vcore 1: " + "x" * 1021 + "...",
         f"REMOVE {ends} vcore 1: it has done its work",
         "REMOVE drops vcore 1: not needed",
@@ -116,21 +118,21 @@ def test_the_message_of_a_confirmation_is_in_the_event() -> None:
     (uuid,) = rm.evicted
     gone = AllocationRelease("app", uuid, "", TerminationType.TIMEOUT, "killed with signal 9")
     rm.update(releases=AllocationReleasesRequest([gone], []))
-    (told,) = [one for one in rm.events if one.reason == "ALLOC_TIMEOUT"]
-    assert told.message == f"REMOVE {uuid} vcore 1: killed with signal 9"
+    (reported,) = [one for one in rm.events if one.reason == "ALLOC_TIMEOUT"]
+    assert reported.message == f"REMOVE {uuid} vcore 1: killed with signal 9"
 
 
 @pytest.mark.parametrize("message", [7, None, "\ud800"])
 def test_message_that_is_no_text_is_rejected(message: Any) -> None:
     rm = started()
     rm.ask(vcore=100)
-    rm.heard()
+    rm.take_response()
     rm.update(
         releases=AllocationReleasesRequest(
             [AllocationRelease("app", message=message)], [AllocationAskRelease("app", message=message)]
         )
     )
-    refused = rm.heard().rejected_allocations
+    refused = rm.take_response().rejected_allocations
     assert len(refused) == 2
     assert all(one.reason.startswith("message is ") for one in refused)
     assert list(rm.find_app().asks) == ["ask"]
@@ -183,16 +185,16 @@ def test_replacing_ask_is_rejected_when_it_ends_before_its_replacement() -> None
 
 def refusals(rm: RM) -> list[str]:
     """Return the rejections since the last call, and assert that nothing else was answered."""
-    heard = rm.heard()
-    assert heard.released_allocations == []
-    return [one.reason for one in heard.rejected_allocations]
+    received = rm.take_response()
+    assert received.released_allocations == []
+    return [one.reason for one in received.rejected_allocations]
 
 
 def test_release_by_key_alone_of_a_running_allocation_is_rejected_and_names_the_application() -> None:
     rm = started()
     rm.ask(key="k", vcore=1)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.release("", key="k")
     assert refusals(rm) == [
         "allocation key 'k' is used by application app; the release must name the application: "
@@ -205,12 +207,12 @@ def test_release_by_key_alone_of_a_running_allocation_is_rejected_and_names_the_
 def test_release_by_key_alone_names_or_counts_all_applications_that_run_the_key() -> None:
     rm = started(vcore=20)
     rm.release("", key="k")
-    assert len(rm.heard().released_allocations) == 1, "nothing runs yet"
+    assert len(rm.take_response().released_allocations) == 1, "nothing runs yet"
     for number in range(7):
         rm.app(f"a{number}")
         rm.ask(f"a{number}", "k", count=2, vcore=1)
         rm.schedule()
-    rm.heard()
+    rm.take_response()
     expected = {
         2: "applications a0 and a1",
         3: "applications a0, a1 and a2",
@@ -222,9 +224,9 @@ def test_release_by_key_alone_names_or_counts_all_applications_that_run_the_key(
         if left in expected:
             assert f"is used by {expected[left]}; the release" in reason
         rm.remove_app(f"a{left - 1}")
-        rm.heard()
+        rm.take_response()
     rm.release("", key="k")
-    (answer,) = rm.heard().released_allocations
+    (answer,) = rm.take_response().released_allocations
     assert answer.message == "allocation key 'k' is unknown or no longer exists: nothing was released"
 
 
@@ -233,24 +235,24 @@ def test_release_by_key_alone_follows_added_and_removed_allocations() -> None:
     rm.release("", key="asked")
     rm.ask(key="asked", count=2, vcore=1)
     rm.release("", key="asked")
-    assert len(rm.heard().released_allocations) == 2, "an ask that waits has nothing to release"
+    assert len(rm.take_response().released_allocations) == 2, "an ask that waits has nothing to release"
     rm.schedule()
     rm.update(allocations=[Allocation("placed", "app", "p1", "n1", Resource(vcore=1))])
-    rm.heard()
+    rm.take_response()
     for key in ("asked", "placed"):
         rm.release("", key=key)
         assert len(refusals(rm)) == 1
     first, second = (uuid for uuid in rm.running if uuid != "p1")
     for uuid in (first, "p1"):
         rm.release(uuid=uuid)
-    rm.heard()
+    rm.take_response()
     rm.release("", key="asked")
     assert len(refusals(rm)) == 1
     rm.release(uuid=second)
-    rm.heard()
+    rm.take_response()
     for key in ("asked", "placed"):
         rm.release("", key=key)
-    assert len(rm.heard().released_allocations) == 2
+    assert len(rm.take_response().released_allocations) == 2
 
 
 def test_foreign_allocation_is_released_by_a_key_that_an_application_also_runs() -> None:
@@ -259,7 +261,7 @@ def test_foreign_allocation_is_released_by_a_key_that_an_application_also_runs()
     rm.schedule()
     tags = {"foreign": "default"}
     rm.update(allocations=[Allocation("k", "", "", "n1", Resource(vcore=1), allocation_tags=tags)])
-    rm.heard()
+    rm.take_response()
     rm.release("", key="k")
     assert refusals(rm) == []
     assert len(rm.at_work().partition.foreign) == 0

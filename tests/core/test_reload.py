@@ -68,7 +68,7 @@ BROKEN = {
 @pytest.mark.parametrize("why", BROKEN)
 def test_invalid_configuration_is_rejected_and_the_old_one_stays(why: str) -> None:
     rm = busy()
-    rm.heard()
+    rm.take_response()
     with pytest.raises(ConfigError) as refused:
         rm.reload(BROKEN[why])
     assert refused.value.problems
@@ -308,7 +308,7 @@ def test_predicates_change_and_their_answers_are_dropped() -> None:
 
 
 def test_sinks_change() -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
     @attrs.frozen
     class Named(api.EventSink):
@@ -316,32 +316,32 @@ def test_sinks_change() -> None:
         label: str
 
         def opened(self, context: api.Context) -> None:
-            heard.append(f"{self.label} opened")
+            received.append(f"{self.label} opened")
 
         def reloaded(self, context: api.Context) -> None:
-            heard.append(f"{self.label} reloaded")
+            received.append(f"{self.label} reloaded")
 
         def closed(self) -> None:
-            heard.append(f"{self.label} closed")
+            received.append(f"{self.label} closed")
 
         def send(self, batch: Sequence[api.Event]) -> None:
-            heard.append(f"{self.label} told")
+            received.append(f"{self.label} told")
 
     def config(*labels: str) -> str:
         sinks = [{"name": "named", "label": label} for label in labels]
         return document(partition(queue("a")), events={"sinks": sinks})
 
     rm = RM(config("one", "two"), with_plugins(event_sinks=[Named]))
-    heard.clear()
+    received.clear()
     rm.reload(config("two", "three"))
-    assert [entry for entry in heard if "told" not in entry] == [
+    assert [entry for entry in received if "told" not in entry] == [
         "one closed",
         "two reloaded",
         "three opened",
     ]
-    heard.clear()
+    received.clear()
     rm.app()
-    assert heard == ["two told", "three told"]
+    assert received == ["two told", "three told"]
 
 
 def test_a_plugin_may_be_disabled_and_enabled_again() -> None:
@@ -394,13 +394,13 @@ def test_removed_partition_is_reported_to_its_rm_before_removal() -> None:
     rm.app("there", partition_name="other")
     rm.ask("there", count=2, vcore=1, partition_name="other")
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     rm.reload(document(partition(queue("a"))))
-    heard = rm.heard()
-    assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
-    assert [one.application_id for one in heard.released_allocations] == ["there"]
-    assert [one.allocation_key for one in heard.released_allocation_asks] == ["ask"]
-    assert {one.partition_name for one in heard.released_allocations} == {"other"}
+    received = rm.take_response()
+    assert [one.state for one in received.updated_applications] == ["Failing", "Failed"]
+    assert [one.application_id for one in received.released_allocations] == ["there"]
+    assert [one.allocation_key for one in received.released_allocation_asks] == ["ask"]
+    assert {one.partition_name for one in received.released_allocations} == {"other"}
 
 
 def test_a_reload_retries_all_pending_asks() -> None:

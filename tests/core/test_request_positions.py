@@ -67,14 +67,14 @@ def test_expired_application_is_reported_to_the_rm() -> None:
     rm.schedule()
     rm.release(uuid=next(iter(rm.running)))
     rm.pass_time(4 * 24 * 3600)
-    states = [update.state for update in rm.said("updated_applications")]
+    states = [update.state for update in rm.entries("updated_applications")]
     assert states == ["Accepted", "Starting", "Completing", "Completed", "Expired"]
 
 
 def test_ask_without_application_is_rejected_with_the_reason_of_its_application() -> None:
     rm = RM(configuration(queue("a")))
     rm.ask("", "lonely", vcore=1)
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert "no placement rule matched" in refused.reason
 
 
@@ -85,7 +85,7 @@ def test_recovered_allocations_without_a_uuid_get_different_ones() -> None:
     amount = Resource(vcore=1)
     existing = [Allocation("t", name, resource_per_alloc=amount) for name in ("one", "two")]
     rm.node(vcore=10, existing=existing)
-    assert rm.said("rejected_allocations") == []
+    assert rm.entries("rejected_allocations") == []
     assert len(rm.find_node().allocations) == 2
 
 
@@ -96,7 +96,7 @@ def test_allocations_lost_with_their_node_are_reported_as_stopped_by_rm() -> Non
     rm.ask(vcore=1)
     rm.schedule()
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    (release,) = rm.said("released_allocations")
+    (release,) = rm.entries("released_allocations")
     assert (release.termination_type.name, release.message) == ("STOPPED_BY_RM", "Node n1 Removed")
 
 
@@ -107,8 +107,10 @@ def test_allocation_has_originator_and_preemption_policy_of_its_ask() -> None:
     rm.ask(key="driver", originator=True, policy=PreemptionPolicy(False, True), vcore=1)
     rm.ask(key="worker", vcore=1)
     rm.schedule()
-    told = {one.allocation_key: (one.originator, one.preemption_policy) for one in rm.said("new_allocations")}
-    assert told == {"driver": (True, PreemptionPolicy(False, True)), "worker": (False, None)}
+    reported = {
+        one.allocation_key: (one.originator, one.preemption_policy) for one in rm.entries("new_allocations")
+    }
+    assert reported == {"driver": (True, PreemptionPolicy(False, True)), "worker": (False, None)}
 
 
 def test_release_with_a_wrong_application_is_rejected_without_effect() -> None:
@@ -119,11 +121,11 @@ def test_release_with_a_wrong_application_is_rejected_without_effect() -> None:
     rm.ask("one", "t", vcore=1)
     rm.schedule()
     (uuid,) = rm.running
-    rm.heard()
+    rm.take_response()
     rm.release("two", uuid)
-    heard = rm.heard()
-    assert heard.released_allocations == []
-    (refused,) = heard.rejected_allocations
+    received = rm.take_response()
+    assert received.released_allocations == []
+    (refused,) = received.rejected_allocations
     assert refused.reason == f"allocation '{uuid}' belongs to application one: nothing was released"
     assert rm.find_node().available == {"vcore": 9}
 

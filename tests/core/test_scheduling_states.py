@@ -18,7 +18,7 @@ from yunikorn.interface.messages import (
 from yunikorn.model.context import Timeouts
 
 NO_NODE = "request is waiting for cluster resources become available"
-Said = tuple[str, str]
+Output = tuple[str, str]
 """Key of an ask and its scheduling state."""
 
 
@@ -33,17 +33,17 @@ class Curious(RM):
         """Record the reports."""
         self.states.append(request)
 
-    def told(self) -> list[Said]:
+    def reported(self) -> list[Output]:
         """Return the reports since the last call."""
-        said = [(one.allocation_key, one.state.name) for one in self.states]
+        reported = [(one.allocation_key, one.state.name) for one in self.states]
         self.states.clear()
-        return said
+        return reported
 
-    def settle(self) -> list[Said]:
+    def settle(self) -> list[Output]:
         """Schedule, let one second pass, and return the reports."""
         self.schedule()
         self.pass_time(1)
-        return self.told()
+        return self.reported()
 
 
 def cluster(*queues: Any, nodes: int = 1, memory: int = 4, reservation: int | None = None) -> Curious:
@@ -60,7 +60,7 @@ def test_ask_without_a_fitting_node_is_reported_failed_once() -> None:
     rm.ask(key="runs", memory=3)
     rm.ask(key="waits", memory=2)
     rm.schedule()
-    assert rm.told() == [("runs", "SCHEDULED")]
+    assert rm.reported() == [("runs", "SCHEDULED")]
     assert rm.settle() == [("waits", "FAILED")]
     assert rm.settle() == []
     rm.change_node("n1", memory=4)
@@ -75,8 +75,8 @@ def test_reason_has_the_text_that_autoscalers_expect() -> None:
     rm.ask(key="waits", memory=2)
     rm.schedule()
     rm.pass_time(1)
-    (said,) = rm.states
-    assert (said.application_id, said.allocation_key, said.reason) == ("app", "waits", NO_NODE)
+    (reported,) = rm.states
+    assert (reported.application_id, reported.allocation_key, reported.reason) == ("app", "waits", NO_NODE)
 
 
 def test_all_asks_of_a_class_are_reported_even_if_never_tried() -> None:
@@ -175,10 +175,10 @@ def test_reservation_is_reported() -> None:
     rm.ask(key="big", memory=3)
     rm.schedule()
     rm.pass_time(1)
-    assert ("big", "FAILED") in rm.told()
+    assert ("big", "FAILED") in rm.reported()
     rm.pass_time(2)
     rm.schedule()
-    assert rm.told() == [("big", "RESERVED")]
+    assert rm.reported() == [("big", "RESERVED")]
 
 
 def test_changed_ask_is_reported_again() -> None:

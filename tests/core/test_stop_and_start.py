@@ -19,7 +19,7 @@ def cluster(config: str = TWO) -> RM:
     rm.node(memory=10)
     for name in ("a", "p.b", "p.c"):
         rm.app(name, f"root.{name}")
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -36,10 +36,10 @@ def test_stopped_queue_keeps_allocations_and_accepts_applications_but_places_not
     rm.ask("late", "third", memory=1)
     rm.ask("p.b", "elsewhere", memory=1)
     assert rm.schedule() == [("p.b", "elsewhere", "n1")]
-    heard = rm.heard()
-    assert [one.application_id for one in heard.accepted_applications] == ["late"]
-    assert not heard.rejected_allocations
-    assert not heard.released_allocations
+    received = rm.take_response()
+    assert [one.application_id for one in received.accepted_applications] == ["late"]
+    assert not received.rejected_allocations
+    assert not received.released_allocations
     assert rm.find_queue("root.a").allocated == {"memory": 1}
     assert rm.find_queue("root.a").pending == {"memory": 2}
 
@@ -153,20 +153,20 @@ def test_stopped_partition_accepts_no_applications_and_keeps_existing_ones() -> 
     assert rm.schedule(1) == [("a", "first", "n1")]
     assert rm.scheduler.stop_partition("rm", "default")
     assert not rm.scheduler.stop_partition("rm", "default")
-    rm.heard()
+    rm.take_response()
 
     rm.app("late", "root.a")
     rm.ask("a", "second", memory=1)
     rm.node("n2", memory=1)
     assert rm.schedule() == []
-    heard = rm.heard()
-    assert [one.reason for one in heard.rejected_applications] == [
+    received = rm.take_response()
+    assert [one.reason for one in received.rejected_applications] == [
         "partition default is stopped: it accepts no new application late"
     ]
-    assert [one.reason for one in heard.rejected_allocations] == [
+    assert [one.reason for one in received.rejected_allocations] == [
         "partition default is stopped: it accepts no new requests"
     ]
-    assert [one.reason for one in heard.rejected_nodes] == [
+    assert [one.reason for one in received.rejected_nodes] == [
         "partition default is stopped: it accepts no new nodes"
     ]
     rm.change_node("n1", memory=5)

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.core.compared_scheduler import (
+    ComparedScheduler,
+    ReservingComparedScheduler,
+    RetryingComparedScheduler,
+)
 from tests.core.kit import partition
 from tests.core.predicates import DISK, SHY, ZONE
-from tests.core.twins import ReservingTwins, RetryingTwins, Twins
 from yunikorn.interface.messages import NodeAction
 
 SEEDS = range(int(os.environ.get("YUNIKORN_STORMS", "12")))
@@ -23,12 +27,12 @@ MADE = ["root.p.q.u", "root.p.q.v", "root.p.w.x"]
 class Storm:
     """Random history of one seed, with more objects than a hypothesis run could have."""
 
-    def __init__(self, kind: type[Twins], seed: int, ask_classes: int = 6) -> None:
+    def __init__(self, kind: type[ComparedScheduler], seed: int, ask_classes: int = 6) -> None:
         self.random = random.Random(seed)
         self.tight = bool(seed % 2)
         """True for seeds with low `maxapplications` and many applications of few asks."""
         self.ask_classes = [self._amount() for _ in range(self.random.randint(1, ask_classes))]
-        self.twins = kind(self.config())
+        self.compared = kind(self.config())
         self.nodes = 0
         for _ in range(self.random.randint(2, 9)):
             self.add_node()
@@ -36,7 +40,7 @@ class Storm:
             self.submit()
             self.ask()
 
-    def chance(self, one_in: int) -> bool:
+    def one_in_n(self, one_in: int) -> bool:
         return self.random.randrange(one_in) == 0
 
     def _amount(self) -> dict[str, int]:
@@ -54,28 +58,28 @@ class Storm:
             "application.sort.policy": pick(["fifo", "fair", "stateaware"]),
             "application.sort.priority": pick(["enabled", "enabled", "disabled"]),
         }
-        if self.chance(4):
+        if self.one_in_n(4):
             properties["priority.offset"] = pick(["-2", "1"])
-        if self.chance(5):
+        if self.one_in_n(5):
             properties["priority.policy"] = "fence"
-        if self.chance(5):
+        if self.one_in_n(5):
             properties["node.sort.policy"] = pick(["packed", "snug"])
-        if self.chance(12):
+        if self.one_in_n(12):
             properties["queue.state"] = "stopped"
         config["properties"] = properties
         amount = {"memory": str(self.random.randint(4, 25)), "vcore": f"{self.random.randint(4, 20)}m"}
-        if self.chance(3):
+        if self.one_in_n(3):
             config["resources"] = {"max": amount}
-        elif self.chance(3):
+        elif self.one_in_n(3):
             config["resources"] = {"guaranteed": amount}
-        if children and self.chance(2):
+        if children and self.one_in_n(2):
             config["childtemplate"] = {
                 "resources": {"max": amount},
                 "maxapplications": self.random.randint(1, 3),
             }
-        if self.chance(2 if self.tight else 3):
+        if self.one_in_n(2 if self.tight else 3):
             config["limits"] = self.limits()
-        if self.chance(3 if self.tight else 5):
+        if self.one_in_n(3 if self.tight else 5):
             config["maxapplications"] = self.random.randint(1, 3)
         return config
 
@@ -95,18 +99,18 @@ class Storm:
             self.queue("b"),
             self.queue("p", self.queue("c"), self.queue("d"), self.queue("q", self.queue("e"))),
         )
-        if self.chance(4):
+        if self.one_in_n(4):
             del config["queues"][0]["queues"][self.random.randrange(2)]
         if self.tight:
             config["queues"][0]["limits"] = self.limits()
-        config["placementrules"] = [{"name": "provided", "create": not self.chance(5)}]
+        config["placementrules"] = [{"name": "provided", "create": not self.one_in_n(5)}]
         kinds = ["fair", "binpacking"]
         config["nodesortpolicies"] = [
             {"name": "packed", "type": "binpacking"},
             {"name": "snug", "type": "snug"},
         ]
         config["nodesortpolicy"] = {"type": self.random.choice(kinds)}
-        if self.chance(2):
+        if self.one_in_n(2):
             config["nodesortpolicy"]["resourceweights"] = {"vcore": 4.0, "memory": 1.0}
         return config
 
@@ -117,71 +121,71 @@ class Storm:
         pick = self.random.choice
         capacity = {"memory": pick([8, 16]), "vcore": pick([4, 8])}
         attributes = {ZONE: pick("xyz"), DISK: pick(["ssd", "hdd"])}
-        self.twins.add_node(f"n{self.nodes}", capacity, attributes)
+        self.compared.add_node(f"n{self.nodes}", capacity, attributes)
 
     def submit(self) -> None:
         user = self.random.choice(sorted(GROUPS))
         tags: dict[str, str] = {}
-        if self.chance(4):
+        if self.one_in_n(4):
             tags["yunikorn.apache.org/node-sort-policy"] = self.random.choice(["packed", "snug"])
-        paths = MADE if self.chance(4) else LEAVES
-        self.twins.submit(self.random.choice(paths), tags, user, GROUPS[user])
+        paths = MADE if self.one_in_n(4) else LEAVES
+        self.compared.submit(self.random.choice(paths), tags, user, GROUPS[user])
 
     def ask(self) -> None:
-        if not self.twins.reference.apps:
+        if not self.compared.reference.apps:
             return
         pick = self.random.choice
         tags: dict[str, str] = {}
-        if self.chance(4):
+        if self.one_in_n(4):
             tags[ZONE] = pick("xyz")
-        if self.chance(4):
+        if self.one_in_n(4):
             tags[DISK] = pick(["ssd", "hdd"])
-        if self.chance(4):
+        if self.one_in_n(4):
             tags[SHY] = "yes"
-        if self.chance(6):
+        if self.one_in_n(6):
             tags["creationTime"] = str(self.random.randint(0, 9))
-        app_id = pick(sorted(self.twins.reference.apps))
-        if self.tight and self.chance(2):
+        app_id = pick(sorted(self.compared.reference.apps))
+        if self.tight and self.one_in_n(2):
             # Most storms schedule after every ask; these leave asks pending for several steps.
             app_id = next(
-                (one.id for one in self.twins.reference.apps.values() if one.state == "New"), app_id
+                (one.id for one in self.compared.reference.apps.values() if one.state == "New"), app_id
             )
         key = f"k{self.random.randrange(5)}"
         count, priority = self.random.randint(1, 4), pick([0, 0, 0, 1, -1, 5])
-        self.twins.ask(app_id, key, count, priority, pick(self.ask_classes), tags)
+        self.compared.ask(app_id, key, count, priority, pick(self.ask_classes), tags)
 
     def release(self) -> None:
         for _ in range(self.random.randint(1, 4)):
-            if self.twins.rm.running:
-                self.twins.release(self.random.choice(sorted(self.twins.rm.running)))
+            if self.compared.rm.running:
+                self.compared.release(self.random.choice(sorted(self.compared.rm.running)))
 
     def withdraw(self) -> None:
-        if self.twins.reference.apps:
-            app_id = self.random.choice(sorted(self.twins.reference.apps))
-            if self.chance(4):
-                self.twins.remove_app(app_id)
+        if self.compared.reference.apps:
+            app_id = self.random.choice(sorted(self.compared.reference.apps))
+            if self.one_in_n(4):
+                self.compared.remove_app(app_id)
             else:
-                self.twins.release_asks(app_id, self.random.choice(["", "k0", "k1", "k2"]))
+                self.compared.release_asks(app_id, self.random.choice(["", "k0", "k1", "k2"]))
 
     def change_node(self) -> None:
-        if not self.twins.reference.nodes:
+        if not self.compared.reference.nodes:
             self.add_node()
             return
         pick = self.random.choice
-        node_id = pick(sorted(self.twins.reference.nodes))
+        node_id = pick(sorted(self.compared.reference.nodes))
         match self.random.randrange(6):
             case 0:
-                self.twins.resize_node(node_id, {"memory": pick([4, 8, 16]), "vcore": pick([4, 8])})
+                self.compared.resize_node(node_id, {"memory": pick([4, 8, 16]), "vcore": pick([4, 8])})
             case 1:
-                self.twins.occupy_node(node_id, self._amount())
+                self.compared.occupy_node(node_id, self._amount())
             case 2:
-                self.twins.relabel_node(node_id, {ZONE: pick("xyz"), DISK: pick(["ssd", "hdd"])})
+                self.compared.relabel_node(node_id, {ZONE: pick("xyz"), DISK: pick(["ssd", "hdd"])})
             case 3:
-                self.twins.remove_node(node_id)
+                self.compared.remove_node(node_id)
             case 4:
-                self.twins.move_node(node_id, NodeAction.DRAIN_NODE)
+                self.compared.move_node(node_id, NodeAction.DRAIN_NODE)
             case 5:
-                self.twins.move_node(node_id, NodeAction.DRAIN_TO_SCHEDULABLE)
+                self.compared.move_node(node_id, NodeAction.DRAIN_TO_SCHEDULABLE)
 
     def step(self) -> None:
         match self.random.randrange(20):
@@ -195,19 +199,19 @@ class Storm:
             case 4:
                 self.withdraw()
             case 5:
-                self.twins.pass_time(self.random.choice([1, 5, 31, 301]))
-            case 6 if self.chance(3):
-                known = type(self.twins).predicates
-                self.twins.reload(self.config(), [name for name in known if not self.chance(3)])
+                self.compared.pass_time(self.random.choice([1, 5, 31, 301]))
+            case 6 if self.one_in_n(3):
+                known = type(self.compared).predicates
+                self.compared.reload(self.config(), [name for name in known if not self.one_in_n(3)])
             case 7 | 8 | 9:
                 self.release()
             case 10 | 11 | 12:
-                self.twins.schedule(self.random.randint(1, 6))
+                self.compared.schedule(self.random.randint(1, 6))
             case 13:
-                self.twins.schedule_all()
+                self.compared.schedule_all()
             case _:
                 self.ask()
-        self.twins.check()
+        self.compared.check()
 
 
 TIGHT = {
@@ -222,25 +226,25 @@ TIGHT = {
 """Thresholds at which structures are split, trimmed or forgotten, lowered so that this happens often."""
 
 
-@pytest.mark.parametrize("kind", [Twins, RetryingTwins, ReservingTwins])
+@pytest.mark.parametrize("kind", [ComparedScheduler, RetryingComparedScheduler, ReservingComparedScheduler])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_node_group_sizes_change_no_decision(
-    kind: type[Twins], seed: int, monkeypatch: pytest.MonkeyPatch
+    kind: type[ComparedScheduler], seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, size in TIGHT.items():
         monkeypatch.setattr(f"yunikorn.{name}", size)
     storm = Storm(kind, 1000 + seed, ask_classes=12)
     for _ in range(STEPS):
         storm.step()
-    storm.twins.schedule_all()
-    storm.twins.check()
+    storm.compared.schedule_all()
+    storm.compared.check()
 
 
-@pytest.mark.parametrize("kind", [Twins, RetryingTwins, ReservingTwins])
+@pytest.mark.parametrize("kind", [ComparedScheduler, RetryingComparedScheduler, ReservingComparedScheduler])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_decision_equals_that_of_the_reference(kind: type[Twins], seed: int) -> None:
+def test_every_decision_equals_that_of_the_reference(kind: type[ComparedScheduler], seed: int) -> None:
     storm = Storm(kind, seed)
     for _ in range(STEPS):
         storm.step()
-    storm.twins.schedule_all()
-    storm.twins.check()
+    storm.compared.schedule_all()
+    storm.compared.check()

@@ -45,5 +45,5 @@ def test_repeated_key_of_an_allocation_resizes_it() -> None:
 def test_unplaced_allocation_of_an_unknown_application_is_rejected() -> None:
     rm = RM()
     rm.update(allocations=[unplaced(app_id="nobody", memory=1)])
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert (refused.allocation_key, refused.reason) == ("ask", "failed to find application nobody")

@@ -57,7 +57,7 @@ if __name__ == "__main__":
 
 
 @attrs.frozen
-class Said:
+class Output:
     """Output and exit status of a command."""
 
     text: str
@@ -124,7 +124,7 @@ class Sandbox:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text, "utf-8")
 
-    def run(self, script: str, until: str = "") -> Said:
+    def run(self, script: str, until: str = "") -> Output:
         """Run a script in a shell.
 
         With `until`, each line is a command in a shell of its own, interrupted once its output has that text.
@@ -133,15 +133,15 @@ class Sandbox:
             return self._run(script, until)
         text, status = "", 0
         for command in script.replace("\\\n", " ").splitlines():
-            said = self._run(command, until)
-            text, status = text + said.text, said.status
+            output = self._run(command, until)
+            text, status = text + output.text, output.status
             if status:
                 break
         if until not in text:
             raise AssertionError(f"it ended without saying {until!r}:\n{text}")
-        return Said(text, status)
+        return Output(text, status)
 
-    def _run(self, script: str, until: str) -> Said:
+    def _run(self, script: str, until: str) -> Output:
         with _interruptible():
             shell = subprocess.Popen(
                 ["bash", "-euo", "pipefail", "-c", script],
@@ -159,13 +159,13 @@ class Sandbox:
         with shell:
             try:
                 alarm.start()
-                said = Said(_listen(shell, until), _status(shell.wait()))
+                output = Output(_listen(shell, until), _status(shell.wait()))
             finally:
                 alarm.cancel()
                 _signal(shell, signal.SIGKILL)
         if hung.is_set():
-            raise AssertionError(f"{script.strip()} did not end within {HUNG:g} s; it said:\n{said.text}")
-        return said
+            raise AssertionError(f"{script.strip()} did not end within {HUNG:g} s; it said:\n{output.text}")
+        return output
 
 
 @contextlib.contextmanager
@@ -191,13 +191,13 @@ def _listen(shell: subprocess.Popen[str], until: str) -> str:
     There is no second attempt: it could hit the end of the command, or stop a service at once.
     """
     assert shell.stdout is not None
-    said, interrupted = [], not until
+    output, interrupted = [], not until
     for line in shell.stdout:
-        said.append(line)
+        output.append(line)
         if not interrupted and until in line:
             interrupted = True
             _signal(shell, signal.SIGINT)
-    return "".join(said)
+    return "".join(output)
 
 
 def _end_hung(shell: subprocess.Popen[str], hung: threading.Event) -> None:
@@ -223,9 +223,9 @@ def _knows_our_fixture() -> bool:
     return any(point.value == "yunikorn.pytest_plugin" for point in entry_points(group="pytest11"))
 
 
-def agrees(shown: str, said: str) -> bool:
+def agrees(shown: str, output: str) -> bool:
     """Return True if the output equals what is shown, `...` being anything and trailing blanks ignored."""
-    whole, pieces = _trimmed(said), _trimmed(shown).split("...")
+    whole, pieces = _trimmed(output), _trimmed(shown).split("...")
     if len(pieces) == 1:
         return whole == pieces[0]
     ends = whole.startswith(pieces[0]) and whole.endswith(pieces[-1])
@@ -233,9 +233,9 @@ def agrees(shown: str, said: str) -> bool:
     return ends and len(whole) >= len(pieces[0] + pieces[-1]) and _in_order(pieces[1:-1], between)
 
 
-def includes(shown: str, said: str) -> bool:
+def includes(shown: str, output: str) -> bool:
     """Return True if the output contains the shown lines."""
-    return _in_order(f"\n{_trimmed(shown)}\n".split("..."), f"\n{_trimmed(said)}\n")
+    return _in_order(f"\n{_trimmed(shown)}\n".split("..."), f"\n{_trimmed(output)}\n")
 
 
 def _in_order(pieces: list[str], text: str) -> bool:

@@ -31,7 +31,7 @@ import pytest
 
 from tests.documentation.frames import faults_of_configuration, faults_of_workload, is_configuration, whole
 from tests.documentation.pages import CHECKOUT, PAGES, Block, blocks_of, shown
-from tests.documentation.sandbox import Said, Sandbox, agrees, includes
+from tests.documentation.sandbox import Output, Sandbox, agrees, includes
 from yunikorn.cli.states import diagram
 from yunikorn.framework.registry import Registry
 from yunikorn.states import LIFECYCLES
@@ -47,7 +47,7 @@ class Reader:
     registry: Registry
     names: dict[str, Any] = attrs.field(factory=dict)
     """Names that the Python blocks so far have defined."""
-    last: Said = attrs.field(factory=lambda: Said("", 0))
+    last: Output = attrs.field(factory=lambda: Output("", 0))
 
     def take(self, block: Block) -> None:
         """Handle a block according to its language."""
@@ -122,8 +122,8 @@ class Reader:
             failures = faults_of_workload(text, self.sandbox.folder)
         elif self.sandbox.has_installed:
             self.sandbox.write("shown.yaml", text)
-            said = self.sandbox.run("yunikorn validate shown.yaml")
-            failures = [said.text] if said.status or "warning" in said.text else []
+            output = self.sandbox.run("yunikorn validate shown.yaml")
+            failures = [output.text] if output.status or "warning" in output.text else []
         else:
             failures = faults_of_configuration(text, self.registry)
         assert bool(failures) == ("wrong" in block.remarks), "\n".join(failures) or "nothing is wrong with it"

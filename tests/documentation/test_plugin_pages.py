@@ -79,7 +79,7 @@ def test_page_names_its_hook_and_all_members_of_a_class(kind: Kind) -> None:
     assert f"| contract | `yunikorn.testing.{contract_of(kind)}` |" in text
     assert f"def {kind.hook}() -> list[type[{kind.base.__name__}]]:" in text
     missing = {name for name in public(kind.base) if not re.search(rf"`{name}\b", text)}
-    assert not missing, f"{PAGE[kind]} does not tell of {missing}"
+    assert not missing, f"{PAGE[kind]} does not mention {missing}"
 
 
 @every_kind

@@ -39,36 +39,36 @@ def sandbox(tmp_path: Path) -> Sandbox:
 
 
 def test_command_that_repeats_the_text_is_interrupted_once(sandbox: Sandbox) -> None:
-    said = sandbox.run("python counter.py", until="ready")
-    assert said.text.splitlines() == ["ready", "ready to end", "once"]
-    assert said.status == 0
+    output = sandbox.run("python counter.py", until="ready")
+    assert output.text.splitlines() == ["ready", "ready to end", "once"]
+    assert output.status == 0
 
 
 def test_the_next_command_is_not_interrupted(sandbox: Sandbox) -> None:
-    said = sandbox.run("python counter.py\npython listener.py\n", until="ready")
-    assert said.text.splitlines()[-2:] == ["once", "left alone"]
+    output = sandbox.run("python counter.py\npython listener.py\n", until="ready")
+    assert output.text.splitlines()[-2:] == ["once", "left alone"]
 
 
 def test_every_command_that_prints_the_text_is_interrupted(sandbox: Sandbox) -> None:
-    said = sandbox.run("python counter.py\npython listener.py\npython \\\n  counter.py\n", until="ready")
-    assert said.text.splitlines().count("once") == 2
-    assert said.text.splitlines().count("left alone") == 1
+    output = sandbox.run("python counter.py\npython listener.py\npython \\\n  counter.py\n", until="ready")
+    assert output.text.splitlines().count("once") == 2
+    assert output.text.splitlines().count("left alone") == 1
 
 
 def test_failed_command_is_the_last(sandbox: Sandbox) -> None:
-    said = sandbox.run("python counter.py\nfalse\npython counter.py\n", until="ready")
-    assert said.text.splitlines().count("once") == 1
-    assert said.status == 1
+    output = sandbox.run("python counter.py\nfalse\npython counter.py\n", until="ready")
+    assert output.text.splitlines().count("once") == 1
+    assert output.status == 1
 
 
 def test_a_suite_that_ignores_interrupts_still_interrupts(sandbox: Sandbox) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        said = sandbox.run("echo ready; exec sleep 1000", until="ready")
+        output = sandbox.run("echo ready; exec sleep 1000", until="ready")
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
-    assert said.status == 128 + signal.SIGINT
+    assert output.status == 128 + signal.SIGINT
 
 
 def test_a_command_that_hangs_is_ended_and_reported(

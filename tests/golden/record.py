@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.golden import newer_layout
-from tests.recording.listening import Ear
-from tests.recording.living import Life
+from tests.recording.collecting_listener import CollectingListener
+from tests.recording.random_history import RandomHistory
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.recording.recording_reader import parse_recording
@@ -46,14 +46,14 @@ def record_scenario(name: str, file: Path, registry: Registry) -> None:
 
 def record_two_managers(seed: int, file: Path, registry: Registry) -> None:
     """Record random operations of two resource managers, including lost connections."""
-    Life(seed, file, registry).live(STEPS)
+    RandomHistory(seed, file, registry).live(STEPS)
 
 
 def record_killed(file: Path, registry: Registry) -> None:
     """Run two servers one after the other on one recording; the first is killed while it writes a line."""
-    Life(101, file, registry).live(STEPS // 2)
+    RandomHistory(101, file, registry).live(STEPS // 2)
     file.write_bytes(file.read_bytes()[:-25])
-    Life(102, file, registry).live(STEPS // 2)
+    RandomHistory(102, file, registry).live(STEPS // 2)
 
 
 def record_newer_layout(file: Path, registry: Registry) -> None:
@@ -62,13 +62,13 @@ def record_newer_layout(file: Path, registry: Registry) -> None:
     given = 0
     for count, line in enumerate(newer_layout.LINES, 1):
         lines.append(json.dumps(line))
-        ear = Ear()
+        listener = CollectingListener()
         played = "\n".join(json.dumps(one) for one in newer_layout.LINES[:count]).encode()
-        Replay(parse_recording(played, "newer layout").lines, registry, ear).run()
-        for _, rm_id, response in ear.responses[given:]:
+        Replay(parse_recording(played, "newer layout").lines, registry, listener).run()
+        for _, rm_id, response in listener.responses[given:]:
             content = to_json(v0_11.to_update_response(response))
             lines.append(json.dumps({"rm": rm_id, "response": content}))
-        given = len(ear.responses)
+        given = len(listener.responses)
     file.write_text("\n".join(lines) + "\n")
 
 

@@ -13,7 +13,7 @@ import gzip
 import pytest
 
 from tests.golden.record import RECORDINGS, recorders
-from tests.recording.listening import Ear
+from tests.recording.collecting_listener import CollectingListener
 from yunikorn.framework.registry import Registry
 from yunikorn.recording.recording_reader import parse_recording
 from yunikorn.recording.replayer import Replay
@@ -27,12 +27,12 @@ def test_scenarios_and_recordings_match() -> None:
 def test_replay_is_byte_identical(name: str, registry: Registry) -> None:
     data = gzip.decompress((RECORDINGS / f"{name}.jsonl.gz").read_bytes())
     recording = parse_recording(data, name)
-    ear = Ear()
-    replay = Replay(recording.lines, registry, ear)
+    listener = CollectingListener()
+    replay = Replay(recording.lines, registry, listener)
     replay.run()
     assert str(replay.comparison.first or "") == ""
     recorded = sum(line.kind == "response" for line in recording.lines)
     assert replay.comparison.equal == recorded > 10
     # The killed process had sent one more response than it could record.
-    assert len(ear.responses) == recorded + (name == "killed")
+    assert len(listener.responses) == recorded + (name == "killed")
     assert replay.answers.unknown == 0

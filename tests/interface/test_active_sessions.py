@@ -95,19 +95,19 @@ def play(scheduler: Scheduler, seed: int) -> dict[str, list[object]]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_skipping_idle_sessions_changes_no_decision(seed: int) -> None:
     registry = with_plugins(app_sort_policies=[EveryThird])
-    told, expected = (play(kind(registry, ManualClock()), seed) for kind in (Scheduler, Everyone))
-    assert told == expected
-    assert all(len(responses) > 5 for responses in told.values())
+    reported, expected = (play(kind(registry, ManualClock()), seed) for kind in (Scheduler, Everyone))
+    assert reported == expected
+    assert all(len(responses) > 5 for responses in reported.values())
 
 
 def test_sinks_of_an_idle_rm_receive_plugin_failures() -> None:
-    heard: list[str] = []
+    received: list[str] = []
 
-    class Ear(api.EventSink):
-        name = "ear"
+    class EventCollector(api.EventSink):
+        name = "collector"
 
         def send(self, batch: Sequence[api.Event]) -> None:
-            heard.extend(event.object_id for event in batch if event.type == "PLUGIN")
+            received.extend(event.object_id for event in batch if event.type == "PLUGIN")
 
     class Broken(api.AppSortPolicy):
         name = "broken"
@@ -115,9 +115,11 @@ def test_sinks_of_an_idle_rm_receive_plugin_failures() -> None:
         def key(self, app: api.Application) -> float:
             raise RuntimeError("broken")
 
-    scheduler = Scheduler(with_plugins(event_sinks=[Ear], app_sort_policies=[Broken]), ManualClock())
+    scheduler = Scheduler(
+        with_plugins(event_sinks=[EventCollector], app_sort_policies=[Broken]), ManualClock()
+    )
     listening = json.loads(configuration())
-    RM(json.dumps({**listening, "events": {"sinks": ["ear"]}}), rm_id="idle", scheduler=scheduler)
+    RM(json.dumps({**listening, "events": {"sinks": ["collector"]}}), rm_id="idle", scheduler=scheduler)
     broken = queue("a", properties={"application.sort.policy": "broken"})
     busy = RM(configuration(broken), rm_id="busy", scheduler=scheduler)
     scheduler.schedule()
@@ -126,7 +128,7 @@ def test_sinks_of_an_idle_rm_receive_plugin_failures() -> None:
         busy.app(app_id)
         busy.ask(app_id, vcore=1)
     scheduler.schedule()
-    assert [name.split()[0] for name in heard] == ["broken"]
+    assert [name.split()[0] for name in received] == ["broken"]
 
 
 def test_interrupt_during_delivery_loses_no_response(registry: Registry) -> None:

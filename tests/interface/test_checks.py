@@ -82,9 +82,9 @@ def test_applications(bad: AddApplicationRequest, reason: str) -> None:
     rm = RM()
     good = AddApplicationRequest("good", "root.a", ugi=UserGroupInformation("user"))
     rm.update(new_applications=[bad, good])
-    heard = rm.heard()
-    assert [one.reason for one in heard.rejected_applications] == [reason]
-    assert [one.application_id for one in heard.accepted_applications] == ["good"]
+    received = rm.take_response()
+    assert [one.reason for one in received.rejected_applications] == [reason]
+    assert [one.application_id for one in received.accepted_applications] == ["good"]
 
 
 ASKS = [
@@ -151,7 +151,7 @@ def test_asks(bad: AllocationAsk, reason: str) -> None:
     rm.node(vcore=1)
     rm.app()
     rm.update(asks=[bad, AllocationAsk("good", "app", resource_ask=ONE)])
-    assert [one.reason for one in rm.heard().rejected_allocations] == [reason]
+    assert [one.reason for one in rm.take_response().rejected_allocations] == [reason]
     assert rm.schedule() == [("app", "good", "n1")]
 
 
@@ -195,7 +195,7 @@ def test_allocations(bad: Allocation, reason: str, as_existing: bool) -> None:
     else:
         rm.node(vcore=9)
         rm.update(allocations=[bad, good])
-    assert [one.reason for one in rm.heard().rejected_allocations] == [reason]
+    assert [one.reason for one in rm.take_response().rejected_allocations] == [reason]
     assert list(rm.find_app().allocations) == ["g"]
 
 
@@ -215,9 +215,9 @@ NODES = [
 def test_nodes(bad: NewNodeInfo, reason: str) -> None:
     rm = RM()
     rm.update(new_schedulable_nodes=[bad, NewNodeInfo("good", {}, ONE)])
-    heard = rm.heard()
-    assert [one.reason for one in heard.rejected_nodes] == [reason]
-    assert [one.node_id for one in heard.accepted_nodes] == ["good"]
+    received = rm.take_response()
+    assert [one.reason for one in received.rejected_nodes] == [reason]
+    assert [one.node_id for one in received.accepted_nodes] == ["good"]
     assert rm.at_work().partition.cluster.total == {"vcore": 1}
 
 
@@ -239,7 +239,7 @@ def test_node_updates(bad: UpdateNodeInfo, reason: str) -> None:
     rm = RM()
     rm.node(vcore=1)
     rm.update(updated_nodes=[bad, UpdateNodeInfo("n1", schedulable_resource=Resource(vcore=2))])
-    assert [one.reason for one in rm.heard().failed_node_updates] == [reason]
+    assert [one.reason for one in rm.take_response().failed_node_updates] == [reason]
     assert rm.at_work().partition.cluster.total == {"vcore": 2}
 
 
@@ -260,22 +260,22 @@ def test_releases(bad: AllocationRelease | AllocationAskRelease, reason: str) ->
     rm.app()
     rm.ask(count=2, vcore=1)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     good = AllocationRelease("app", "ask#1")
     if isinstance(bad, AllocationRelease):
         rm.update(releases=AllocationReleasesRequest([bad, good]))
     else:
         rm.update(releases=AllocationReleasesRequest([good], [bad]))
-    heard = rm.heard()
-    assert [one.reason for one in heard.rejected_allocations] == [f"{reason}: nothing was released"]
-    assert [one.uuid for one in heard.released_allocations] == ["ask#1"]
+    received = rm.take_response()
+    assert [one.reason for one in received.rejected_allocations] == [f"{reason}: nothing was released"]
+    assert [one.uuid for one in received.released_allocations] == ["ask#1"]
 
 
 def test_a_removal() -> None:
     rm = RM()
     rm.app()
     rm.update(remove_applications=[loose(RemoveApplicationRequest, 1), RemoveApplicationRequest("app")])
-    (refused,) = rm.said("rejected_applications")
+    (refused,) = rm.entries("rejected_applications")
     assert refused.reason == "applicationID is int, not text: nothing was removed"
     assert not rm.at_work().partition.applications
 
@@ -283,7 +283,7 @@ def test_a_removal() -> None:
 def test_rejection_names_its_entry_as_far_as_known() -> None:
     rm = RM()
     rm.update(asks=[loose(AllocationAsk, LONG, SURROGATE), loose(AllocationAsk, 5, "a")])
-    first, second = rm.said("rejected_allocations")
+    first, second = rm.entries("rejected_allocations")
     assert (first.allocation_key, first.application_id) == (LONG, r"\ud800")
     assert (second.allocation_key, second.application_id) == ("", "a")
 

@@ -166,11 +166,11 @@ def test_configuration_in_conflict_with_running_applications_is_not_saved() -> N
 def test_configuration_that_is_not_saved_is_not_applied(answer: object, reason: str) -> None:
     rm = Keeper()
     rm.answer = lambda text: answer
-    told = rm.change(NEW)
-    assert not told.success
-    assert told.old_config == OLD
-    assert told.reason.startswith("the configuration was not saved: ")
-    assert told.reason.endswith(reason)
+    reported = rm.change(NEW)
+    assert not reported.success
+    assert reported.old_config == OLD
+    assert reported.reason.startswith("the configuration was not saved: ")
+    assert reported.reason.endswith(reason)
     assert rm.queues() == ["a"]
 
 
@@ -181,8 +181,8 @@ def test_saving_that_raises_is_contained_and_reported() -> None:
         raise OSError("no space left")
 
     rm.answer = fail
-    told = rm.change(NEW)
-    assert told.reason == (
+    reported = rm.change(NEW)
+    assert reported.reason == (
         "the configuration was not saved: callback of resource manager rm: saving a configuration:"
         " OSError: no space left"
     )
@@ -226,11 +226,11 @@ def test_removed_partition_fails_its_applications() -> None:
     rm.app(partition_name="other")
     rm.ask(partition_name="other", vcore=1)
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     assert rm.change(OLD).success
-    heard = rm.heard()
-    assert [one.allocation_key for one in heard.released_allocations] == ["ask"]
-    assert [one.state for one in heard.updated_applications] == ["Failing", "Failed"]
+    received = rm.take_response()
+    assert [one.allocation_key for one in received.released_allocations] == ["ask"]
+    assert [one.state for one in received.updated_applications] == ["Failing", "Failed"]
 
 
 def test_check_has_no_effect() -> None:

@@ -46,7 +46,7 @@ def test_every_constant_of_the_specification_is_there(name: str, value: str) -> 
 def test_node_partition_attribute_is_used() -> None:
     rm = RM()
     rm.node("n1", {constants.NODE_PARTITION: "gone"}, vcore=1)
-    assert [one.reason for one in rm.said("rejected_nodes")] == ["failed to find partition gone"]
+    assert [one.reason for one in rm.entries("rejected_nodes")] == ["failed to find partition gone"]
 
 
 def test_a_tag_is_domain_group_and_key() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.core.kit import configuration
-from tests.service.kit import Ears, work
+from tests.service.kit import CollectingCallback, work
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
@@ -32,7 +32,7 @@ class Crowd:
     def __init__(self, registry: Registry, number: int) -> None:
         self.clock = ManualClock()
         self.scheduler = Scheduler(registry, self.clock)
-        self.ears: dict[str, Ears] = {}
+        self.callback: dict[str, CollectingCallback] = {}
         for one in range(number):
             self.join(f"idle-{one}")
         self.join("busy")
@@ -46,9 +46,9 @@ class Crowd:
 
     def register(self, rm_id: str) -> None:
         """Register a resource manager without nodes."""
-        self.ears[rm_id] = Ears()
+        self.callback[rm_id] = CollectingCallback()
         self.scheduler.register_resource_manager(
-            RegisterResourceManagerRequest(rm_id, config=CONFIG), self.ears[rm_id]
+            RegisterResourceManagerRequest(rm_id, config=CONFIG), self.callback[rm_id]
         )
 
     def settle(self) -> None:

@@ -17,14 +17,14 @@ from yunikorn.errors import ConfigError, UsageError
 from yunikorn.interface.messages import RegisterResourceManagerRequest, ReSyncSchedulerCacheArgs
 from yunikorn.interface.scheduler import Scheduler
 
-told: list[str] = []
+reported: list[str] = []
 """Life-cycle calls of plugins, in order."""
 
 
 @pytest.fixture(autouse=True)
 def _clean() -> Iterator[None]:
     yield
-    told.clear()
+    reported.clear()
     Rule.left = None
 
 
@@ -42,10 +42,10 @@ class Rule(PlacementRule):
                 raise RuntimeError("no licence left")
 
     def opened(self, context: Context) -> None:
-        told.append(f"rule opened in {context.partition}")
+        reported.append(f"rule opened in {context.partition}")
 
     def closed(self) -> None:
-        told.append("rule closed")
+        reported.append("rule closed")
 
     def place(self, app: Application) -> str:
         return "root.a"
@@ -59,13 +59,13 @@ class File(EventSink):
     mark: str = ""
 
     def opened(self, context: Context) -> None:
-        told.append(f"file opened{self.mark}")
+        reported.append(f"file opened{self.mark}")
 
     def send(self, batch: Sequence[Event]) -> None:
         return None
 
     def closed(self) -> None:
-        told.append(f"file closed{self.mark}")
+        reported.append(f"file closed{self.mark}")
 
 
 def two_partitions() -> str:
@@ -79,7 +79,7 @@ def made_by(config: str) -> int:
     Rule.left = 100
     RM(config, with_plugins(placement_rules=[Rule]))
     used, Rule.left = 100 - Rule.left, None
-    told.clear()
+    reported.clear()
     assert used > 2
     return used
 
@@ -91,11 +91,11 @@ def test_failed_registration_closes_all_plugins() -> None:
         Rule.left = left
         with pytest.raises(ConfigError, match="no licence left"):
             scheduler.register_resource_manager(request, RM())
-        assert told == []
+        assert reported == []
         assert scheduler.session_state("rm") == "Stopped"
     Rule.left = None
     scheduler.register_resource_manager(request, RM())
-    assert told == ["rule opened in default", "rule opened in second"]
+    assert reported == ["rule opened in default", "rule opened in second"]
 
 
 def test_failed_registrations_leave_no_timers() -> None:
@@ -118,16 +118,16 @@ def test_failed_registrations_leave_no_timers() -> None:
 def test_checked_configuration_opens_no_plugins() -> None:
     rm = RM(document(partition(queue("a"))), with_plugins(placement_rules=[Rule]))
     rm.scheduler.check_configuration("rm", two_partitions())
-    assert told == []
+    assert reported == []
 
 
 def test_old_plugins_of_an_rm_close_before_new_ones_open() -> None:
     config = document(partition(queue("a"), placementrules=[{"name": "rule"}]), events={"sinks": ["file"]})
     rm = RM(config, with_plugins(event_sinks=[File], placement_rules=[Rule]))
     begin = ["rule opened in default", "file opened"]
-    assert told == begin
+    assert reported == begin
     rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), rm)
-    assert told == [*begin, "rule closed", "file closed", *begin]
+    assert reported == [*begin, "rule closed", "file closed", *begin]
 
 
 def test_changed_sink_is_opened_after_the_old_one_is_closed() -> None:
@@ -136,7 +136,7 @@ def test_changed_sink_is_opened_after_the_old_one_is_closed() -> None:
 
     rm = RM(config(" 1"), with_plugins(event_sinks=[File]))
     rm.reload(config(" 2"))
-    assert told == ["file opened 1", "file closed 1", "file opened 2"]
+    assert reported == ["file opened 1", "file closed 1", "file opened 2"]
 
 
 # -- stopping and starting -----------------------------------------------------------------------------------
@@ -203,8 +203,8 @@ def test_interrupt_during_cache_updates_loses_no_response() -> None:
     rm.ask(key="first", vcore=1)
     with pytest.raises(KeyboardInterrupt):
         rm.schedule()
-    assert rm.said("new_allocations") == []
+    assert rm.entries("new_allocations") == []
     rm.interrupts = False
     rm.ask(key="second", vcore=1)
     assert rm.schedule() == [("app", "second", "n1")]
-    assert [one.allocation_key for one in rm.said("new_allocations")] == ["first", "second"]
+    assert [one.allocation_key for one in rm.entries("new_allocations")] == ["first", "second"]

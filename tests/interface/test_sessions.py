@@ -31,15 +31,15 @@ class Line:
     """The RM's end of a connection."""
 
     def __init__(self) -> None:
-        self.heard: list[UpdateResponse] = []
+        self.received: list[UpdateResponse] = []
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         """Record the response."""
-        self.heard.append(response)
+        self.received.append(response)
 
     def actions(self) -> list[SchedulerAction]:
         """Return the action of each response."""
-        return [response.action for response in self.heard]
+        return [response.action for response in self.received]
 
 
 def busy(**keys: object) -> RM:
@@ -49,7 +49,7 @@ def busy(**keys: object) -> RM:
     rm.app()
     rm.ask(vcore=1, count=2)
     assert rm.schedule() == [("app", "ask", "n1")]
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -100,13 +100,13 @@ def test_timers_run_while_paused() -> None:
     rm = busy()
     rm.release_ask()
     rm.release()
-    rm.heard()
+    rm.take_response()
     rm.scheduler.pause("rm")
     rm.pass_time(30)
     assert rm.state() == "Completed"
     line = Line()
     rm.scheduler.reconnect("rm", line)
-    (response,) = line.heard
+    (response,) = line.received
     assert response.action == RESYNC
     assert [update.state for update in response.updated_applications] == ["Completed"]
 
@@ -184,13 +184,13 @@ def test_outbox_of_a_paused_session_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     rm.schedule()
     for number in range(4):
         rm.release(f"app-{number}")
-    rm.heard()
+    rm.take_response()
     rm.scheduler.pause("rm")
     rm.pass_time(1)
     assert rm.at_work().partition.outbox.is_empty
     line = Line()
     rm.scheduler.reconnect("rm", line)
-    assert line.heard == [UpdateResponse(RESYNC)], "RESYNC in the place of what was lost"
+    assert line.received == [UpdateResponse(RESYNC)], "RESYNC in the place of what was lost"
 
 
 # -- stopped -------------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def test_equally_named_partitions_of_two_rms_are_distinct() -> None:
     two.app(partition_name="default")
     assert one.find_app() is not two.find_app()
     two.app("stray", partition_name="[one]default")
-    (refused,) = two.said("rejected_applications")
+    (refused,) = two.entries("rejected_applications")
     assert refused.reason == "failed to find partition [one]default"
     one.scheduler.stop("one")
     assert two.find_app().id == "app"
@@ -419,7 +419,7 @@ def test_scheduler_shutdown_is_not_logged_as_an_rm_shutdown(
 
 def test_rm_may_stop_another_within_its_callback() -> None:
     one = busy(rm_id="one")
-    heard: list[UpdateResponse] = []
+    received: list[UpdateResponse] = []
 
     class Jealous(RM):
         def recv_update_response(self, response: UpdateResponse) -> None:
@@ -429,7 +429,7 @@ def test_rm_may_stop_another_within_its_callback() -> None:
 
     class Victim(RM):
         def recv_update_response(self, response: UpdateResponse) -> None:
-            heard.append(response)
+            received.append(response)
 
     jealous = Jealous(rm_id="jealous", scheduler=one.scheduler)
     victim = Victim(rm_id="victim", scheduler=one.scheduler)
@@ -437,10 +437,10 @@ def test_rm_may_stop_another_within_its_callback() -> None:
         rm.node(vcore=1)
         rm.app()
         rm.ask(vcore=1)
-    heard.clear()
+    received.clear()
     assert one.scheduler.schedule() == 2
     assert len(jealous.running) == 1
-    assert heard == [], "it is gone before it is told"
+    assert received == [], "it is gone before it is told"
 
 
 def test_configuration_is_applied_before_partition_removal_is_reported() -> None:

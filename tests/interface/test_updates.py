@@ -34,7 +34,7 @@ def one_node(room: int = 10) -> RM:
     rm = RM()
     rm.node(vcore=room)
     rm.app()
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -65,7 +65,7 @@ def test_max_allocations_is_the_number_of_replicas_with_distinct_uuids() -> None
     rm = one_node()
     rm.update(asks=[ask(count=3)])
     rm.schedule()
-    allocations = rm.said("new_allocations")
+    allocations = rm.entries("new_allocations")
     assert [one.allocation_key for one in allocations] == ["ask"] * 3
     assert len({one.uuid for one in allocations}) == 3
     assert rm.schedule() == []
@@ -97,7 +97,7 @@ def test_gang_properties_of_an_ask_cannot_be_changed(
     rm = one_node()
     rm.update(asks=[ask(**before)])  # type: ignore[arg-type]
     rm.update(asks=[ask(count=5, **after)])  # type: ignore[arg-type]
-    (refused,) = rm.said("rejected_allocations")
+    (refused,) = rm.entries("rejected_allocations")
     assert (
         refused.reason == f"ask ask is {part}, which cannot be changed: release the ask and submit a new one"
     )
@@ -108,7 +108,7 @@ def test_a_placeholder_flag_without_a_task_group_is_ignored_also_in_a_replacemen
     rm = one_node()
     rm.update(asks=[ask(placeholder=True)])
     rm.update(asks=[ask(count=2)])
-    assert rm.said("rejected_allocations") == []
+    assert rm.entries("rejected_allocations") == []
     assert len(rm.schedule()) == 2
 
 
@@ -120,13 +120,13 @@ def busy() -> RM:
     rm = one_node()
     rm.update(asks=[ask("x", count=2), ask("y")])
     rm.schedule()
-    rm.heard()
+    rm.take_response()
     return rm
 
 
 def released(rm: RM) -> list[tuple[str, TerminationType]]:
     """Return uuid and termination of the releases since the last call."""
-    return [(one.uuid, one.termination_type) for one in rm.heard().released_allocations]
+    return [(one.uuid, one.termination_type) for one in rm.take_response().released_allocations]
 
 
 def test_a_release_by_uuid_ends_that_allocation() -> None:
@@ -152,28 +152,28 @@ def test_second_release_of_an_allocation_is_answered_as_unknown() -> None:
     rm = busy()
     gone = AllocationRelease("app", "x#1")
     rm.update(releases=AllocationReleasesRequest([gone, gone]))
-    first, second = rm.heard().released_allocations
+    first, second = rm.take_response().released_allocations
     assert first.uuid == second.uuid == "x#1"
     assert "is unknown or no longer exists" in second.message
     assert rm.find_app().allocated == {"vcore": 2}
 
 
-def told_to_go() -> tuple[RM, AllocationRelease]:
+def evicted_allocation() -> tuple[RM, AllocationRelease]:
     """Return an RM whose allocation has timed out while an ask is pending, and the requested release."""
     rm = one_node(room=1)
     rm.update(asks=[ask("short", execution_timeout_ms=1000), ask("next")])
     rm.schedule()
     rm.pass_time(1)
-    (order,) = rm.heard().released_allocations
+    (order,) = rm.take_response().released_allocations
     assert order.termination_type == TerminationType.TIMEOUT
     assert rm.schedule() == [], "it is used until the RM says that it is not"
     return rm, order
 
 
 def test_confirmation_repeats_message_and_type_and_is_not_confirmed() -> None:
-    rm, order = told_to_go()
+    rm, order = evicted_allocation()
     rm.update(releases=AllocationReleasesRequest([order]))
-    assert rm.heard().released_allocations == []
+    assert rm.take_response().released_allocations == []
     rm.running.clear()
     assert rm.schedule() == [("app", "next", "n1")]
 
@@ -181,7 +181,7 @@ def test_confirmation_repeats_message_and_type_and_is_not_confirmed() -> None:
 @pytest.mark.parametrize("own", [STOPPED, TerminationType.UNKNOWN])
 def test_release_by_the_rm_serves_as_a_confirmation_and_is_confirmed(own: TerminationType) -> None:
     """The allocation may have ended by itself at the same moment."""
-    rm, order = told_to_go()
+    rm, order = evicted_allocation()
     rm.update(releases=AllocationReleasesRequest([AllocationRelease("app", order.uuid, "", own)]))
     assert released(rm) == [("short#1", STOPPED)]
     assert rm.schedule() == [("app", "next", "n1")]
@@ -196,9 +196,9 @@ def test_release_in_an_unknown_partition_is_rejected_without_effect() -> None:
             [AllocationAskRelease("app", "y", "gone")],
         )
     )
-    heard = rm.heard()
-    assert heard.released_allocations == []
-    assert [(one.allocation_key, one.reason) for one in heard.rejected_allocations] == [
+    received = rm.take_response()
+    assert received.released_allocations == []
+    assert [(one.allocation_key, one.reason) for one in received.rejected_allocations] == [
         ("y", "failed to find partition gone: nothing was released"),
         ("x", "failed to find partition gone: nothing was released"),
     ]
@@ -211,7 +211,7 @@ def test_release_in_an_unknown_partition_is_rejected_without_effect() -> None:
 def test_rejected_application_has_a_reason() -> None:
     rm = RM()
     rm.app("lost", "root.nowhere")
-    (refused,) = rm.said("rejected_applications")
+    (refused,) = rm.entries("rejected_applications")
     assert refused.application_id == "lost"
     assert "root.nowhere" in refused.reason
 
@@ -219,7 +219,7 @@ def test_rejected_application_has_a_reason() -> None:
 def test_removed_application_loses_all_asks_and_allocations() -> None:
     rm = busy()
     rm.update(asks=[ask("waits", count=100)])
-    rm.heard()
+    rm.take_response()
     rm.remove_app("app")
     assert [uuid for uuid, _ in released(rm)] == ["x#1", "x#2", "y#3"]
     assert rm.find_queue().allocated == {"vcore": 0}
@@ -230,7 +230,7 @@ def test_removed_application_loses_all_asks_and_allocations() -> None:
 def test_removal_from_an_unknown_partition_is_rejected() -> None:
     rm = busy()
     rm.update(remove_applications=[RemoveApplicationRequest("app", "gone")])
-    (refused,) = rm.heard().rejected_applications
+    (refused,) = rm.take_response().rejected_applications
     assert refused.reason == "failed to find partition gone: nothing was removed"
     assert rm.find_app().allocated == {"vcore": 3}
 
@@ -243,20 +243,20 @@ def test_an_application_may_be_added_used_and_removed_in_one_message() -> None:
         remove_applications=[RemoveApplicationRequest("app")],
         asks=[ask()],
     )
-    heard = rm.heard()
-    assert [one.application_id for one in heard.accepted_applications] == ["app"]
-    assert [one.reason for one in heard.rejected_allocations] == ["failed to find application app"]
+    received = rm.take_response()
+    assert [one.application_id for one in received.accepted_applications] == ["app"]
+    assert [one.reason for one in received.rejected_allocations] == ["failed to find application app"]
 
 
 def test_the_rm_may_fail_an_application() -> None:
     rm = busy()
     rm.scheduler.fail_application("rm", "default", "app", "its driver is gone")
-    heard = rm.heard()
-    assert [(one.state, one.message) for one in heard.updated_applications] == [
+    received = rm.take_response()
+    assert [(one.state, one.message) for one in received.updated_applications] == [
         ("Failing", "its driver is gone"),
         ("Failed", "its driver is gone"),
     ]
-    assert len(heard.released_allocations) == 3
+    assert len(received.released_allocations) == 3
     with pytest.raises(
         UsageError, match="there is no application 'app' in partition default, or it has ended"
     ):
@@ -299,8 +299,8 @@ def test_duplicate_node_is_rejected_also_within_one_update() -> None:
     rm = RM()
     twice = NewNodeInfo("n1", schedulable_resource=Resource(vcore=1))
     rm.update(new_schedulable_nodes=[twice, twice])
-    heard = rm.heard()
-    assert len(heard.accepted_nodes) == len(heard.rejected_nodes) == 1
+    received = rm.take_response()
+    assert len(received.accepted_nodes) == len(received.rejected_nodes) == 1
     assert rm.at_work().partition.cluster.total == {"vcore": 1}
 
 
@@ -316,7 +316,7 @@ def test_a_node_may_join_and_be_drained_in_one_message() -> None:
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
     assert rm.schedule() == [("app", "ask", "n1")]
     rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
-    (failed,) = rm.said("failed_node_updates")
+    (failed,) = rm.entries("failed_node_updates")
     assert failed.reason == "node n1 is Schedulable: DRAIN_TO_SCHEDULABLE is not possible"
 
 
@@ -335,7 +335,7 @@ def recovering() -> RM:
     rm = RM()
     rm.app()
     rm.node(vcore=3, existing=[existing("ask#1"), existing("ask#2", key="other")])
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -345,7 +345,7 @@ def test_allocation_marked_for_recovery_may_precede_its_application() -> None:
     rm.ask(count=3, vcore=1)
     assert len(rm.schedule()) == 1
     rm.app("late")
-    assert rm.said("rejected_allocations") == []
+    assert rm.entries("rejected_allocations") == []
     assert sorted(rm.find_app("late").allocations) == ["ask#1", "ask#2"]
     assert rm.find_app("late").allocated == {"vcore": 2}
     assert rm.state("late") == "Running"
@@ -365,7 +365,7 @@ def test_uuid_of_an_early_allocation_is_not_reused() -> None:
 def test_unmarked_allocation_of_an_unknown_application_is_rejected() -> None:
     rm = RM()
     rm.node(vcore=3, existing=[Allocation("ask", "late", "u", "n1", Resource(vcore=1))])
-    assert [one.reason for one in rm.said("rejected_allocations")] == ["failed to find application late"]
+    assert [one.reason for one in rm.entries("rejected_allocations")] == ["failed to find application late"]
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_early_allocation_may_end_before_its_application_is_added(
 ) -> None:
     rm = recovering()
     rm.update(releases=AllocationReleasesRequest([release]))
-    answers = rm.heard().released_allocations
+    answers = rm.take_response().released_allocations
     assert [one.uuid for one in answers] == ended
     assert {one.message for one in answers} == {"allocation remove as per RM request"}
     assert rm.find_node().available == {"vcore": 1 + len(ended)}
@@ -392,24 +392,26 @@ def test_early_allocation_may_end_before_its_application_is_added(
 def test_early_allocation_may_be_removed_with_its_unknown_application() -> None:
     rm = recovering()
     rm.remove_app("late")
-    assert len(rm.heard().released_allocations) == 2
+    assert len(rm.take_response().released_allocations) == 2
     assert rm.find_node().available == {"vcore": 3}
 
 
 def test_recovered_allocations_end_with_their_node() -> None:
     rm = recovering()
     rm.change_node("n1", NodeAction.DECOMMISSION)
-    assert [one.message for one in rm.heard().released_allocations] == ["Node n1 Removed"] * 2
+    assert [one.message for one in rm.take_response().released_allocations] == ["Node n1 Removed"] * 2
     rm.node(vcore=3, existing=[existing("ask#1")])
     rm.app("late")
     assert sorted(rm.find_app("late").allocations) == ["ask#1"]
-    assert rm.said("rejected_allocations") == []
+    assert rm.entries("rejected_allocations") == []
 
 
 def test_duplicate_early_allocation_is_rejected() -> None:
     rm = recovering()
     rm.node("n2", vcore=3, existing=[attrs.evolve(existing("ask#1"), node_id="n2")])
-    assert [one.reason for one in rm.heard().rejected_allocations] == ["allocation ask#1 exists already"]
+    assert [one.reason for one in rm.take_response().rejected_allocations] == [
+        "allocation ask#1 exists already"
+    ]
     assert rm.find_node("n2").available == {"vcore": 3}
 
 
@@ -444,8 +446,8 @@ def test_each_entry_is_applied_to_its_partition() -> None:
     rm.app()
     rm.update(asks=[AllocationAsk("ask", "app", "other", Resource(vcore=1))])
     rm.schedule()
-    (allocation,) = rm.said("new_allocations")
+    (allocation,) = rm.entries("new_allocations")
     assert allocation.partition_name == "other"
     rm.update(releases=AllocationReleasesRequest([AllocationRelease("app", allocation.uuid, "[rm]other")]))
-    (release,) = rm.said("released_allocations")
+    (release,) = rm.entries("released_allocations")
     assert (release.partition_name, release.message) == ("other", "allocation remove as per RM request")

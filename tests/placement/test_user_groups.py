@@ -15,7 +15,7 @@ from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.user_groups import UserGroups
 
 
-class Book(UserGroupResolver):
+class MappingResolver(UserGroupResolver):
     """A resolver that reads from a mapping and counts its calls."""
 
     name = "book"
@@ -33,7 +33,7 @@ class Book(UserGroupResolver):
 
 
 def test_given_groups_are_used_unchanged() -> None:
-    book = Book(ann=["staff"])
+    book = MappingResolver(ann=["staff"])
     owner = UserGroups(ManualClock(), book).identify("ann", ["dev", "ops"])
     assert (owner.user, owner.groups, owner.refusal) == ("ann", ("dev", "ops"), "")
     assert book.asked == []
@@ -54,7 +54,7 @@ def test_given_groups_are_cached_for_submissions_without_groups() -> None:
 
 
 def test_resolved_groups_are_cached_for_five_minutes() -> None:
-    clock, book = ManualClock(), Book(ann=["dev"])
+    clock, book = ManualClock(), MappingResolver(ann=["dev"])
     groups = UserGroups(clock, book)
     groups.identify("ann")
     book.members["ann"] = ["ops"]
@@ -66,7 +66,7 @@ def test_resolved_groups_are_cached_for_five_minutes() -> None:
 
 
 def test_failure_is_cached_for_thirty_seconds() -> None:
-    clock, book = ManualClock(), Book()
+    clock, book = ManualClock(), MappingResolver()
     groups = UserGroups(clock, book)
     assert groups.identify("ann").refusal == "user resolution failed: there is no user 'ann'"
     book.members["ann"] = ["dev"]
@@ -78,7 +78,7 @@ def test_failure_is_cached_for_thirty_seconds() -> None:
 
 def test_resolver_that_raises_is_reported_once_and_rejects_the_submission() -> None:
     failures = PluginFailures()
-    groups = UserGroups(ManualClock(), Book(), "book of theirs (dist 1.0)", failures)
+    groups = UserGroups(ManualClock(), MappingResolver(), "book of theirs (dist 1.0)", failures)
     first, second = groups.identify("broken"), groups.identify("broken")
     blame = (
         "plugin book of theirs (dist 1.0): finding the groups of user 'broken': "
@@ -89,7 +89,7 @@ def test_resolver_that_raises_is_reported_once_and_rejects_the_submission() -> N
 
 
 def test_a_text_is_no_list_of_groups() -> None:
-    owner = UserGroups(ManualClock(), Book(ann="dev"), "book").identify("ann")
+    owner = UserGroups(ManualClock(), MappingResolver(ann="dev"), "book").identify("ann")
     assert "it returned 'dev' instead of a list of names" in owner.refusal
 
 
@@ -101,7 +101,7 @@ def test_missing_user_is_rejected_unless_the_application_is_forced() -> None:
 
 
 def test_a_forced_application_of_an_unknown_user_is_in_no_group() -> None:
-    owner = UserGroups(ManualClock(), Book()).identify("ann", forced=True)
+    owner = UserGroups(ManualClock(), MappingResolver()).identify("ann", forced=True)
     assert (owner.user, owner.groups, owner.refusal) == ("ann", ("nogroup",), "")
 
 
@@ -118,7 +118,7 @@ def test_valid_user_names(user: str) -> None:
 
 
 def test_expired_entries_are_removed() -> None:
-    clock, book = ManualClock(), Book()
+    clock, book = ManualClock(), MappingResolver()
     groups = UserGroups(clock, book)
     for number in range(100):
         groups.identify(f"user{number}")
@@ -134,14 +134,14 @@ class RMState:
     @hookimpl
     def yunikorn_user_group_resolvers(self) -> list[type[UserGroupResolver]]:
         """Return the resolver."""
-        return [Book]
+        return [MappingResolver]
 
 
 def test_the_configuration_names_the_resolver() -> None:
     registry = Registry.load(third_party=False)
     registry.register(RMState(), "books")
     clock = ManualClock()
-    assert isinstance(UserGroups.make(PluginRef("book"), registry, clock).resolver, Book)
+    assert isinstance(UserGroups.make(PluginRef("book"), registry, clock).resolver, MappingResolver)
     for nothing in (None, PluginRef(""), PluginRef("none"), PluginRef("test")):
         assert UserGroups.make(nothing, registry, clock).resolver is None
     with pytest.raises(UnknownPlugin, match="no user-group resolver is called 'ldap'"):

@@ -35,7 +35,7 @@ HEARD: list[str] = []
 PLUGINS = ("app", "queue", "node", "rule", "condition", "groups")
 
 
-class Told(Plugin):
+class LifeCycleRecorder(Plugin):
     """Records its life-cycle calls, and fails in each if a test sets `fails`."""
 
     fails: ClassVar[bool] = False
@@ -51,11 +51,11 @@ class Told(Plugin):
 
     def _note(self, what: str) -> None:
         HEARD.append(f"{self.name} {what}")
-        if Told.fails:
+        if LifeCycleRecorder.fails:
             raise RuntimeError("no \x1b[31mluck")
 
 
-class App(Told, AppSortPolicy):
+class App(LifeCycleRecorder, AppSortPolicy):
     """An application order by arrival."""
 
     name = "app"
@@ -65,7 +65,7 @@ class App(Told, AppSortPolicy):
 
 
 @attrs.frozen
-class Other(Told, AppSortPolicy):
+class Other(LifeCycleRecorder, AppSortPolicy):
     """Another application order by arrival."""
 
     name = "other"
@@ -74,7 +74,7 @@ class Other(Told, AppSortPolicy):
         return 0
 
 
-class QueueOrder(Told, QueueSortPolicy):
+class QueueOrder(LifeCycleRecorder, QueueSortPolicy):
     """A queue order by name."""
 
     name = "queue"
@@ -83,7 +83,7 @@ class QueueOrder(Told, QueueSortPolicy):
         return 0
 
 
-class NodeOrder(Told, NodeSortPolicy):
+class NodeOrder(LifeCycleRecorder, NodeSortPolicy):
     """A node order by id."""
 
     name = "node"
@@ -92,7 +92,7 @@ class NodeOrder(Told, NodeSortPolicy):
         return 0.0
 
 
-class Rule(Told, PlacementRule):
+class Rule(LifeCycleRecorder, PlacementRule):
     """A rule with a constant queue."""
 
     name = "rule"
@@ -101,7 +101,7 @@ class Rule(Told, PlacementRule):
         return "root.a"
 
 
-class Condition(Told, Predicate):
+class Condition(LifeCycleRecorder, Predicate):
     """A predicate without a condition."""
 
     name = "condition"
@@ -110,7 +110,7 @@ class Condition(Told, Predicate):
         return None
 
 
-class Groups(Told, UserGroupResolver):
+class Groups(LifeCycleRecorder, UserGroupResolver):
     """A resolver with one group for all users."""
 
     name = "groups"
@@ -123,7 +123,7 @@ class Groups(Told, UserGroupResolver):
 def _silence() -> Iterator[None]:
     yield
     HEARD.clear()
-    Told.fails = False
+    LifeCycleRecorder.fails = False
 
 
 @pytest.fixture
@@ -178,15 +178,15 @@ def test_failing_life_cycle_call_is_reported_and_blocks_nothing(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR, "yunikorn.plugins")
-    Told.fails = True
+    LifeCycleRecorder.fails = True
     rm = RM(text(), registry)
     rm.node("n1", vcore=1000)
     rm.app("app")
     rm.ask("app", "ask", vcore=1000)
     assert len(rm.schedule()) == 1
-    Told.fails = False
+    LifeCycleRecorder.fails = False
     rm.reload(text("other"))
-    Told.fails = True
+    LifeCycleRecorder.fails = True
     rm.reload(text("app"))
     assert rm.find_queue("root.p.b").settings.app_sort == "app"
     rm.scheduler.close()
@@ -215,7 +215,7 @@ def by_rules(*rules: dict[str, object]) -> str:
 
 def place(rm: RM, user: str) -> str:
     """Return the queue for this user's application."""
-    app_id = f"{user}-{len(rm.said('accepted_applications'))}"
+    app_id = f"{user}-{len(rm.entries('accepted_applications'))}"
     rm.app(app_id, "", user=user)
     found = rm.find_app(app_id).queue
     assert found is not None
@@ -258,9 +258,9 @@ def test_rejected_configuration_removes_no_object() -> None:
 
 
 def test_a_plugin_that_failed_to_open_is_retried_on_reload(registry: Registry) -> None:
-    Told.fails = True
+    LifeCycleRecorder.fails = True
     rm = RM(text(), registry)
-    Told.fails = False
+    LifeCycleRecorder.fails = False
     HEARD.clear()
     rm.reload(text("other"))
     assert [each for each in HEARD if each.startswith("rule ")] == ["rule opened in default", "rule closed"]
@@ -270,7 +270,7 @@ def test_a_plugin_that_failed_to_open_is_retried_on_reload(registry: Registry) -
     assert [each for each in HEARD if each.startswith("queue ")] == ["queue reloaded in default"]
 
 
-class Trouble(Told, PlacementRule):
+class Trouble(LifeCycleRecorder, PlacementRule):
     """Handles its own failure, and reports it."""
 
     name = "trouble"
@@ -289,7 +289,7 @@ def test_failures_reported_by_a_plugin_are_named_counted_logged_and_events(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.ERROR, "yunikorn.plugins")
-    heard: list[Event] = []
+    received: list[Event] = []
 
     class Listening(EventSink):
         """A sink that records all events."""
@@ -297,7 +297,7 @@ def test_failures_reported_by_a_plugin_are_named_counted_logged_and_events(
         name = "listening"
 
         def send(self, batch: Sequence[Event]) -> None:
-            heard.extend(batch)
+            received.extend(batch)
 
     rules = [{"name": "trouble"}]
     whole = document(partition(queue("a"), placementrules=rules), events={"sinks": ["listening"]})
@@ -305,7 +305,7 @@ def test_failures_reported_by_a_plugin_are_named_counted_logged_and_events(
     for app_id in ("one", "two"):
         rm.app(app_id)
     (failure,) = rm.scheduler.failures
-    said = "plugin trouble of test-plugin (yunikorn-test 1.0): reading its file again: OSError: one"
-    assert (failure.message, failure.count) == (said, 2)
-    assert [record.getMessage() for record in caplog.records] == [said, said.replace("one", "two")]
-    assert [event.message for event in heard if event.type == "PLUGIN"] == [said]
+    reported = "plugin trouble of test-plugin (yunikorn-test 1.0): reading its file again: OSError: one"
+    assert (failure.message, failure.count) == (reported, 2)
+    assert [record.getMessage() for record in caplog.records] == [reported, reported.replace("one", "two")]
+    assert [event.message for event in received if event.type == "PLUGIN"] == [reported]

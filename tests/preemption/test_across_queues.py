@@ -59,10 +59,10 @@ def test_a_guarantee_is_restored_step_by_step() -> None:
     assert rm.find_queue("root.b").preempting == {"memory": 2}
     rm.confirm("x#5")
     assert rm.schedule() == []
-    rm.heard()
+    rm.take_response()
     rm.confirm("x#7")
     # The confirmation is not echoed.
-    assert rm.heard().released_allocations == []
+    assert rm.take_response().released_allocations == []
     assert rm.schedule() == [("late", "y", "n1")]
     assert rm.find_queue("root.b").preempting == {}
     assert rm.find_queue("root").preempting == {}

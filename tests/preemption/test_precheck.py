@@ -31,7 +31,7 @@ def crowd(**guarantee: Any) -> RM:
     return rm
 
 
-def wakings(rm: RM, minutes: int) -> int:
+def count_timers(rm: RM, minutes: int) -> int:
     """Return how often timers fire in this many minutes with one release and one ask elsewhere in each."""
     found = 0
     for minute in range(minutes):
@@ -51,14 +51,14 @@ def wakings(rm: RM, minutes: int) -> int:
 @pytest.mark.parametrize("guarantee", [{"vcore": 4}, {"vcore": "4900m"}, {"vcore": 4, "memory": 50}])
 def test_queue_at_its_guarantee_is_skipped_for_all_its_asks(guarantee: dict[str, Any]) -> None:
     rm = crowd(**guarantee)
-    assert wakings(rm, 5) <= 10
+    assert count_timers(rm, 5) <= 10
     assert rm.evicted == {}
 
 
 def test_queue_below_its_guarantee_preempts_within_a_second() -> None:
     # 100m are left of the guarantee, which is too little for any pending ask.
     rm = crowd(vcore="4100m")
-    assert wakings(rm, 1) <= 3
+    assert count_timers(rm, 1) <= 3
     assert rm.evicted == {}
     # Now the guarantee has room for one ask. The released vcore is too small for it, so a second victim is
     # needed.

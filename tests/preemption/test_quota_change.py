@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, configuration, partition, queue
 from yunikorn.interface.messages import Allocation, PreemptionPolicy
 from yunikorn.resources import Resource
@@ -183,16 +183,16 @@ def test_recovered_allocations_over_the_max_count_as_a_change() -> None:
 
 
 def test_events_summarise_the_preemption() -> None:
-    ear = Ear()
-    rm = ear.rm(partition(capped("a", 10), preemption=ON))
+    collector = EventCollector()
+    rm = collector.rm(partition(capped("a", 10), preemption=ON))
     rm.node("n1", memory=100)
     rm.app("work")
     rm.ask("work", "x", 4, memory=1)
     rm.schedule()
-    rm.reload(ear.text(partition(capped("a", 3), preemption=ON)))
+    rm.reload(collector.text(partition(capped("a", 3), preemption=ON)))
     rm.pass_time(10)
-    told = [(one.type, one.object_id, one.message) for one in ear.events if "reempt" in one.message]
-    assert told == [
+    reported = [(one.type, one.object_id, one.message) for one in collector.events if "reempt" in one.message]
+    assert reported == [
         ("REQUEST", "x", "Preempted by Quota change enforcement process in root.a"),
         (
             "QUEUE",

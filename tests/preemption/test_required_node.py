@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, configuration, partition, queue
 from yunikorn.interface.messages import PreemptionPolicy
 
@@ -58,8 +58,8 @@ def test_guarantee_does_not_protect_victims() -> None:
 
 
 def test_higher_priority_and_opted_out_allocations_stay_and_are_reported() -> None:
-    ear = Ear()
-    rm = ear.rm(partition(queue("a"), queue("b")))
+    collector = EventCollector()
+    rm = collector.rm(partition(queue("a"), queue("b")))
     rm.node("n1", memory=3)
     rm.app("work", "root.b")
     rm.ask("work", "high", memory=1, priority=9)
@@ -71,11 +71,11 @@ def test_higher_priority_and_opted_out_allocations_stay_and_are_reported() -> No
     rm.schedule()
     assert keys(rm) == []
     message = "Unschedulable request 'agent' with required node 'n1', no preemption victim found"
-    told = [(one.object_id, one.reason) for one in ear.events if one.message == message]
-    assert told == [("agent", "PreemptionFailed")]
+    reported = [(one.object_id, one.reason) for one in collector.events if one.message == message]
+    assert reported == [("agent", "PreemptionFailed")]
     rm.pass_time(3)
     rm.schedule()
-    assert len([one for one in ear.events if one.message == message]) == 1
+    assert len([one for one in collector.events if one.message == message]) == 1
     # After a change the next attempt follows 15 seconds after the last.
     rm.release("work", next(uuid for uuid in rm.running if uuid.startswith("high")))
     assert rm.schedule() == [("daemons", "agent", "n1")]
@@ -103,17 +103,21 @@ def test_allocations_that_require_the_node_are_no_victims() -> None:
 
 
 def test_events_name_victim_and_preempting_ask() -> None:
-    ear = Ear()
-    rm = full_node(ear.rm(partition(queue("a"), queue("b"))))
+    collector = EventCollector()
+    rm = full_node(collector.rm(partition(queue("a"), queue("b"))))
     rm.ask("daemons", "agent", memory=1, priority=1, tags=DAEMON)
     rm.schedule()
     rm.confirm()
     rm.schedule()
-    told: list[Any] = [
-        (one.type, one.object_id, one.reason, one.message) for one in ear.events if "Preempted" in one.message
+    reported: list[Any] = [
+        (one.type, one.object_id, one.reason, one.message)
+        for one in collector.events
+        if "Preempted" in one.message
     ]
-    assert told == [("REQUEST", "x3", "Preempted", "Preempted by agent from application daemons in root.a")]
-    assert ("work", "x3#4", "REMOVE", "ALLOC_PREEMPT") in ear.of("ALLOC_PREEMPT")
+    assert reported == [
+        ("REQUEST", "x3", "Preempted", "Preempted by agent from application daemons in root.a")
+    ]
+    assert ("work", "x3#4", "REMOVE", "ALLOC_PREEMPT") in collector.of("ALLOC_PREEMPT")
 
 
 def test_guarantee_preempts_on_no_other_node() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, configuration, partition, queue
 from tests.preemption.test_across_queues import OPTED_OUT, guaranteed
 from yunikorn.interface.constants import REQUIRED_NODE_TAG
@@ -142,8 +142,8 @@ def test_a_failed_request_keeps_the_time_of_its_next_attempt_when_another_fails(
 
 
 def test_ask_for_a_required_node_is_not_retried_early_for_another() -> None:
-    ear = Ear()
-    rm = ear.rm(partition(queue("a"), queue("b")))
+    collector = EventCollector()
+    rm = collector.rm(partition(queue("a"), queue("b")))
     rm.node("n1", memory=2)
     rm.app("work", "root.b")
     rm.ask("work", "x", memory=2, policy=OPTED_OUT)
@@ -156,7 +156,7 @@ def test_ask_for_a_required_node_is_not_retried_early_for_another() -> None:
     settle(rm)
 
     def failed() -> list[str]:
-        return [one.object_id for one in ear.events if one.reason == "PreemptionFailed"]
+        return [one.object_id for one in collector.events if one.reason == "PreemptionFailed"]
 
     assert failed() == ["first", "second"]
     # After a change each is tried again 15 seconds after its own attempt.

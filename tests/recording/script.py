@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tests.core.kit import configuration, queue
-from tests.recording.listening import Ear
+from tests.recording.collecting_listener import CollectingListener
 from yunikorn.framework.registry import Registry
 from yunikorn.recording.recording_reader import parse_recording
 from yunikorn.recording.replayer import Replay
@@ -47,10 +47,12 @@ def release(app_id: str = "app", **names: str) -> dict[str, Any]:
     return {"update": {"releases": {"allocationsToRelease": [{"applicationID": app_id, **names}]}}}
 
 
-def play(registry: Registry, *lines: dict[str, Any], config: str | None = None) -> tuple[Ear, Replay]:
+def play(
+    registry: Registry, *lines: dict[str, Any], config: str | None = None
+) -> tuple[CollectingListener, Replay]:
     """Replay these lines and return the listener."""
     text = "".join(json.dumps(line) + "\n" for line in lines)
-    ear = Ear()
-    replay = Replay(parse_recording(text.encode(), "f").lines, registry, ear, config)
+    listener = CollectingListener()
+    replay = Replay(parse_recording(text.encode(), "f").lines, registry, listener, config)
     replay.run()
-    return ear, replay
+    return listener, replay

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.kit import RM
-from tests.recording.listening import Ear
-from tests.recording.living import Life
+from tests.recording.collecting_listener import CollectingListener
+from tests.recording.random_history import RandomHistory
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.recording.recording_reader import read_recording
@@ -20,47 +20,47 @@ from yunikorn.recording.replayer import Replay
 @pytest.mark.parametrize("seed", range(8))
 def test_replayed_responses_equal_recorded_ones(seed: int, tmp_path: Path, registry: Registry) -> None:
     file = tmp_path / "life.jsonl"
-    life = Life(seed, file, registry)
+    life = RandomHistory(seed, file, registry)
     life.live(400)
-    heard = [response for manager in life.managers.values() for response in manager.heard]
+    received = [response for manager in life.managers.values() for response in manager.received]
     recording = read_recording(file)
-    ear = Ear()
-    replay = Replay(recording.lines, registry, ear)
+    listener = CollectingListener()
+    replay = Replay(recording.lines, registry, listener)
     replay.run()
     assert str(replay.comparison.first or "") == ""
-    assert replay.comparison.equal == len(ear.responses) == len(heard)
-    assert [rm.heard for rm in life.managers.values()] == [ear.of(rm_id) for rm_id in life.managers]
-    assert sum(len(response.new_allocations) for response in heard) > 20
+    assert replay.comparison.equal == len(listener.responses) == len(received)
+    assert [rm.received for rm in life.managers.values()] == [listener.of(rm_id) for rm_id in life.managers]
+    assert sum(len(response.new_allocations) for response in received) > 20
     assert replay.answers.unknown == 0
 
 
 def test_restarted_server_continues_the_same_file(tmp_path: Path, registry: Registry) -> None:
     file = tmp_path / "life.jsonl"
     for seed in (1, 2):
-        Life(seed, file, registry).live(60)
-    ear = Ear()
-    replay = Replay(read_recording(file).lines, registry, ear)
+        RandomHistory(seed, file, registry).live(60)
+    listener = CollectingListener()
+    replay = Replay(read_recording(file).lines, registry, listener)
     replay.run()
-    assert ear.beginnings == 2
+    assert listener.beginnings == 2
     assert replay.comparison.first is None
-    assert replay.comparison.equal == len(ear.responses) > 20
+    assert replay.comparison.equal == len(listener.responses) > 20
 
 
 def test_recording_changes_no_decision(tmp_path: Path, registry: Registry) -> None:
     """The same operations give the same responses without a recorder."""
     from yunikorn.interface.scheduler import Scheduler
 
-    class Untaped(Life):
+    class Unrecorded(RandomHistory):
         def begin(self) -> Scheduler:  # type: ignore[override]
             recorded = super().begin()
             return Scheduler(
                 self.registry, self.clock, recorded._core_context.timeouts, configurations=self.groups
             )
 
-    lives = [kind(5, tmp_path / kind.__name__, registry) for kind in (Life, Untaped)]
+    lives = [kind(5, tmp_path / kind.__name__, registry) for kind in (RandomHistory, Unrecorded)]
     for life in lives:
         life.live(150)
-    recorded, untaped = ([manager.heard for manager in life.managers.values()] for life in lives)
+    recorded, untaped = ([manager.received for manager in life.managers.values()] for life in lives)
     assert recorded == untaped
 
 
@@ -75,9 +75,9 @@ def test_recording_can_be_continued_by_hand(tmp_path: Path, registry: Registry) 
     with file.open("a", encoding="utf-8") as more:
         # Timers fire in between, although the recording has no entries for them.
         more.write('{"advance": 30}\n')
-    ear = Ear()
-    replay = Replay(read_recording(file).lines, registry, ear)
+    listener = CollectingListener()
+    replay = Replay(read_recording(file).lines, registry, listener)
     replay.run()
-    (at, _, response) = ear.responses[-1]
+    (at, _, response) = listener.responses[-1]
     assert (at, response.updated_applications[0].state) == (30 * SECOND, "Completed")
     assert str(replay.comparison.first) == "a response to rm at 30 s is new"

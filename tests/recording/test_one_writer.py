@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.recording.listening import Ear
+from tests.recording.collecting_listener import CollectingListener
 from tests.recording.test_recorder import recorded, silent
 from yunikorn.cli.main import main
 from yunikorn.errors import UsageError
@@ -109,7 +109,7 @@ def test_truncated_recording_has_no_difference(tmp_path: Path, registry: Registr
     beyond = 0
     for cut in cuts:
         recording = parse_recording(data[:cut], "f")
-        replay = Replay(recording.lines, registry, Ear())
+        replay = Replay(recording.lines, registry, CollectingListener())
         replay.run()
         assert replay.comparison.first is None, (cut, str(replay.comparison.first))
         beyond += replay.comparison.beyond
@@ -123,7 +123,7 @@ def test_restart_of_a_killed_core_leaves_a_truncated_tail_within_the_file(
     again = next(number for number, line in enumerate(lines) if number and b'"recording"' in line)
     assert b'"response"' in lines[again - 1]
     recording = parse_recording(b"".join(lines[: again - 1] + lines[again:]), "f")
-    replay = Replay(recording.lines, registry, Ear())
+    replay = Replay(recording.lines, registry, CollectingListener())
     replay.run()
     assert (replay.comparison.first, replay.comparison.beyond) == (None, 1)
 
@@ -136,7 +136,7 @@ def test_a_response_that_is_missing_before_the_end_is_a_difference(
     del lines[last]
     # Another call follows the one without a response: the file does not end there, so it is a difference.
     lines.append(b'{"at": 9, "schedule": 5}\n')
-    replay = Replay(parse_recording(b"".join(lines), "f").lines, registry, Ear())
+    replay = Replay(parse_recording(b"".join(lines), "f").lines, registry, CollectingListener())
     replay.run()
     assert str(replay.comparison.first) == "a response to rm at 1.5 s is new"
     assert replay.comparison.beyond == 0
@@ -151,7 +151,7 @@ def test_a_recording_that_was_closed_has_no_tail(tmp_path: Path, registry: Regis
     recorder.close()
     lines = file.read_bytes().splitlines(keepends=True)
     close = next(number for number, line in enumerate(lines) if b'"close"' in line)
-    replay = Replay(parse_recording(b"".join(lines[: close + 1]), "f").lines, registry, Ear())
+    replay = Replay(parse_recording(b"".join(lines[: close + 1]), "f").lines, registry, CollectingListener())
     replay.run()
     assert replay.comparison.first is None
     assert replay.comparison.beyond == len(lines) - close - 1
@@ -170,8 +170,8 @@ def test_command_distinguishes_a_truncated_tail_from_a_difference(
     assert "identical to the recording" in out
     assert "the recording is cut off: 1 response after its end could not be compared" in out
     assert main(["replay", "--quiet", "--json", str(file)]) == 0
-    told = json.loads(capsys.readouterr().out)["replay"]
-    assert (told["identical"], told["difference"], told["beyond"]) == (True, None, 1)
+    reported = json.loads(capsys.readouterr().out)["replay"]
+    assert (reported["identical"], reported["difference"], reported["beyond"]) == (True, None, 1)
 
 
 def test_decisions_are_not_added_to_a_recording_that_ends_before_the_first_one(
@@ -184,7 +184,7 @@ def test_decisions_are_not_added_to_a_recording_that_ends_before_the_first_one(
     rm.app("later")
     recorder.close()
     data = (tmp_path / "run.jsonl").read_bytes()
-    replay = Replay(parse_recording(data, "f").lines, registry, ear := Ear())
+    replay = Replay(parse_recording(data, "f").lines, registry, listener := CollectingListener())
     replay.run()
     assert replay.comparison.first is None
-    assert ear.placed() == []
+    assert listener.placed() == []

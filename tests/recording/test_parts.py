@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.core.kit import RM
-from tests.recording.listening import Ear
+from tests.recording.collecting_listener import CollectingListener
 from tests.recording.test_recorder import contents, silent
 from yunikorn.cli.main import main
 from yunikorn.clock import ManualClock
@@ -45,13 +45,13 @@ def work(rm: RM, number: int) -> None:
     rm.schedule()
 
 
-def replayed(registry: Registry, *files: Path) -> tuple[Replay, Ear]:
+def replayed(registry: Registry, *files: Path) -> tuple[Replay, CollectingListener]:
     """Replay these files, and assert that the responses equal the recorded ones."""
-    replay = Replay(read_recording(*files).lines, registry, ear := Ear())
+    replay = Replay(read_recording(*files).lines, registry, listener := CollectingListener())
     replay.run()
     assert replay.comparison.first is None
     assert replay.comparison.beyond == 0
-    return replay, ear
+    return replay, listener
 
 
 def parts(file: Path) -> list[Path]:
@@ -77,8 +77,8 @@ def test_a_recording_that_grows_is_continued_in_another_file(file: Path, registr
     assert [head["part"] for head in heads[1:]] == [
         {"version": 1, "number": number, "start": start} for number in range(2, len(files) + 1)
     ]
-    _, ear = replayed(registry, *files)
-    assert len(ear.placed()) == 40
+    _, listener = replayed(registry, *files)
+    assert len(listener.placed()) == 40
     assert recorder.lines == sum(len(contents(path)) for path in files)
 
 
@@ -90,8 +90,8 @@ def test_core_starting_with_a_full_file_starts_a_new_file(file: Path, registry: 
             work(rm, number)
         recorder.close()
     files = parts(file)
-    replay, ear = replayed(registry, *files)
-    assert ear.beginnings == 3
+    replay, listener = replayed(registry, *files)
+    assert listener.beginnings == 3
     assert replay.comparison.equal == replay.comparison.recorded
     # The third core found a file of more than 500 bytes.
     (begun,) = [path for path in files[1:] if "recording" in contents(path)[0]]
@@ -126,8 +126,8 @@ def test_renamed_file_is_closed_and_a_new_one_started(file: Path, registry: Regi
     recorder.close()
     assert old.stat().st_size == size
     assert contents(file)[0]["at"] == 2
-    _, ear = replayed(registry, old, file)
-    assert [key for key, _ in ear.placed()] == ["k1", "k2", "k3"]
+    _, listener = replayed(registry, old, file)
+    assert [key for key, _ in listener.placed()] == ["k1", "k2", "k3"]
     RecordingWriter(old, silent).close()
 
 
@@ -218,7 +218,7 @@ def three_parts(file: Path, registry: Registry) -> list[Path]:
 
 
 @pytest.mark.parametrize(
-    ("order", "told"),
+    ("order", "reported"),
     [
         ((1, 2), "run.jsonl.2:1: part: is part 2 of a recording that started at 2001-09-09T01:46:40Z: give"),
         ((0, 2), "run.jsonl:1: part: is part 3 of the core that started at 2001-09-09T01:46:40Z: expected"),
@@ -226,12 +226,12 @@ def three_parts(file: Path, registry: Registry) -> list[Path]:
     ],
 )
 def test_missing_or_misordered_parts_are_reported(
-    file: Path, registry: Registry, order: tuple[int, ...], told: str
+    file: Path, registry: Registry, order: tuple[int, ...], reported: str
 ) -> None:
     files = three_parts(file, registry)
     with pytest.raises(RecordingError) as refused:
         read_recording(*(files[index] for index in order))
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 def test_duplicate_file_is_rejected(file: Path, registry: Registry) -> None:
@@ -256,8 +256,8 @@ def test_truncated_end_of_a_previous_core_is_omitted_with_a_remark(file: Path, r
     start = next(n for n, line in enumerate(contents(file), 1) if "recording" in line)
     assert remark.startswith(f"{file}:{start}: the lines above were ignored")
     assert "2001-09-09T01:46:40Z" in remark
-    _, ear = replayed(registry, file)
-    assert [key for key, _ in ear.placed()] == ["k4"]
+    _, listener = replayed(registry, file)
+    assert [key for key, _ in listener.placed()] == ["k4"]
 
 
 def test_part_of_another_recording_is_rejected(file: Path, registry: Registry, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.core.kit import RM
-from tests.recording.listening import Ear
+from tests.recording.collecting_listener import CollectingListener
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
@@ -103,10 +103,10 @@ def test_killed_process_loses_at_most_the_last_line(file: Path, registry: Regist
         process.send_signal(signal.SIGKILL)
         done = 50 + len(process.stdout.read().splitlines())
     recording = read_recording(file)
-    ear = Ear()
-    replay = Replay(recording.lines, registry, ear)
+    listener = CollectingListener()
+    replay = Replay(recording.lines, registry, listener)
     replay.run()
-    assert len(ear.placed()) in (done, done + 1)
+    assert len(listener.placed()) in (done, done + 1)
     # The response of the last decision may be missing.
     assert replay.comparison.first is None
     assert replay.comparison.beyond <= 1
@@ -124,10 +124,10 @@ def test_recording_is_continued_after_a_truncated_line(file: Path, registry: Reg
         f"{file}:5: the line is cut off and was ignored",
         f"{file}:10: the line is cut off and was ignored",
     ]
-    ear = Ear()
-    replay = Replay(recording.lines, registry, ear)
+    listener = CollectingListener()
+    replay = Replay(recording.lines, registry, listener)
     replay.run()
-    assert (ear.beginnings, replay.comparison.equal, replay.comparison.first) == (2, 2, None)
+    assert (listener.beginnings, replay.comparison.equal, replay.comparison.first) == (2, 2, None)
 
 
 def test_other_files_are_not_changed(file: Path) -> None:
@@ -182,9 +182,9 @@ def test_unrepresentable_entries_leave_a_reported_gap(file: Path, registry: Regi
     assert gap["gap"].startswith(
         "update with a value that no message can represent: asks[0].resource_ask: Value out of range"
     )
-    ear = Ear()
-    Replay(read_recording(file).lines, registry, ear).run()
-    assert [remark for _, remark in ear.remarks] == [f"the recording has a gap here: {gap['gap']}"]
+    listener = CollectingListener()
+    Replay(read_recording(file).lines, registry, listener).run()
+    assert [remark for _, remark in listener.remarks] == [f"the recording has a gap here: {gap['gap']}"]
 
 
 def test_header_contains_the_initial_state_of_the_core(file: Path, registry: Registry) -> None:
@@ -211,9 +211,9 @@ def test_header_contains_the_initial_state_of_the_core(file: Path, registry: Reg
     # Data that a registration reads comes before it, so that a replay can go line by line.
     assert read["configuration"] == {"group": "batch", "hex": "ff"}
     assert register["register"] == {"rmID": "rm", "policyGroup": "batch"}
-    ear = Ear()
-    Replay(read_recording(file).lines, registry, ear).run()
-    assert "UTF-8" in ear.refusals[0][1]
+    listener = CollectingListener()
+    Replay(read_recording(file).lines, registry, listener).run()
+    assert "UTF-8" in listener.refusals[0][1]
 
 
 class Deaf:
@@ -260,11 +260,11 @@ def test_all_answers_are_recorded_including_none(file: Path, registry: Registry,
     lines = contents(file)
     (asked,) = {json.dumps(line["answer"]) for line in lines if "answer" in line}
     assert json.loads(asked)["nodes"] == ["n1"]
-    ear = Ear()
-    replay = Replay(read_recording(file).lines, registry, ear)
+    listener = CollectingListener()
+    replay = Replay(read_recording(file).lines, registry, listener)
     replay.run()
     assert replay.comparison.first is None
-    assert bool(ear.placed()) == (answer == {})
+    assert bool(listener.placed()) == (answer == {})
 
 
 PREDICATES = json.dumps(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.kit import RM, configuration, queue
-from tests.recording.listening import Ear
-from tests.recording.living import Life
+from tests.recording.collecting_listener import CollectingListener
+from tests.recording.random_history import RandomHistory
 from tests.recording.script import app, ask, node, play, register
 from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
@@ -24,12 +24,12 @@ def limited(most: int, **keys: object) -> str:
     return configuration(queue("a", resources={"max": {"memory": most}}), queue("b"), **keys)
 
 
-def what_if(file: Path, registry: Registry, config: str) -> tuple[Ear, Replay]:
+def what_if(file: Path, registry: Registry, config: str) -> tuple[CollectingListener, Replay]:
     """Replay a file under this configuration, and return the listener."""
-    ear = Ear()
-    replay = Replay(read_recording(file).lines, registry, ear, config)
+    listener = CollectingListener()
+    replay = Replay(read_recording(file).lines, registry, listener, config)
     replay.run()
-    return ear, replay
+    return listener, replay
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def test_larger_quota_places_more_at_the_same_times(rm: RM, file: Path, registry
     rm.clock.advance(1)
     rm.schedule(1)
     assert len(rm.running) == 2
-    ear, replay = what_if(file, registry, limited(4))
-    assert {at for at, _, response in ear.responses if response.new_allocations} == {0}
-    assert len(ear.placed()) == 4
+    listener, replay = what_if(file, registry, limited(4))
+    assert {at for at, _, response in listener.responses if response.new_allocations} == {0}
+    assert len(listener.placed()) == 4
     assert not replay.comparison.is_possible
 
 
@@ -71,10 +71,10 @@ def test_recorded_releases_apply_to_renamed_allocations(rm: RM, file: Path, regi
         rm.clock.advance(5)
         rm.release(allocation.application_id, uuid=allocation.uuid)
         rm.schedule(256)
-    ear, replay = what_if(file, registry, limited(9))
+    listener, replay = what_if(file, registry, limited(9))
     assert replay.replayed_rm is not None
     assert replay.replayed_rm.unknown == 0
-    ended = [one for _, _, response in ear.responses for one in response.released_allocations]
+    ended = [one for _, _, response in listener.responses for one in response.released_allocations]
     assert sorted(one.allocation_key for one in ended) == ["x", "x", "y"]
     assert {one.message for one in ended} == {"allocation remove as per RM request"}
 
@@ -105,12 +105,12 @@ def test_new_preemptions_are_confirmed(file: Path, registry: Registry) -> None:
         rm.clock.advance(10)
         rm.scheduler.fire_timers()
         rm.schedule(256)
-    assert not rm.said("released_allocations")
-    ear, _ = what_if(file, registry, on)
-    told = [one for _, _, response in ear.responses for one in response.released_allocations]
-    assert {one.termination_type for one in told} == {TerminationType.PREEMPTED_BY_SCHEDULER}
-    assert [key for key, _ in ear.placed()] == ["ask"] * (4 + len(told))
-    assert len(told) == 2
+    assert not rm.entries("released_allocations")
+    listener, _ = what_if(file, registry, on)
+    reported = [one for _, _, response in listener.responses for one in response.released_allocations]
+    assert {one.termination_type for one in reported} == {TerminationType.PREEMPTED_BY_SCHEDULER}
+    assert [key for key, _ in listener.placed()] == ["ask"] * (4 + len(reported))
+    assert len(reported) == 2
 
 
 def test_recorded_configurations_are_skipped(rm: RM, file: Path, registry: Registry) -> None:
@@ -119,20 +119,20 @@ def test_recorded_configurations_are_skipped(rm: RM, file: Path, registry: Regis
     rm.reload(limited(3))
     rm.ask(count=9, memory=1)
     rm.schedule(256)
-    ear, _ = what_if(file, registry, limited(5))
-    assert ear.remarks == [(7, "reload is ignored: --config replaces all configurations")]
-    assert len(ear.placed()) == 5
+    listener, _ = what_if(file, registry, limited(5))
+    assert listener.remarks == [(7, "reload is ignored: --config replaces all configurations")]
+    assert len(listener.placed()) == 5
 
 
 def test_random_recording_replays_under_another_configuration(tmp_path: Path, registry: Registry) -> None:
     for seed in range(3):
         file = tmp_path / f"{seed}.jsonl"
-        life = Life(seed, file, registry)
+        life = RandomHistory(seed, file, registry)
         life.live(200)
-        ear, _ = what_if(file, registry, limited(2))
+        listener, _ = what_if(file, registry, limited(2))
         again, _ = what_if(file, registry, limited(2))
-        assert ear.responses == again.responses
-        assert ear.placed()
+        assert listener.responses == again.responses
+        assert listener.placed()
 
 
 def test_handwritten_recording_can_be_replayed_as_a_what_if(registry: Registry) -> None:

@@ -17,7 +17,7 @@ CHANGES = st.lists(
 WAITING = Counter({Resource(vcore=2): 3, Resource(vcore=3, memory=1): 1, Resource(vcore=99): 7})
 
 
-def anew(rooms: Rooms) -> Rooms:
+def recomputed(rooms: Rooms) -> Rooms:
     """Return equal rooms without cached counts."""
     copies = Rooms()
     for index, room in enumerate(rooms):
@@ -48,6 +48,6 @@ def test_incremental_counts_equal_full_counts(changes: list[tuple[str, str]]) ->
             rooms.resize(room, size)
             room.take(size, -1)
         else:
-            assert look(rooms, WAITING) == look(anew(rooms), WAITING)
-    assert rooms.spaces == anew(rooms).spaces
+            assert look(rooms, WAITING) == look(recomputed(rooms), WAITING)
+    assert rooms.spaces == recomputed(rooms).spaces
     assert +rooms.capacities == Counter(room.capacity for room in there.values())

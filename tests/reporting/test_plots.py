@@ -104,7 +104,7 @@ def test_plots_of_an_empty_simulation_have_a_note(observe: Observe) -> None:
     result = observe(scenario(1, ", submit: 10"), leaves(1), until=1)
     history = result.account.history
     with styled():
-        said = [
+        reported = [
             texts(plot)
             for plot in (
                 plot_cluster(history),
@@ -114,8 +114,8 @@ def test_plots_of_an_empty_simulation_have_a_note(observe: Observe) -> None:
                 plot_nodes(history),
             )
         ]
-    assert [len(words) for words in said] == [1] * 5
-    assert {"nothing was submitted, so there is no use to show"} in said
+    assert [len(words) for words in reported] == [1] * 5
+    assert {"nothing was submitted, so there is no use to show"} in reported
 
 
 def test_limit_far_above_usage_is_a_label_and_not_a_line(observe: Observe) -> None:

@@ -172,7 +172,7 @@ def test_page_contains_everything_printed_to_the_terminal(observe: Observe, tmp_
     print_report(result.report, console, "fast", lambda more: print_sections(sections(result.figures), more))
     shown = re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page)))
     words = re.sub(r"[─\s]+", " ", console.export_text()).replace("speed fast ", "")
-    assert all(said in words for said in ("lost work", "Rejected applications", "Waiting tasks"))
+    assert all(reported in words for reported in ("lost work", "Rejected applications", "Waiting tasks"))
     missing = [word for word in words.split() if word not in shown]
     assert not missing
     assert "(until 15s)" in shown
@@ -183,8 +183,8 @@ def test_missing_extra_is_reported_and_other_files_are_written(
 ) -> None:
     monkeypatch.setattr(pictures, "NEEDED", ("matplotlib_that_is_not_there", "jinja2"))
     with ResultFiles(tmp_path) as files:
-        said = files.write(observe(SCENARIO, recorder=files, rows=files))
-    assert said == (
+        reported = files.write(observe(SCENARIO, recorder=files, rows=files))
+    assert reported == (
         "report.html and the plots are not written: matplotlib_that_is_not_there is not installed; "
         "install with pip install 'yunikorn[plots]'"
     )

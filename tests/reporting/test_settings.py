@@ -95,7 +95,7 @@ def test_lists_and_mappings_can_be_set(registry: Registry) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "reported"),
     [
         (
             "partitons[0].name",
@@ -109,15 +109,15 @@ def test_lists_and_mappings_can_be_set(registry: Registry) -> None:
         (f"{LEAF}.[0]", "expected a name, got"),
     ],
 )
-def test_unknown_path_is_reported_with_suggestions(path: str, said: str) -> None:
+def test_unknown_path_is_reported_with_suggestions(path: str, reported: str) -> None:
     with pytest.raises(UsageError) as refused:
         change(CONFIG, [Setting(path, "1")])
     assert str(refused.value).startswith(f"--set {path}: ")
-    assert said in str(refused.value)
+    assert reported in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "said"),
+    ("path", "value", "reported"),
     [
         (f"{LEAF}.maxaplications", "5", "unknown key, did you mean 'maxapplications'?"),
         (f"{LEAF}.resources.max.vcore", "many", "expected a whole number"),
@@ -125,12 +125,14 @@ def test_unknown_path_is_reported_with_suggestions(path: str, said: str) -> None
         (f"{LEAF}.properties.priority.offset", "much", "expected a whole number"),
     ],
 )
-def test_invalid_or_ignored_value_is_reported(path: str, value: str, said: str, registry: Registry) -> None:
+def test_invalid_or_ignored_value_is_reported(
+    path: str, value: str, reported: str, registry: Registry
+) -> None:
     setting = Setting(path, value)
     problems = check_change(change(CONFIG, [setting]), [setting], registry)
     assert problems
     assert all(problem.startswith(f"--set {setting}: ") for problem in problems)
-    assert said in problems[0]
+    assert reported in problems[0]
 
 
 def test_values_are_split_at_commas_outside_of_brackets_and_quotes() -> None:

@@ -20,20 +20,20 @@ PATIENCE = 30
 CONFIG = configuration({"name": "a"})
 
 
-class Ears:
+class CollectingCallback:
     """A callback that passes all responses to the thread of the test."""
 
     def __init__(self) -> None:
-        self.heard: queue.Queue[UpdateResponse] = queue.Queue()
+        self.received: queue.Queue[UpdateResponse] = queue.Queue()
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        self.heard.put(response)
+        self.received.put(response)
 
     def allocations(self, number: int) -> list[str]:
         """Return this many allocation keys, from as many responses as needed."""
         keys: list[str] = []
         while len(keys) < number:
-            keys += [one.allocation_key for one in self.heard.get(timeout=PATIENCE).new_allocations]
+            keys += [one.allocation_key for one in self.received.get(timeout=PATIENCE).new_allocations]
         return keys
 
 

@@ -24,7 +24,9 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler, LoopCallback
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 
 
-def play(registry: Registry, story: Callable[[AsyncScheduler], Awaitable[None]], capacity: int = 64) -> None:
+def play(
+    registry: Registry, scenario: Callable[[AsyncScheduler], Awaitable[None]], capacity: int = 64
+) -> None:
     """Run a test coroutine with a core; a coroutine that hangs fails."""
 
     async def run() -> None:
@@ -32,43 +34,45 @@ def play(registry: Registry, story: Callable[[AsyncScheduler], Awaitable[None]],
             lambda clock: Scheduler(registry, clock), SystemClock(), capacity=capacity
         )
         async with asyncio.timeout(PATIENCE), AsyncScheduler(threaded) as scheduler:
-            await story(scheduler)
+            await scenario(scheduler)
 
     asyncio.run(run())
 
 
-class Ears:
+class CoroutineCallback:
     """A callback whose methods are coroutines."""
 
     def __init__(self) -> None:
-        self.heard: asyncio.Queue[UpdateResponse] = asyncio.Queue()
+        self.received: asyncio.Queue[UpdateResponse] = asyncio.Queue()
         self.threads: set[threading.Thread] = set()
 
     async def recv_update_response(self, response: UpdateResponse) -> None:
         self.threads.add(threading.current_thread())
         await asyncio.sleep(0)
-        await self.heard.put(response)
+        await self.received.put(response)
 
     async def allocations(self, number: int) -> list[str]:
         keys: list[str] = []
         while len(keys) < number:
-            keys += [one.allocation_key for one in (await self.heard.get()).new_allocations]
+            keys += [one.allocation_key for one in (await self.received.get()).new_allocations]
         return keys
 
 
 def test_responses_arrive_in_the_loop_and_in_order(registry: Registry) -> None:
-    async def story(scheduler: AsyncScheduler) -> None:
-        ears = Ears()
-        await scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    async def scenario(scheduler: AsyncScheduler) -> None:
+        listener = CoroutineCallback()
+        await scheduler.register_resource_manager(
+            RegisterResourceManagerRequest("rm", config=CONFIG), listener
+        )
         await scheduler.update(work(50))
-        assert await ears.allocations(50) == [f"app-{i}" for i in range(50)]
-        assert ears.threads == {threading.current_thread()}
+        assert await listener.allocations(50) == [f"app-{i}" for i in range(50)]
+        assert listener.threads == {threading.current_thread()}
 
-    play(registry, story)
+    play(registry, scenario)
 
 
 def test_errors_are_raised_where_they_are_awaited(registry: Registry) -> None:
-    async def story(scheduler: AsyncScheduler) -> None:
+    async def scenario(scheduler: AsyncScheduler) -> None:
         with pytest.raises(UsageError, match="no resource manager 'ghost'"):
             await scheduler.update(UpdateRequest("ghost"))
         with pytest.raises(ZeroDivisionError):
@@ -77,12 +81,14 @@ def test_errors_are_raised_where_they_are_awaited(registry: Registry) -> None:
         with pytest.raises(CoreStopped):
             await scheduler.update(UpdateRequest("ghost"))
 
-    play(registry, story)
+    play(registry, scenario)
 
 
 def test_senders_wait_while_the_inbox_is_full_and_the_loop_goes_on(registry: Registry) -> None:
-    async def story(scheduler: AsyncScheduler) -> None:
-        await scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), Ears())
+    async def scenario(scheduler: AsyncScheduler) -> None:
+        await scheduler.register_resource_manager(
+            RegisterResourceManagerRequest("rm", config=CONFIG), CoroutineCallback()
+        )
         release, holding = threading.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()
 
@@ -99,13 +105,13 @@ def test_senders_wait_while_the_inbox_is_full_and_the_loop_goes_on(registry: Reg
         release.set()
         await asyncio.gather(held, *senders)
 
-    play(registry, story, capacity=2)
+    play(registry, scenario, capacity=2)
 
 
 def test_callback_that_raises_in_the_loop_is_reported_and_receives_resync(
     registry: Registry,
 ) -> None:
-    async def story(scheduler: AsyncScheduler) -> None:
+    async def scenario(scheduler: AsyncScheduler) -> None:
         asked_to_resync = asyncio.Event()
 
         class Clumsy:
@@ -124,10 +130,10 @@ def test_callback_that_raises_in_the_loop_is_reported_and_receives_resync(
         assert "resource manager rm" in failure.message
         assert "LookupError: no such pod" in failure.message
 
-    play(registry, story)
+    play(registry, scenario)
 
 
-class Predicate(Ears):
+class Predicate(CoroutineCallback):
     """Refuses nodes from a coroutine."""
 
     def __init__(self, refused: Mapping[str, str], answer: asyncio.Event | None = None) -> None:
@@ -141,9 +147,11 @@ class Predicate(Ears):
 
 
 def test_optional_methods_may_be_coroutines(registry: Registry) -> None:
-    async def story(scheduler: AsyncScheduler) -> None:
-        ears = Predicate({"node-one": "it is too warm"})
-        await scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    async def scenario(scheduler: AsyncScheduler) -> None:
+        listener = Predicate({"node-one": "it is too warm"})
+        await scheduler.register_resource_manager(
+            RegisterResourceManagerRequest("rm", config=CONFIG), listener
+        )
         await scheduler.update(work(1, app="one"))
         waits = await scheduler.call(lambda core: core.explain("rm", "default", "one"))
         assert "it is too warm" in str(waits["one-0"])
@@ -151,13 +159,13 @@ def test_optional_methods_may_be_coroutines(registry: Registry) -> None:
         await scheduler.update(
             UpdateRequest("rm", new_schedulable_nodes=work(1, app="three").new_schedulable_nodes)
         )
-        assert await ears.allocations(1) == ["one-0"]
+        assert await listener.allocations(1) == ["one-0"]
 
-    play(registry, story)
+    play(registry, scenario)
 
 
 def test_missing_answer_is_an_error(registry: Registry) -> None:
-    async def story(scheduler: AsyncScheduler) -> None:
+    async def scenario(scheduler: AsyncScheduler) -> None:
         silent = LoopCallback(
             Predicate({}, answer=asyncio.Event()),
             "rm",
@@ -169,14 +177,14 @@ def test_missing_answer_is_an_error(registry: Registry) -> None:
         with pytest.raises(TimeoutError, match=r"no answer within 0\.01 s"):
             await asyncio.to_thread(ask, NodePredicatesArgs("app", "key", ["node"]))
 
-    play(registry, story)
+    play(registry, scenario)
 
 
 def test_unimplemented_methods_of_a_callback_are_absent(registry: Registry) -> None:
-    async def story(scheduler: AsyncScheduler) -> None:
+    async def scenario(scheduler: AsyncScheduler) -> None:
         adapted = LoopCallback(Predicate({}), "rm", scheduler.threaded, asyncio.get_running_loop())
         assert implements(adapted, "node_predicates")
         assert not implements(adapted, "predicates")
         assert not implements(adapted, "send_events")
 
-    play(registry, story)
+    play(registry, scenario)

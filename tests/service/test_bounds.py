@@ -10,8 +10,8 @@ import grpc.aio
 import pytest
 from grpc_health.v1 import health_pb2
 
+from tests.service.harness import HERE, Ended, ServiceHarness, Stream, serve
 from tests.service.kit import work
-from tests.service.stand import HERE, Ended, Stand, Stream, serve
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AcceptedApplication,
@@ -32,13 +32,13 @@ Code = grpc.StatusCode
 
 
 def test_client_that_never_reads_is_paused_and_disconnected(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.send(work(1))
         await stream.allocations(1)
-        await stand.register("other")
-        other = stand.stream()
+        await harness.register("other")
+        other = harness.stream()
         name = "x" * 1000
         for number in range(500):
             # Each is accepted with a response of a kilobyte, which the client does not read.
@@ -47,80 +47,80 @@ def test_client_that_never_reads_is_paused_and_disconnected(registry: Registry) 
                 for i in range(20)
             ]
             await stream.send(UpdateRequest("rm", new_applications=apps))
-            if await stand.state() == "Paused":
+            if await harness.state() == "Paused":
                 break
-        assert await stand.state() == "Paused"
+        assert await harness.state() == "Paused"
         ended = await stream.end()
         assert ended.code is Code.RESOURCE_EXHAUSTED
         assert "it does not read its responses" in ended.text
         await other.send(work(1, rm_id="other"))
         assert len(await other.allocations(1)) == 1
 
-        again = stand.stream()
+        again = harness.stream()
         await again.send(UpdateRequest("rm"))
         while (await again.read()).action is not SchedulerAction.RESYNC:
             pass
-        await stand.register()
-        fresh = stand.stream()
+        await harness.register()
+        fresh = harness.stream()
         await fresh.send(work(2))
         assert len(await fresh.allocations(2)) == 2
 
-    serve(registry, story, Settings(HERE, limits=Limits(waiting=100)))
+    serve(registry, scenario, Settings(HERE, limits=Limits(waiting=100)))
 
 
 def test_all_messages_beyond_the_in_flight_limit_are_accepted(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.send(work(100))
         for number in range(100):
             one = AllocationAsk(f"more-{number}", "app", resource_ask=Resource(vcore=200))
             await stream.send(UpdateRequest("rm", asks=[one]))
         assert len(await stream.allocations(100)) == 100
 
-    serve(registry, story, Settings(HERE, limits=Limits(in_flight=2)))
+    serve(registry, scenario, Settings(HERE, limits=Limits(in_flight=2)))
 
 
 def test_too_large_message_is_rejected(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.send(work(1))
         await stream.allocations(1)
         await stream.send(work(1000, app="too-many"))
         assert (await stream.end()).code is Code.RESOURCE_EXHAUSTED
-        await stand.becomes("Paused")
+        await harness.becomes("Paused")
 
-    serve(registry, story, Settings(HERE, limits=Limits(message_bytes=10_000)))
+    serve(registry, scenario, Settings(HERE, limits=Limits(message_bytes=10_000)))
 
 
 def test_undecodable_message_ends_only_its_stream(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         for name in ("rm", "other"):
-            await stand.register(name)
-        other = stand.stream()
+            await harness.register(name)
+        other = harness.stream()
         await other.send(work(1, rm_id="other"))
-        first = stand.stream()
+        first = harness.stream()
         await first.call.write(b"\xff\xff\xff")
         ended = await first.end()
         assert ended.code is Code.INVALID_ARGUMENT
         assert "these 3 bytes are not a valid UpdateRequest" in ended.text
-        assert await stand.state() == "Running"
-        second = stand.stream()
+        assert await harness.state() == "Running"
+        second = harness.stream()
         await second.send(work(1))
         await second.allocations(1)
         await second.call.write(b"\xff\xff\xff")
         assert (await second.end()).code is Code.INVALID_ARGUMENT
-        await stand.becomes("Paused")
+        await harness.becomes("Paused")
         assert len(await other.allocations(1)) == 1
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_invalid_entry_is_rejected_and_others_are_applied(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         request = work(2)
         request.asks.insert(0, AllocationAsk("bad", "app", resource_ask=Resource(vcore=-1)))
         await stream.send(request)
@@ -128,13 +128,13 @@ def test_invalid_entry_is_rejected_and_others_are_applied(registry: Registry) ->
         assert [one.allocation_key for one in response.rejected_allocations] == ["bad"]
         assert len(await stream.allocations(2)) == 2
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_large_responses_are_split(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.send(work(1000))
         largest = found = 0
         while found < 1000:
@@ -143,19 +143,19 @@ def test_large_responses_are_split(registry: Registry) -> None:
             largest = max(largest, entries_of(response))
         assert largest == 10
 
-    serve(registry, story, Settings(HERE, limits=Limits(entries=10)))
+    serve(registry, scenario, Settings(HERE, limits=Limits(entries=10)))
 
 
 def test_too_many_calls_are_refused(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        streams = [stand.stream() for _ in range(2)]
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        streams = [harness.stream() for _ in range(2)]
         await streams[0].send(UpdateRequest("rm"))
         await streams[1].send(UpdateRequest("rm"))
-        third = stand.stream()
+        third = harness.stream()
         assert (await third.end()).code is Code.RESOURCE_EXHAUSTED
 
-    serve(registry, story, Settings(HERE, limits=Limits(streams=1)))
+    serve(registry, scenario, Settings(HERE, limits=Limits(streams=1)))
 
 
 async def first_of(endings: list[asyncio.Task[Ended]], number: int) -> list[Ended]:
@@ -169,42 +169,42 @@ async def first_of(endings: list[asyncio.Task[Ended]], number: int) -> list[Ende
 
 
 def test_silent_streams_do_not_block_registration_and_health_and_end(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        endings = [asyncio.create_task(stand.stream().end()) for _ in range(20)]
+    async def scenario(harness: ServiceHarness) -> None:
+        endings = [asyncio.create_task(harness.stream().end()) for _ in range(20)]
         # Streams beyond the limit are refused, so all others are open.
         refused = await first_of(endings, 15)
         assert {ended.code for ended in refused} == {Code.RESOURCE_EXHAUSTED}
-        await stand.register()
-        check = stand.channel.unary_unary("/grpc.health.v1.Health/Check")
+        await harness.register()
+        check = harness.channel.unary_unary("/grpc.health.v1.Health/Check")
         answer = await check(health_pb2.HealthCheckRequest().SerializeToString())
         assert health_pb2.HealthCheckResponse.FromString(answer).status == 1
         for ended in await first_of(endings, 5):
             assert ended.code is Code.DEADLINE_EXCEEDED
             assert "no message came within" in ended.text
-        stream = stand.stream()
+        stream = harness.stream()
         await stream.send(work(1))
         assert len(await stream.allocations(1)) == 1
 
-    serve(registry, story, Settings(HERE, limits=Limits(streams=5), patience=Patience(message=3.0)))
+    serve(registry, scenario, Settings(HERE, limits=Limits(streams=5), patience=Patience(message=3.0)))
 
 
 def test_a_silent_stream_of_callbacks_ends(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        stream = Stream(stand.channel.stream_stream(path(CALLBACKS, CONNECT))())
+    async def scenario(harness: ServiceHarness) -> None:
+        stream = Stream(harness.channel.stream_stream(path(CALLBACKS, CONNECT))())
         assert (await stream.end()).code is Code.DEADLINE_EXCEEDED
 
-    serve(registry, story, Settings(HERE, patience=Patience(message=0.02)))
+    serve(registry, scenario, Settings(HERE, patience=Patience(message=0.02)))
 
 
 def test_single_connection_cannot_use_all_streams(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        many = [stand.stream() for _ in range(10)]
+    async def scenario(harness: ServiceHarness) -> None:
+        many = [harness.stream() for _ in range(10)]
         endings = [asyncio.create_task(stream.end()) for stream in many]
         for ended in await first_of(endings, 7):
             assert ended.code is Code.RESOURCE_EXHAUSTED
             assert "streams of this connection are open" in ended.text
-        await stand.register()
-        separate: Any = grpc.aio.insecure_channel(stand.address, [("grpc.use_local_subchannel_pool", 1)])
+        await harness.register()
+        separate: Any = grpc.aio.insecure_channel(harness.address, [("grpc.use_local_subchannel_pool", 1)])
         async with separate:
             stream = Stream(separate.stream_stream(path(SCHEDULER, UPDATE))())
             await stream.send(work(1))
@@ -213,12 +213,12 @@ def test_single_connection_cannot_use_all_streams(registry: Registry) -> None:
             stream.cut()
         await asyncio.wait(endings)
         while True:
-            another = stand.stream()
+            another = harness.stream()
             await another.send(UpdateRequest("unknown"))
             if (await another.end()).code is Code.FAILED_PRECONDITION:
                 break
 
-    serve(registry, story, Settings(HERE, limits=Limits(connection=3)))
+    serve(registry, scenario, Settings(HERE, limits=Limits(connection=3)))
 
 
 def test_there_is_room_for_all_streams_of_all_resource_managers() -> None:
@@ -227,15 +227,15 @@ def test_there_is_room_for_all_streams_of_all_resource_managers() -> None:
 
 
 def test_excess_resource_managers_are_rejected_until_one_ends(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         for name in ("a", "b", "a"):
-            await stand.register(name)
+            await harness.register(name)
         with pytest.raises(Ended, match="RESOURCE_EXHAUSTED: 2 resource managers are registered"):
-            await stand.register("c")
-        await stand.core.stop("a")
-        await stand.register("c")
+            await harness.register("c")
+        await harness.core.stop("a")
+        await harness.register("c")
 
-    serve(registry, story, Settings(HERE, limits=Limits(rms=2)))
+    serve(registry, scenario, Settings(HERE, limits=Limits(rms=2)))
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 100])
@@ -268,23 +268,23 @@ EMPTY_CALLS = {
 
 @pytest.mark.parametrize("name", EMPTY_CALLS)
 def test_call_without_a_message_ends(registry: Registry, name: str) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         method, many = EMPTY_CALLS[name]
-        call = (stand.channel.stream_stream if many else stand.channel.stream_unary)(method)()
+        call = (harness.channel.stream_stream if many else harness.channel.stream_unary)(method)()
         await call.wait_for_connection()
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         assert "no message came within" in await call.details()
 
-    serve(registry, story, Settings(HERE, patience=Patience(message=0.02)))
+    serve(registry, scenario, Settings(HERE, patience=Patience(message=0.02)))
 
 
 @pytest.mark.parametrize("name", EMPTY_CALLS)
 def test_half_closed_call_without_a_message_ends(registry: Registry, name: str) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         method, many = EMPTY_CALLS[name]
-        call = (stand.channel.stream_stream if many else stand.channel.stream_unary)(method)()
+        call = (harness.channel.stream_stream if many else harness.channel.stream_unary)(method)()
         await call.done_writing()
         assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
         assert await call.details() == "the call ended without its message"
 
-    serve(registry, story)
+    serve(registry, scenario)

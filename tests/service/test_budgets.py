@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from tests.core.kit import configuration, with_plugins
-from tests.service.kit import PATIENCE, Ears, work
+from tests.service.kit import PATIENCE, CollectingCallback, work
 from yunikorn.api import Ask, Event, EventSink, Node, Predicate
 from yunikorn.clock import SystemClock
 from yunikorn.interface.messages import RegisterResourceManagerRequest
@@ -45,12 +45,12 @@ class Gate:
         """Wait until the next call has begun."""
         assert self._here.acquire(timeout=PATIENCE)
 
-    def let_go(self) -> None:
+    def release_call(self) -> None:
         """Permit one call to return."""
         self._go.release()
 
 
-class Stand:
+class CoreHarness:
     """A core with a predicate whose duration the test controls."""
 
     def __init__(self) -> None:
@@ -68,22 +68,22 @@ class Stand:
                 gate.wait()
                 return None
 
-        class Heard(EventSink):
+        class EventCollector(EventSink):
             """Records events of plugins."""
 
-            name = "heard"
+            name = "collector"
 
             def send(self, batch: Sequence[Event]) -> None:
                 events.extend(event for event in batch if event.type == "PLUGIN")
 
-        registry = with_plugins(predicates=[Tarpit], event_sinks=[Heard])
+        registry = with_plugins(predicates=[Tarpit], event_sinks=[EventCollector])
         text = json.loads(configuration({"name": "a"}, predicates=["tarpit"]))
-        text["events"] = {"sinks": ["heard"]}
+        text["events"] = {"sinks": ["collector"]}
         self.core = ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock())
         self.core.start()
-        self.ears = Ears()
+        self.callback = CollectingCallback()
         request = RegisterResourceManagerRequest("rm", config=json.dumps(text))
-        self.core.register_resource_manager(request, self.ears)
+        self.core.register_resource_manager(request, self.callback)
 
     def failures(self) -> list[PluginFailure]:
         """Return the recorded plugin failures."""
@@ -95,34 +95,34 @@ class Stand:
 
 
 @pytest.fixture
-def stand() -> Iterator[Stand]:
-    stand = Stand()
-    yield stand
+def harness() -> Iterator[CoreHarness]:
+    harness = CoreHarness()
+    yield harness
     for _ in range(100):
-        stand.gate.let_go()
-    assert stand.core.close(PATIENCE)
+        harness.gate.release_call()
+    assert harness.core.close(PATIENCE)
 
 
-def run_calls(stand: Stand, number: int, look: Callable[[int], None]) -> None:
+def run_calls(harness: CoreHarness, number: int, look: Callable[[int], None]) -> None:
     """Let the core call the predicate `number` times, and call `look` during each call."""
-    stand.core.post(work(number))
+    harness.core.post(work(number))
     for call in range(number):
-        stand.gate.entered()
+        harness.gate.entered()
         look(call)
-        stand.gate.let_go()
-    stand.ears.allocations(number)
-    stand.settle()
+        harness.gate.release_call()
+    harness.callback.allocations(number)
+    harness.settle()
 
 
-def test_a_long_call_is_reported_by_name(stand: Stand, caplog: pytest.LogCaptureFixture) -> None:
-    budgets = Budgets(stand.core, Budget(call=1.0))
+def test_a_long_call_is_reported_by_name(harness: CoreHarness, caplog: pytest.LogCaptureFixture) -> None:
+    budgets = Budgets(harness.core, Budget(call=1.0))
 
     def look(call: int) -> None:
         for moment in (0.0, 0.9, 1.5, 2.0, 9.0):
             budgets.look(10.0 * call + moment)
 
-    run_calls(stand, 2, look)
-    (failure,) = stand.failures()
+    run_calls(harness, 2, look)
+    (failure,) = harness.failures()
     assert failure.plugin == ORIGIN
     assert failure.operation == "taking long in check"
     assert failure.message == (
@@ -131,45 +131,45 @@ def test_a_long_call_is_reported_by_name(stand: Stand, caplog: pytest.LogCapture
     )
     assert failure.count == 2, "once for each call"
     assert caplog.text.count("taking long") == 1
-    stand.core.update(work(0, app="later"))
-    assert [event.object_id for event in stand.events] == [ORIGIN]
+    harness.core.update(work(0, app="later"))
+    assert [event.object_id for event in harness.events] == [ORIGIN]
 
 
-def test_many_short_calls_are_not_one_long_call(stand: Stand) -> None:
-    budgets = Budgets(stand.core, Budget(call=1.0))
+def test_many_short_calls_are_not_one_long_call(harness: CoreHarness) -> None:
+    budgets = Budgets(harness.core, Budget(call=1.0))
 
     def look(call: int) -> None:
         budgets.look(call * 0.8)
         budgets.look(call * 0.8 + 0.7)
 
-    run_calls(stand, 5, look)
-    assert stand.failures() == []
+    run_calls(harness, 5, look)
+    assert harness.failures() == []
 
 
-def test_call_budget_can_be_unlimited(stand: Stand) -> None:
-    budgets = Budgets(stand.core, Budget(call=None))
+def test_call_budget_can_be_unlimited(harness: CoreHarness) -> None:
+    budgets = Budgets(harness.core, Budget(call=None))
 
     def look(_: int) -> None:
         budgets.look(0.0)
         budgets.look(1e6)
 
-    run_calls(stand, 1, look)
-    assert stand.failures() == []
+    run_calls(harness, 1, look)
+    assert harness.failures() == []
 
 
 @pytest.mark.parametrize(("busy", "is_reported"), [(6, True), (5, False)])
 def test_rm_over_its_share_of_the_core_is_reported(
-    stand: Stand, busy: int, is_reported: bool, caplog: pytest.LogCaptureFixture
+    harness: CoreHarness, busy: int, is_reported: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    budgets = Budgets(stand.core, Budget(share=0.5, looks=10))
-    run_calls(stand, busy, lambda call: budgets.look(call * 0.1))
+    budgets = Budgets(harness.core, Budget(share=0.5, looks=10))
+    run_calls(harness, busy, lambda call: budgets.look(call * 0.1))
     for rest in range(busy, 10):
         budgets.look(rest * 0.1)
-    stand.settle()
+    harness.settle()
     if not is_reported:
-        assert stand.failures() == []
+        assert harness.failures() == []
         return
-    (failure,) = stand.failures()
+    (failure,) = harness.failures()
     assert failure.plugin == ORIGIN
     assert failure.message == (
         f"plugin {ORIGIN}: blocking the core: it was running in 6 of 10 samples, more than the limit of 50%;"
@@ -178,27 +178,27 @@ def test_rm_over_its_share_of_the_core_is_reported(
     assert failure.message in caplog.text
 
 
-def test_shares_are_reset_after_each_window(stand: Stand) -> None:
-    budgets = Budgets(stand.core, Budget(share=0.5, looks=4))
+def test_shares_are_reset_after_each_window(harness: CoreHarness) -> None:
+    budgets = Budgets(harness.core, Budget(share=0.5, looks=4))
     for moment in range(3):
         budgets.look(moment)
-    run_calls(stand, 2, lambda call: budgets.look(3.0 + call))
+    run_calls(harness, 2, lambda call: budgets.look(3.0 + call))
     for moment in range(5, 8):
         budgets.look(moment)
-    assert stand.failures() == []
+    assert harness.failures() == []
 
 
-def test_ended_core_causes_no_failure(stand: Stand) -> None:
-    budgets = Budgets(stand.core, Budget(call=1.0, looks=1, share=0.0))
-    stand.core.post(work(1))
-    stand.gate.entered()
+def test_ended_core_causes_no_failure(harness: CoreHarness) -> None:
+    budgets = Budgets(harness.core, Budget(call=1.0, looks=1, share=0.0))
+    harness.core.post(work(1))
+    harness.gate.entered()
     budgets.look(0.0)
-    closing = threading.Thread(target=stand.core.close)
+    closing = threading.Thread(target=harness.core.close)
     closing.start()
-    stand.gate.let_go()
+    harness.gate.release_call()
     closing.join(PATIENCE)
     budgets.look(5.0)
-    assert not stand.core.alive
+    assert not harness.core.alive
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
@@ -234,9 +234,11 @@ def test_service_checks_budgets_and_reports_them_at_its_end(
     settings = Settings(budget=Budget(call=0.0, interval=0.001, looks=10**9))
     options = service.ServiceOptions(ConfigFiles([f"demo={config}"]), settings, None, demo=True)
     assert service.serve(options, with_plugins(predicates=[Tarpit]), lambda _: None) == 0
-    told = [one for one in caplog.records if one.name == "yunikorn.plugins"]
-    assert [one.levelname for one in told] == ["ERROR", "WARNING"]
+    reported = [one for one in caplog.records if one.name == "yunikorn.plugins"]
+    assert [one.levelname for one in reported] == ["ERROR", "WARNING"]
     assert (
-        told[0].getMessage().startswith(f"plugin {ORIGIN}: taking long in check: one call blocked the core")
+        reported[0]
+        .getMessage()
+        .startswith(f"plugin {ORIGIN}: taking long in check: one call blocked the core")
     )
-    assert re.match(r"\d+ times: plugin tarpit ", told[1].getMessage())
+    assert re.match(r"\d+ times: plugin tarpit ", reported[1].getMessage())

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from tests.service.harness import HERE, ServiceHarness, serve
 from tests.service.process import Service, Start
-from tests.service.stand import HERE, Stand, serve
 from tests.service.test_server import Certificates, register_over
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
@@ -59,43 +59,43 @@ def tls_of(certificates: Certificates) -> ServerTls:
 def test_certificates_are_replaced_while_streams_continue(
     registry: Registry, certificates: Certificates
 ) -> None:
-    async def story(stand: Stand) -> None:
-        old = certificates.channel(stand.address)
+    async def scenario(harness: ServiceHarness) -> None:
+        old = certificates.channel(harness.address)
         watch = old.unary_stream("/grpc.health.v1.Health/Watch")(b"")
         await watch.read()
         renew(certificates)
-        assert stand.server.reload_certificates()
-        await register_over(certificates.channel(stand.address))
-        assert not stand.server.reload_certificates(), "nothing has changed since"
-        await stand.server.report(green=False)
+        assert harness.server.reload_certificates()
+        await register_over(certificates.channel(harness.address))
+        assert not harness.server.reload_certificates(), "nothing has changed since"
+        await harness.server.report(green=False)
         await watch.read()
         await old.close()
 
-    serve(registry, story, Settings(HERE, tls_of(certificates)))
+    serve(registry, scenario, Settings(HERE, tls_of(certificates)))
 
 
 def test_changed_client_authority_applies_to_new_connections(
     registry: Registry, certificates: Certificates
 ) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         known = certificates.clients.issue_cert("shim.example")
-        await register_over(certificates.channel(stand.address, known))
+        await register_over(certificates.channel(harness.address, known))
         others = trustme.CA()
         others.cert_pem.write_to_path(certificates.client_authority)
-        assert stand.server.reload_certificates()
-        await register_over(certificates.channel(stand.address, others.issue_cert("shim.example")))
+        assert harness.server.reload_certificates()
+        await register_over(certificates.channel(harness.address, others.issue_cert("shim.example")))
         with pytest.raises(grpc.aio.AioRpcError):
-            await register_over(certificates.channel(stand.address, known))
+            await register_over(certificates.channel(harness.address, known))
 
     tls = ServerTls(certificates.certificate, certificates.key, certificates.client_authority)
-    serve(registry, story, Settings(HERE, tls))
+    serve(registry, scenario, Settings(HERE, tls))
 
 
 @pytest.mark.parametrize("failure", ["gone", "no key", "another's key", "no certificate"])
 def test_invalid_certificates_change_nothing(
     registry: Registry, certificates: Certificates, failure: str
 ) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         if failure == "gone":
             certificates.key.unlink()
         elif failure == "no key":
@@ -108,10 +108,10 @@ def test_invalid_certificates_change_nothing(
                 "-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n"
             )
         with pytest.raises(UsageError, match="--tls-"):
-            stand.server.reload_certificates()
-        await register_over(certificates.channel(stand.address))
+            harness.server.reload_certificates()
+        await register_over(certificates.channel(harness.address))
 
-    serve(registry, story, Settings(HERE, tls_of(certificates)))
+    serve(registry, scenario, Settings(HERE, tls_of(certificates)))
 
 
 def test_mismatched_key_is_rejected_at_the_start(certificates: Certificates) -> None:
@@ -159,15 +159,15 @@ SERVED: dict[str, Callable[[], Any]] = {
 def test_keys_unsupported_by_grpc_are_rejected(
     registry: Registry, certificates: Certificates, kind: str
 ) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         roots = certificates.roots
         give_key(certificates, UNSERVED[kind]())
         with pytest.raises(UsageError, match=rf"gRPC does not support keys of this kind \({kind}\)"):
-            stand.server.reload_certificates()
+            harness.server.reload_certificates()
         certificates.roots = roots
-        await register_over(certificates.channel(stand.address))
+        await register_over(certificates.channel(harness.address))
 
-    serve(registry, story, Settings(HERE, tls_of(certificates)))
+    serve(registry, scenario, Settings(HERE, tls_of(certificates)))
     give_key(certificates, UNSERVED[kind]())
     with pytest.raises(UsageError, match=kind):
         ServerCertificates(tls_of(certificates))
@@ -175,12 +175,12 @@ def test_keys_unsupported_by_grpc_are_rejected(
 
 @pytest.mark.parametrize("kind", SERVED)
 def test_keys_supported_by_grpc_are_used(registry: Registry, certificates: Certificates, kind: str) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         give_key(certificates, SERVED[kind]())
-        assert stand.server.reload_certificates()
-        await register_over(certificates.channel(stand.address))
+        assert harness.server.reload_certificates()
+        await register_over(certificates.channel(harness.address))
 
-    serve(registry, story, Settings(HERE, tls_of(certificates)))
+    serve(registry, scenario, Settings(HERE, tls_of(certificates)))
 
 
 # -- in a process -------------------------------------------------------------------------------------------
@@ -283,9 +283,9 @@ def test_many_failures_are_counted_and_logged_briefly(caplog: pytest.LogCaptureF
     handshakes = Handshakes()
     for _ in range(5000):
         handshakes.take(FAILED)
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) < 30
-    assert told[-1].endswith("(4096 times so far)")
+    reported = [record.getMessage() for record in caplog.records]
+    assert len(reported) < 30
+    assert reported[-1].endswith("(4096 times so far)")
     for number in range(5000):
         handshakes.take(f"{FAILED} {number}")
     assert len(caplog.records) < 2000

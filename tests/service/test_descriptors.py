@@ -46,7 +46,7 @@ def test_refused_limit_is_logged_and_ignored(
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
     monkeypatch.setattr(resource, "setrlimit", refuse)
     raise_descriptor_limit()
-    (told,) = caplog.messages
-    assert told.startswith(
+    (reported,) = caplog.messages
+    assert reported.startswith(
         "1024 files may be open at a time; the limit cannot be raised to 4096: not allowed"
     )

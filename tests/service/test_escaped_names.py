@@ -7,7 +7,7 @@ import io
 import grpc
 import pytest
 
-from tests.service.stand import Ended, Stand, serve
+from tests.service.harness import Ended, ServiceHarness, serve
 from tests.service.test_callbacks import connect
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import UpdateRequest
@@ -28,8 +28,8 @@ def is_clean(text: str) -> bool:
 def test_unregistered_rm_id_is_escaped(registry: Registry) -> None:
     log = io.StringIO()
 
-    async def story(stand: Stand) -> None:
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        stream = harness.stream()
         await stream.send(UpdateRequest(HOSTILE))
         ended = await stream.end()
         assert ended.code is grpc.StatusCode.FAILED_PRECONDITION
@@ -37,7 +37,7 @@ def test_unregistered_rm_id_is_escaped(registry: Registry) -> None:
         assert is_clean(ended.text)
 
     with logging_to(log, {"": "debug"}):
-        serve(registry, story)
+        serve(registry, scenario)
     lines = log.getvalue().splitlines()
     assert [line for line in lines if ESCAPED in line]
     assert all(is_clean(line) for line in lines)
@@ -45,68 +45,68 @@ def test_unregistered_rm_id_is_escaped(registry: Registry) -> None:
 
 
 def test_long_name_is_truncated(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        stream = harness.stream()
         await stream.send(UpdateRequest("x" * 1_000_000))
         ended = await stream.end()
         assert len(ended.text) < 1000
         assert "is not registered: call RegisterResourceManager" in ended.text
         with pytest.raises(Ended) as refused:
-            await stand.register("y" * 1_000_000)
+            await harness.register("y" * 1_000_000)
         assert len(refused.value.text) < 1000
 
     log = io.StringIO()
     with logging_to(log, {"": "debug"}):
-        serve(registry, story)
+        serve(registry, scenario)
     assert max(map(len, log.getvalue().splitlines())) < 1500
 
 
 def test_id_of_another_rm_in_a_stream_is_escaped(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register(ODD)
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register(ODD)
+        stream = harness.stream()
         await stream.send(UpdateRequest(ODD))
         await stream.send(UpdateRequest(HOSTILE))
         ended = await stream.end()
         assert f"rmID: '{ESCAPED}' on a stream of resource manager '{ODD_ESCAPED}'" in ended.text
         assert is_clean(ended.text)
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_rm_id_of_replaced_streams_is_escaped(registry: Registry) -> None:
     log = io.StringIO()
 
-    async def story(stand: Stand) -> None:
-        await stand.register(ODD)
-        first, second = stand.stream(), stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register(ODD)
+        first, second = harness.stream(), harness.stream()
         await first.send(UpdateRequest(ODD))
-        await connect(stand, rm_id=ODD)
+        await connect(harness, rm_id=ODD)
         await second.send(UpdateRequest(ODD))
-        for ended in (await first.end(), await again(stand, second)):
+        for ended in (await first.end(), await again(harness, second)):
             assert ended.code is grpc.StatusCode.ABORTED
             assert ODD_ESCAPED in ended.text
             assert is_clean(ended.text)
 
-    async def again(stand: Stand, stream: object) -> Ended:
-        await stand.register(ODD)
+    async def again(harness: ServiceHarness, stream: object) -> Ended:
+        await harness.register(ODD)
         return await stream.end()  # type: ignore[attr-defined,no-any-return]
 
     with logging_to(log, {"": "debug"}):
-        serve(registry, story)
+        serve(registry, scenario)
     assert all(is_clean(line) for line in log.getvalue().splitlines())
 
 
 def test_refused_registration_is_logged_in_one_line(registry: Registry) -> None:
     log = io.StringIO()
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         with pytest.raises(Ended) as refused:
-            await stand.register(HOSTILE)
+            await harness.register(HOSTILE)
         assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
         assert is_clean(refused.value.text)
 
     with logging_to(log, {"": "debug"}):
-        serve(registry, story)
+        serve(registry, scenario)
     assert all(is_clean(line) for line in log.getvalue().splitlines())
     assert ESCAPED[:40] in log.getvalue()

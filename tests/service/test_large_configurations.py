@@ -10,8 +10,8 @@ import grpc
 import pytest
 
 from tests.core.kit import configuration
+from tests.service.harness import Ended, ServiceHarness, serve
 from tests.service.kit import CONFIG, PATIENCE, work
-from tests.service.stand import Ended, Stand, serve
 from tests.service.test_callbacks import connect
 from tests.service.test_server import health_of
 from yunikorn.config.load import load_config
@@ -51,12 +51,12 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> SlowLoading:
     return SlowLoading(monkeypatch)
 
 
-async def while_it_loads(stand: Stand, slow: SlowLoading, waiting: asyncio.Future[Any]) -> Any:
+async def while_it_loads(harness: ServiceHarness, slow: SlowLoading, waiting: asyncio.Future[Any]) -> Any:
     """Check that another RM is served while a configuration loads; return the result of `waiting`."""
     assert await asyncio.to_thread(slow.begun.wait, PATIENCE)
-    assert await health_of(stand) == 1
-    await stand.register("other")
-    stream = stand.stream()
+    assert await health_of(harness) == 1
+    await harness.register("other")
+    stream = harness.stream()
     await stream.send(work(2, rm_id="other"))
     assert len(await stream.allocations(2)) == 2
     slow.go.set()
@@ -66,55 +66,55 @@ async def while_it_loads(stand: Stand, slow: SlowLoading, waiting: asyncio.Futur
 def test_decisions_continue_during_registration_with_a_large_configuration(
     registry: Registry, slow: SlowLoading
 ) -> None:
-    async def story(stand: Stand) -> None:
-        await while_it_loads(stand, slow, asyncio.ensure_future(stand.register(config=BIG)))
+    async def scenario(harness: ServiceHarness) -> None:
+        await while_it_loads(harness, slow, asyncio.ensure_future(harness.register(config=BIG)))
         assert len(slow.threads) == 1, "the core uses what was loaded"
         assert slow.threads != ["yunikorn-core"]
-        running = await stand.core.call(lambda core: core.configuration("rm"))
+        running = await harness.core.call(lambda core: core.configuration("rm"))
         assert running.text == BIG
 
-    serve(registry, story, configurations=OPEN)
+    serve(registry, scenario, configurations=OPEN)
 
 
 def test_a_large_configuration_that_is_refused_does_not_hold_up_the_core(
     registry: Registry, slow: SlowLoading
 ) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         with pytest.raises(Ended) as refused:
-            await while_it_loads(stand, slow, asyncio.ensure_future(stand.register(config=BROKEN)))
+            await while_it_loads(harness, slow, asyncio.ensure_future(harness.register(config=BROKEN)))
         assert refused.value.code is grpc.StatusCode.INVALID_ARGUMENT
         assert "partitions" in refused.value.text
-        assert await stand.state() == "Stopped"
+        assert await harness.state() == "Stopped"
         assert len(slow.threads) == 1
 
-    serve(registry, story, configurations=OPEN)
+    serve(registry, scenario, configurations=OPEN)
 
 
 def test_ignored_configuration_is_not_loaded(registry: Registry, slow: SlowLoading) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register(config=BROKEN)
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register(config=BROKEN)
         assert slow.threads == []
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 @pytest.mark.parametrize("config", [BIG, BROKEN])
 def test_configuration_update_is_loaded_outside_the_core_thread(
     registry: Registry, slow: SlowLoading, config: str
 ) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        callbacks = await connect(stand)
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        callbacks = await connect(harness)
         request = si.UpdateConfigurationRequest(configs=config)
         await callbacks.send(call=7, update_configuration=request)
-        answer = await while_it_loads(stand, slow, asyncio.ensure_future(callbacks.read()))
+        answer = await while_it_loads(harness, slow, asyncio.ensure_future(callbacks.read()))
         assert answer.call == 7
         assert answer.configuration_updated.success == (config is BIG)
         assert ("partitions" in answer.configuration_updated.reason) == (config is BROKEN)
         assert answer.configuration_updated.oldConfig == CONFIG
         assert len(slow.threads) == 1
 
-    serve(registry, story, configurations=OPEN)
+    serve(registry, scenario, configurations=OPEN)
 
 
 def test_oldest_of_many_loaded_configurations_are_dropped(registry: Registry) -> None:

@@ -10,8 +10,8 @@ import attrs
 import grpc
 import pytest
 
+from tests.service.harness import Ended, ServiceHarness, serve
 from tests.service.kit import PATIENCE, work
-from tests.service.stand import Ended, Stand, serve
 from tests.service.test_server import health_of
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
@@ -59,29 +59,29 @@ async def begun(slow: SlowDecoding) -> None:
 def test_health_and_other_streams_are_served_while_a_message_is_decoded(
     registry: Registry, slow: SlowDecoding, is_first: bool
 ) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        await stand.register("other")
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        await harness.register("other")
+        stream = harness.stream()
         if not is_first:
             await stream.send(work(1, app="before"))
             await stream.allocations(1)
         await stream.send(large())
         await begun(slow)
-        assert await health_of(stand) == 1
-        other = stand.stream()
+        assert await health_of(harness) == 1
+        other = harness.stream()
         await other.send(work(1, rm_id="other"))
         await other.allocations(1)
         slow.go.set()
         await stream.allocations(1)
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_messages_are_processed_in_order_of_arrival(registry: Registry, slow: SlowDecoding) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.send(large())
         await stream.send(UpdateRequest("rm", asks=[AllocationAsk("late", "app", max_allocations=0)]))
         await begun(slow)
@@ -92,34 +92,34 @@ def test_messages_are_processed_in_order_of_arrival(registry: Registry, slow: Sl
         # The application was known when the ask came: only its count is wrong.
         assert "failed to find application" not in rejected[0].reason
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_a_large_message_that_is_malformed_ends_the_stream(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.call.write(b"\xff" * (2 * server_layouts.LARGE))
         ended = await stream.end()
         assert ended.code is grpc.StatusCode.INVALID_ARGUMENT
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_the_service_ends_while_a_message_is_decoded(registry: Registry, slow: SlowDecoding) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.send(work(1, app="before"))
         await stream.allocations(1)
         await stream.send(large())
         await begun(slow)
-        await stand.server.stop()
+        await harness.server.stop()
         with pytest.raises(Ended, match="UNAVAILABLE"):
             await stream.collect([])
         slow.go.set()
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 class Threads:
@@ -146,36 +146,36 @@ def test_large_registration_is_decoded_outside_the_event_loop(
     threads = Threads(v0_11.REGISTER_REQUEST)
     monkeypatch.setattr(v0_11, "REGISTER_REQUEST", threads.codec)
 
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        await stand.register("large", build_info={"text": "x" * server_layouts.LARGE})
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        await harness.register("large", build_info={"text": "x" * server_layouts.LARGE})
 
-    serve(registry, story)
+    serve(registry, scenario)
     assert threads.beside_the_loop == [False, True]
 
 
 def test_a_large_registration_that_is_malformed_is_refused(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        call = stand.channel.unary_unary(path(SCHEDULER, REGISTER))
+    async def scenario(harness: ServiceHarness) -> None:
+        call = harness.channel.unary_unary(path(SCHEDULER, REGISTER))
         with pytest.raises(
             grpc.aio.AioRpcError, match="are not a valid RegisterResourceManagerRequest"
         ) as error:
             await call(b"\xff" * (2 * server_layouts.LARGE))
         assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 @pytest.mark.parametrize(("field", "name"), [("build_info", "buildInfo"), ("extra_config", "extraConfig")])
 def test_a_registration_with_too_many_entries_is_refused(registry: Registry, field: str, name: str) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         entries: Any = {f"key-{number}": "value" for number in range(1001)}
         with pytest.raises(Ended, match=f"INVALID_ARGUMENT: {name}: has 1001 entries, the limit is 1000"):
-            await stand.register(**{field: entries})
+            await harness.register(**{field: entries})
         entries.popitem()
-        await stand.register(**{field: entries})
+        await harness.register(**{field: entries})
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_large_callback_messages_are_decoded_outside_the_event_loop(
@@ -184,9 +184,9 @@ def test_large_callback_messages_are_decoded_outside_the_event_loop(
     threads = Threads(callbacks.FROM_RESOURCE_MANAGER)
     monkeypatch.setattr(callbacks, "FROM_RESOURCE_MANAGER", threads.codec)
 
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        call = stand.channel.stream_stream(path(CALLBACKS, CONNECT))()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        call = harness.channel.stream_stream(path(CALLBACKS, CONNECT))()
         opening = wire.FromResourceManager(open=wire.Open(rm_id="rm"))
         await call.write(opening.SerializeToString())
         await call.read()
@@ -195,5 +195,5 @@ def test_large_callback_messages_are_decoded_outside_the_event_loop(
         await call.write(request.SerializeToString())
         await call.read()
 
-    serve(registry, story)
+    serve(registry, scenario)
     assert threads.beside_the_loop == [False, True]

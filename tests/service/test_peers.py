@@ -11,8 +11,8 @@ import grpc.aio
 import pytest
 import trustme
 
+from tests.service.harness import HERE, Ended, ServiceHarness, Stream, serve
 from tests.service.kit import work
-from tests.service.stand import HERE, Ended, Stand, Stream, serve
 from tests.service.test_callbacks import Callbacks
 from yunikorn.cli.main import main
 from yunikorn.framework.registry import Registry
@@ -36,14 +36,14 @@ class Certificates:
         self.authority.cert_pem.write_to_path(folder / "ca.pem")
         self.tls = ServerTls(folder / "server.pem", folder / "server.key", folder / "ca.pem")
 
-    def channel(self, stand: Stand, common_name: str, *names: str) -> Any:
+    def channel(self, harness: ServiceHarness, common_name: str, *names: str) -> Any:
         """Return a channel with a client certificate for these names."""
         client = self.authority.issue_cert(*names, common_name=common_name)
         credentials = grpc.ssl_channel_credentials(
             self.authority.cert_pem.bytes(), client.private_key_pem.bytes(), client.cert_chain_pems[0].bytes()
         )
         options = [("grpc.ssl_target_name_override", "localhost"), ("grpc.use_local_subchannel_pool", 1)]
-        return grpc.aio.secure_channel(stand.address, credentials, options)
+        return grpc.aio.secure_channel(harness.address, credentials, options)
 
 
 @pytest.fixture
@@ -69,11 +69,11 @@ def update(channel: Any) -> Stream:
 def test_a_certificate_binds_its_client_to_its_rm_id(
     registry: Registry, certificates: Certificates, identity: str
 ) -> None:
-    async def story(stand: Stand) -> None:
-        mine = certificates.channel(stand, "mine", "mine")
+    async def scenario(harness: ServiceHarness) -> None:
+        mine = certificates.channel(harness, "mine", "mine")
         # The other field of the certificate is ignored.
         names = ("other", "mine") if identity == "cn" else ("mine", "other")
-        other = certificates.channel(stand, *names)
+        other = certificates.channel(harness, *names)
         await register(mine, "mine")
         stream = update(mine)
         await stream.send(work(1, rm_id="mine"))
@@ -89,13 +89,13 @@ def test_a_certificate_binds_its_client_to_its_rm_id(
         with pytest.raises(Ended, match="INVALID_ARGUMENT"):
             await register(other, "")
         await register(other, "other")
-        assert await stand.state("mine") == "Running"
+        assert await harness.state("mine") == "Running"
         await stream.send(work(1, rm_id="mine", app="more"))
         await stream.allocations(1)
         for channel in (mine, other):
             await channel.close()
 
-    serve(registry, story, Settings(HERE, certificates.tls, identity=identity))
+    serve(registry, scenario, Settings(HERE, certificates.tls, identity=identity))
 
 
 def test_registrations_and_takeovers_name_the_client(
@@ -103,8 +103,8 @@ def test_registrations_and_takeovers_name_the_client(
 ) -> None:
     caplog.set_level(logging.INFO)
 
-    async def story(stand: Stand) -> None:
-        one, two = (certificates.channel(stand, name, name) for name in ("one", "two"))
+    async def scenario(harness: ServiceHarness) -> None:
+        one, two = (certificates.channel(harness, name, name) for name in ("one", "two"))
         await register(one, "rm")
         first = update(one)
         await first.send(work(1))
@@ -120,7 +120,7 @@ def test_registrations_and_takeovers_name_the_client(
         for channel in (one, two):
             await channel.close()
 
-    serve(registry, story, Settings(HERE, certificates.tls))
+    serve(registry, scenario, Settings(HERE, certificates.tls))
     lines = caplog.messages
     start = "resource manager rm registered from ipv4:127.0.0.1:"
     assert "CN=one" in next(line for line in lines if line.startswith(start))
@@ -134,12 +134,12 @@ def test_a_client_without_a_certificate_is_named_by_its_address(
 ) -> None:
     caplog.set_level(logging.INFO)
 
-    async def story(stand: Stand) -> None:
-        await stand.register()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
         with pytest.raises(Ended):
-            await stand.register("")
+            await harness.register("")
 
-    serve(registry, story)
+    serve(registry, scenario)
     assert "resource manager rm registered from ipv4:127.0.0.1:" in caplog.text
     assert "(no certificate)" in caplog.text
     assert "the registration of a resource manager by ipv4:127.0.0.1:" in caplog.text

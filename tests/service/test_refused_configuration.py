@@ -53,8 +53,8 @@ def refused(shim: Shim, config: str) -> str:
 def test_rejected_configuration_is_not_quoted_in_the_log(start: Start) -> None:
     service = start("--allow-rm-config", "--grpc", "127.0.0.1:0", "--log", "debug")
     shim = Shim(service.address)
-    told = refused(shim, SECRETS) + refused(shim, BROKEN)
-    assert "hunter" in told, "the RM is told everything"
+    reported = refused(shim, SECRETS) + refused(shim, BROKEN)
+    assert "hunter" in reported, "the RM is told everything"
     shim.register()
     asyncio.run(update(service.address))
     shim.close()

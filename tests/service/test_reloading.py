@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.core.kit import configuration, document, partition
+from tests.service.harness import ServiceHarness, serve
 from tests.service.kit import work
-from tests.service.stand import Stand, serve
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.service.config_files import ConfigFiles, FileWatch, LoadedConfigurations, Reloading
@@ -83,35 +83,35 @@ class Files:
         self.files = ConfigFiles([str(folder)])
         self.loaded = LoadedConfigurations(self.files.read(registry))
 
-    async def start(self, stand: Stand) -> Reloading:
+    async def start(self, harness: ServiceHarness) -> Reloading:
         """Register an RM per group; the first submits an application to `root.a`."""
-        await stand.register("first", policy_group="one")
-        await stand.register("second", policy_group="two")
-        stream = stand.stream()
+        await harness.register("first", policy_group="one")
+        await harness.register("second", policy_group="two")
+        stream = harness.stream()
         await stream.send(work(1, rm_id="first"))
         await stream.allocations(1)
-        return Reloading(self.files, self.loaded, stand.core, self.registry, {})
+        return Reloading(self.files, self.loaded, harness.core, self.registry, {})
 
     @staticmethod
-    async def in_use(stand: Stand, rm_id: str) -> str:
+    async def in_use(harness: ServiceHarness, rm_id: str) -> str:
         """Return the text of an RM's current configuration."""
-        return await stand.core.call(lambda core: str(core.configuration(rm_id).text))
+        return await harness.core.call(lambda core: str(core.configuration(rm_id).text))
 
 
 def test_a_reload_reaches_every_resource_manager(tmp_path: Path, registry: Registry) -> None:
     files = Files(tmp_path, registry)
 
-    async def story(stand: Stand) -> None:
-        reloading = await files.start(stand)
+    async def scenario(harness: ServiceHarness) -> None:
+        reloading = await files.start(harness)
         files.one.write_text(BIGGER)
         files.two.write_text(PARENT)
         assert await reloading.reload("test")
-        assert await files.in_use(stand, "first") == BIGGER
-        assert await files.in_use(stand, "second") == PARENT
-        await stand.register("third", policy_group="one")
-        assert await files.in_use(stand, "third") == BIGGER
+        assert await files.in_use(harness, "first") == BIGGER
+        assert await files.in_use(harness, "second") == PARENT
+        await harness.register("third", policy_group="one")
+        assert await files.in_use(harness, "third") == BIGGER
 
-    serve(registry, story, configurations=files.loaded)
+    serve(registry, scenario, configurations=files.loaded)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_single_problem_prevents_the_reload(
 ) -> None:
     files = Files(tmp_path, registry)
 
-    async def story(stand: Stand) -> None:
-        reloading = await files.start(stand)
+    async def scenario(harness: ServiceHarness) -> None:
+        reloading = await files.start(harness)
         files.two.write_text(BIGGER)
         if text is None:
             files.one.unlink()
@@ -138,11 +138,11 @@ def test_single_problem_prevents_the_reload(
             files.one.write_text(text)
         assert not await reloading.reload("test")
         for rm_id in ("first", "second"):
-            assert await files.in_use(stand, rm_id) == SMALL
-        await stand.register("third", policy_group="two")
-        assert await files.in_use(stand, "third") == SMALL
+            assert await files.in_use(harness, rm_id) == SMALL
+        await harness.register("third", policy_group="two")
+        assert await files.in_use(harness, "third") == SMALL
 
-    serve(registry, story, configurations=files.loaded)
+    serve(registry, scenario, configurations=files.loaded)
     assert "the new configuration was rejected" in caplog.text
     assert reason in caplog.text
 
@@ -154,37 +154,37 @@ def test_a_new_empty_file_stops_a_reload_and_an_old_one_does_not(
     empty.touch()
     files = Files(tmp_path, registry)
 
-    async def story(stand: Stand) -> None:
-        reloading = await files.start(stand)
-        await stand.register("third", policy_group="empty")
+    async def scenario(harness: ServiceHarness) -> None:
+        reloading = await files.start(harness)
+        await harness.register("third", policy_group="empty")
         files.two.write_text(BIGGER)
         assert await reloading.reload("test")
-        assert await files.in_use(stand, "third") == ""
-        assert await files.in_use(stand, "second") == BIGGER
+        assert await files.in_use(harness, "third") == ""
+        assert await files.in_use(harness, "second") == BIGGER
         (tmp_path / "new.yaml").touch()
         files.two.write_text(SMALL)
         assert not await reloading.reload("test")
-        assert await files.in_use(stand, "second") == BIGGER
+        assert await files.in_use(harness, "second") == BIGGER
         (tmp_path / "new.yaml").write_text("partitions: []")
         files.one.write_text("partitions: []")
         assert await reloading.reload("test")
-        assert await files.in_use(stand, "first") == "partitions: []"
+        assert await files.in_use(harness, "first") == "partitions: []"
 
-    serve(registry, story, configurations=files.loaded)
+    serve(registry, scenario, configurations=files.loaded)
     assert "new.yaml: is empty" in caplog.text
 
 
 def test_partitions_may_be_removed_and_added(tmp_path: Path, registry: Registry) -> None:
     files = Files(tmp_path, registry)
 
-    async def story(stand: Stand) -> None:
-        reloading = await files.start(stand)
+    async def scenario(harness: ServiceHarness) -> None:
+        reloading = await files.start(harness)
         files.two.write_text(document(partition({"name": "a"}), partition({"name": "a"}, name="lab")))
         assert await reloading.reload("test")
-        names = await stand.core.call(lambda core: core.session("second").partitions)
+        names = await harness.core.call(lambda core: core.session("second").partitions)
         assert names == ("default", "lab")
 
-    serve(registry, story, configurations=files.loaded)
+    serve(registry, scenario, configurations=files.loaded)
 
 
 # -- watching ---------------------------------------------------------------------------------------------

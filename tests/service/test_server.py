@@ -15,8 +15,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from tests.service.harness import HERE, Ended, ServiceHarness, serve
 from tests.service.kit import CONFIG, work
-from tests.service.stand import HERE, Ended, Stand, serve
 from yunikorn.clock import Clock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
@@ -36,24 +36,24 @@ Code = grpc.StatusCode
 # -- health -----------------------------------------------------------------------------------------------
 
 
-async def health_of(stand: Stand, service: str = "") -> int:
+async def health_of(harness: ServiceHarness, service: str = "") -> int:
     """Return the status of the health service: SERVING is 1, NOT_SERVING is 2."""
-    call = stand.channel.unary_unary("/grpc.health.v1.Health/Check")
+    call = harness.channel.unary_unary("/grpc.health.v1.Health/Check")
     answer = await call(health_pb2.HealthCheckRequest(service=service).SerializeToString())
     return int(health_pb2.HealthCheckResponse.FromString(answer).status)
 
 
 def test_health_is_reported_for_the_server_and_each_service(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         for service in ("", SCHEDULER, CALLBACKS):
-            assert await health_of(stand, service) == health_pb2.HealthCheckResponse.SERVING
-        await stand.server.report(green=False)
+            assert await health_of(harness, service) == health_pb2.HealthCheckResponse.SERVING
+        await harness.server.report(green=False)
         for service in ("", SCHEDULER, CALLBACKS):
-            assert await health_of(stand, service) == health_pb2.HealthCheckResponse.NOT_SERVING
+            assert await health_of(harness, service) == health_pb2.HealthCheckResponse.NOT_SERVING
         with pytest.raises(grpc.aio.AioRpcError):
-            await health_of(stand, "no.such.Service")
+            await health_of(harness, "no.such.Service")
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 # -- reflection -------------------------------------------------------------------------------------------
@@ -61,9 +61,9 @@ def test_health_is_reported_for_the_server_and_each_service(registry: Registry) 
 
 @pytest.mark.parametrize("version", ["v1", "v1alpha"])
 def test_reflection_describes_every_service_completely(registry: Registry, version: str) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         method = f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
-        call = stand.channel.stream_stream(method)()
+        call = harness.channel.stream_stream(method)()
 
         async def ask(**question: Any) -> reflection_pb2.ServerReflectionResponse:
             await call.write(reflection_pb2.ServerReflectionRequest(**question).SerializeToString())
@@ -90,7 +90,7 @@ def test_reflection_describes_every_service_completely(registry: Registry, versi
                 ]
         await call.done_writing()
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 # -- TLS --------------------------------------------------------------------------------------------------
@@ -133,24 +133,24 @@ async def register_over(channel: Any) -> None:
 
 
 def test_only_tls_clients_are_accepted_over_tls(registry: Registry, certificates: Certificates) -> None:
-    async def story(stand: Stand) -> None:
-        await register_over(certificates.channel(stand.address))
+    async def scenario(harness: ServiceHarness) -> None:
+        await register_over(certificates.channel(harness.address))
         with pytest.raises(grpc.aio.AioRpcError):
-            await register_over(grpc.aio.insecure_channel(stand.address))
+            await register_over(grpc.aio.insecure_channel(harness.address))
 
-    serve(registry, story, Settings(HERE, ServerTls(certificates.certificate, certificates.key)))
+    serve(registry, scenario, Settings(HERE, ServerTls(certificates.certificate, certificates.key)))
 
 
 def test_only_clients_of_the_authority_are_accepted(registry: Registry, certificates: Certificates) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         known = certificates.clients.issue_cert("shim.example")
-        await register_over(certificates.channel(stand.address, known))
+        await register_over(certificates.channel(harness.address, known))
         for stranger in (None, certificates.authority.issue_cert("shim.example")):
             with pytest.raises(grpc.aio.AioRpcError):
-                await register_over(certificates.channel(stand.address, stranger))
+                await register_over(certificates.channel(harness.address, stranger))
 
     tls = ServerTls(certificates.certificate, certificates.key, certificates.client_authority)
-    serve(registry, story, Settings(HERE, tls))
+    serve(registry, scenario, Settings(HERE, tls))
 
 
 def test_invalid_certificates_are_reported(certificates: Certificates, tmp_path: Path) -> None:
@@ -193,72 +193,72 @@ def test_invalid_addresses_are_rejected(text: str) -> None:
 
 
 def test_remote_addresses_need_tls_or_an_explicit_option(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
 
     with pytest.raises(UsageError, match="--insecure-bind if this is intended"):
-        serve(registry, story, Settings("0.0.0.0:0"))
-    serve(registry, story, Settings("0.0.0.0:0", insecure=True))
+        serve(registry, scenario, Settings("0.0.0.0:0"))
+    serve(registry, scenario, Settings("0.0.0.0:0", insecure=True))
 
 
 def test_address_in_use_is_reported(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        async def never(_: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
+        async def never(_: ServiceHarness) -> None:
             raise AssertionError
 
         def again() -> None:
-            serve(registry, never, Settings(stand.address))
+            serve(registry, never, Settings(harness.address))
 
         with pytest.raises(UsageError, match=r"cannot listen at .*: the address is in use"):
             await asyncio.to_thread(again)
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_unix_socket_is_served(registry: Registry, tmp_path: Path) -> None:
-    async def story(stand: Stand) -> None:
-        assert stand.address == f"unix:{tmp_path}/y.sock"
-        await stand.register()
+    async def scenario(harness: ServiceHarness) -> None:
+        assert harness.address == f"unix:{tmp_path}/y.sock"
+        await harness.register()
 
-    serve(registry, story, Settings(f"unix:{tmp_path}/y.sock"))
+    serve(registry, scenario, Settings(f"unix:{tmp_path}/y.sock"))
 
 
 # -- the end ----------------------------------------------------------------------------------------------
 
 
 def test_stop_sends_outstanding_responses_and_ends_streams(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.send(work(3))
         await stream.allocations(3)
         await stream.send(work(3, app="more"))
-        await stand.core.call(lambda core: None)
-        stopping = asyncio.create_task(stand.server.stop())
-        told: list[UpdateResponse] = []
+        await harness.core.call(lambda core: None)
+        stopping = asyncio.create_task(harness.server.stop())
+        reported: list[UpdateResponse] = []
         with pytest.raises(Ended, match="UNAVAILABLE: the scheduler is stopping"):
-            await stream.collect(told)
+            await stream.collect(reported)
         # The session is not shut down, because the RM will come back.
-        assert not [response for response in told if response.released_allocations]
-        states = {one.state for response in told for one in response.updated_applications}
+        assert not [response for response in reported if response.released_allocations]
+        states = {one.state for response in reported for one in response.updated_applications}
         assert states <= {"Accepted", "Starting", "Running"}
         await stopping
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_health_watchers_do_not_delay_the_stop(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        watch = stand.channel.unary_stream("/grpc.health.v1.Health/Watch")(
+    async def scenario(harness: ServiceHarness) -> None:
+        watch = harness.channel.unary_stream("/grpc.health.v1.Health/Watch")(
             health_pb2.HealthCheckRequest().SerializeToString()
         )
         statuses = [health_pb2.HealthCheckResponse.FromString(await watch.read()).status]
-        stopping = asyncio.create_task(stand.server.stop())
+        stopping = asyncio.create_task(harness.server.stop())
         statuses.append(health_pb2.HealthCheckResponse.FromString(await watch.read()).status)
         assert statuses == [1, 2]
         await stopping
 
-    serve(registry, story, Settings(HERE, patience=Patience(stop=3600.0)))
+    serve(registry, scenario, Settings(HERE, patience=Patience(stop=3600.0)))
 
 
 @pytest.mark.parametrize("text", ["short", "x" * 50_000, "ä" * 50_000, "a problem\n" * 5_000])
@@ -270,12 +270,12 @@ def test_reason_is_truncated_to_the_header_size(text: str) -> None:
 
 
 def test_a_long_reason_arrives(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         queues = ",".join(f"{{name: 'ä {i}', x: 1}}" for i in range(500))
         with pytest.raises(Ended, match=r"(?s)queues\[0\].*characters in total"):
-            await stand.register(config=f"partitions: [{{name: default, queues: [{queues}]}}]")
+            await harness.register(config=f"partitions: [{{name: default, queues: [{queues}]}}]")
 
-    serve(registry, story, configurations=Configurations({"": CONFIG}, allow_rm_config=True))
+    serve(registry, scenario, configurations=Configurations({"": CONFIG}, allow_rm_config=True))
 
 
 def test_failed_core_ends_every_stream(registry: Registry) -> None:
@@ -288,20 +288,20 @@ def test_failed_core_ends_every_stream(registry: Registry) -> None:
 
         return Buggy(registry, clock, configurations=Configurations({"": CONFIG}))
 
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
         await stream.send(work(1))
         await stream.allocations(1)
         request = work(0)
         request.remove_applications = [None]  # type: ignore[list-item]
         with pytest.raises(ArithmeticError):
-            await stand.core.carry_out(lambda core: core.update(request))
+            await harness.core.carry_out(lambda core: core.update(request))
         await stream.send(UpdateRequest("rm"))
         ended = await stream.end()
         assert ended.code is Code.UNAVAILABLE
         assert "the core has failed: ArithmeticError: the books are wrong" in ended.text
         with pytest.raises(Ended, match="UNAVAILABLE: the core has failed"):
-            await stand.register()
+            await harness.register()
 
-    serve(registry, story, make=make)
+    serve(registry, scenario, make=make)

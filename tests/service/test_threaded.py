@@ -9,7 +9,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from tests.service.kit import CONFIG, PATIENCE, Ears, work
+from tests.service.kit import CONFIG, PATIENCE, CollectingCallback, work
 from yunikorn.clock import Clock, ManualClock, SystemClock
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
@@ -32,17 +32,19 @@ def core(make: Callable[[Clock], Scheduler]) -> Iterator[ThreadedScheduler]:
 
 
 def test_updates_are_scheduled_automatically(core: ThreadedScheduler) -> None:
-    ears = Ears()
-    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    callback = CollectingCallback()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), callback)
     core.update(work(5))
-    assert ears.allocations(5) == [f"app-{i}" for i in range(5)]
+    assert callback.allocations(5) == [f"app-{i}" for i in range(5)]
 
 
 def test_errors_of_the_core_are_raised_to_the_caller_and_the_core_continues(core: ThreadedScheduler) -> None:
     with pytest.raises(UsageError, match="no resource manager 'ghost' is registered"):
         core.update(UpdateRequest("ghost"))
     with pytest.raises(ConfigError):
-        core.register_resource_manager(RegisterResourceManagerRequest("rm", config="partitions: 7"), Ears())
+        core.register_resource_manager(
+            RegisterResourceManagerRequest("rm", config="partitions: 7"), CollectingCallback()
+        )
     with pytest.raises(ZeroDivisionError):
         core.call(lambda scheduler: 1 // 0)
     assert core.call(lambda scheduler: scheduler.next_timer()) is None
@@ -50,16 +52,16 @@ def test_errors_of_the_core_are_raised_to_the_caller_and_the_core_continues(core
 
 
 def test_more_asks_than_a_batch_are_all_scheduled(make: Callable[[Clock], Scheduler]) -> None:
-    ears = Ears()
+    callback = CollectingCallback()
     with ThreadedScheduler(make, SystemClock(), batch=7) as core:
-        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), callback)
         core.update(work(100))
-        assert len(ears.allocations(100)) == 100
+        assert len(callback.allocations(100)) == 100
 
 
 def test_updates_of_many_threads_are_not_lost(core: ThreadedScheduler) -> None:
-    ears = Ears()
-    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    callback = CollectingCallback()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), callback)
     threads = [
         threading.Thread(target=lambda name=f"app{i}": core.update(work(20, app=name))) for i in range(8)
     ]
@@ -68,29 +70,29 @@ def test_updates_of_many_threads_are_not_lost(core: ThreadedScheduler) -> None:
     for thread in threads:
         thread.join(PATIENCE)
     wanted = {f"app{i}-{k}" for i in range(8) for k in range(20)}
-    assert set(ears.allocations(160)) == wanted
+    assert set(callback.allocations(160)) == wanted
 
 
 def test_timers_use_the_given_clock(make: Callable[[Clock], Scheduler]) -> None:
-    ears, clock = Ears(), ManualClock()
+    callback, clock = CollectingCallback(), ManualClock()
     with ThreadedScheduler(make, clock) as core:
-        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), callback)
         core.update(work(1))
-        ears.allocations(1)
+        callback.allocations(1)
         clock.advance(3600)
         core.call(lambda scheduler: None)  # the core checks its clock at the latest on the next call
         states = []
         while "Running" not in states:
-            response = ears.heard.get(timeout=PATIENCE)
+            response = callback.received.get(timeout=PATIENCE)
             states += [update.state for update in response.updated_applications]
 
 
 def test_a_callback_may_post_but_not_wait(core: ThreadedScheduler) -> None:
-    ears = Ears()
+    callback = CollectingCallback()
     raised: list[Exception] = []
     posted: list[Future[None]] = []
 
-    class Answering(Ears):
+    class Answering(CollectingCallback):
         def recv_update_response(self, response: UpdateResponse) -> None:
             if response.accepted_nodes and not posted:
                 try:
@@ -100,17 +102,17 @@ def test_a_callback_may_post_but_not_wait(core: ThreadedScheduler) -> None:
                 posted.append(core.post(work(2, app="more")))
             super().recv_update_response(response)
 
-    ears = Answering()
-    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    callback = Answering()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), callback)
     core.update(work(1))
-    assert set(ears.allocations(3)) == {"app-0", "more-0", "more-1"}
+    assert set(callback.allocations(3)) == {"app-0", "more-0", "more-1"}
     assert "use post" in str(raised[0])
     posted[0].result(PATIENCE)
 
 
 def test_halt_completes_queued_calls_and_accepts_no_more(core: ThreadedScheduler) -> None:
-    ears = Ears()
-    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), ears)
+    callback = CollectingCallback()
+    core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), callback)
     busy, release = threading.Event(), threading.Event()
 
     def hold(_: Scheduler) -> None:
@@ -125,7 +127,7 @@ def test_halt_completes_queued_calls_and_accepts_no_more(core: ThreadedScheduler
     release.set()
     ending.join(PATIENCE)
     late.result(PATIENCE)
-    assert ears.allocations(3) == ["app-0", "app-1", "app-2"]
+    assert callback.allocations(3) == ["app-0", "app-1", "app-2"]
     assert not core.alive
     with pytest.raises(CoreStopped, match="has been stopped"):
         core.post(work(1))
@@ -192,19 +194,19 @@ def test_nonblocking_sender_is_called_when_there_is_room() -> None:
 def test_closed_inbox_delivers_its_remaining_items() -> None:
     inbox: Inbox[int] = Inbox(1)
     inbox.put(1)
-    heard: list[type[BaseException]] = []
+    received: list[type[BaseException]] = []
 
     def send() -> None:
         try:
             inbox.put(2)
         except Closed as error:
-            heard.append(type(error))
+            received.append(type(error))
 
     thread = threading.Thread(target=send)
     thread.start()
     inbox.close()
     thread.join(PATIENCE)
-    assert heard == [Closed]
+    assert received == [Closed]
     with pytest.raises(Closed):
         inbox.put(3, always=True)
     assert inbox.take(5, None) == [1]

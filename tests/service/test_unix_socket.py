@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.service.harness import ServiceHarness, serve
 from tests.service.process import Service, Shim, Start
-from tests.service.stand import Stand, serve
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.service.address import SocketLock
@@ -22,7 +22,7 @@ from yunikorn.service.settings import Settings
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of the file system")
 
 
-async def never(_: Stand) -> None:
+async def never(_: ServiceHarness) -> None:
     """A service that must not start."""
     raise AssertionError
 
@@ -30,7 +30,7 @@ async def never(_: Stand) -> None:
 def test_second_service_is_rejected_and_the_first_continues(registry: Registry, tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/y.sock"
 
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         def again() -> None:
             serve(registry, never, Settings(address))
 
@@ -39,9 +39,9 @@ def test_second_service_is_rejected_and_the_first_continues(registry: Registry, 
         assert f"cannot listen at {address}: process {os.getpid()} already listens there" in str(
             refused.value
         )
-        await stand.register()
+        await harness.register()
 
-    serve(registry, story, Settings(address))
+    serve(registry, scenario, Settings(address))
 
 
 def test_socket_of_another_program_is_detected(registry: Registry, tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_socket_of_a_killed_service_is_taken_over(registry: Registry, tmp_path: 
         dead.bind(str(path))
     (tmp_path / "y.sock.lock").write_text("1\n" if name == "held" else "")
 
-    async def story(stand: Stand) -> None:
-        await stand.register()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
 
-    serve(registry, story, Settings(f"unix:{path}"))
+    serve(registry, scenario, Settings(f"unix:{path}"))
     assert list(tmp_path.iterdir()) == [], "neither socket nor lock is left by an orderly end"
 
 

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from tests.core.kit import configuration, with_plugins
-from tests.service.kit import PATIENCE, Ears, work
+from tests.service.kit import PATIENCE, CollectingCallback, work
 from yunikorn.api import Ask, Node, Predicate
 from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
@@ -39,9 +39,9 @@ def test_a_plugin_that_hangs_is_named(caplog: pytest.LogCaptureFixture) -> None:
     HANGING.clear()
     RELEASE.clear()
     with core:
-        ears = Ears()
+        callback = CollectingCallback()
         config = configuration({"name": "a"}, predicates=["tarpit"])
-        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), ears)
+        core.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), callback)
         assert not dog.look(0.0)
         core.post(work(1))
         assert HANGING.wait(PATIENCE)
@@ -53,7 +53,7 @@ def test_a_plugin_that_hangs_is_named(caplog: pytest.LogCaptureFixture) -> None:
         assert "tarpit" in caplog.text
         assert not dog.look(30.0)
         RELEASE.set()
-        ears.allocations(1)
+        callback.allocations(1)
         core.call(lambda _: None)
         assert dog.look(31.0)
         assert not dog.hangs

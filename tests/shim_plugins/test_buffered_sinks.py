@@ -23,42 +23,42 @@ class Slow(EventSink):
     """Blocks while its door is closed, and records its calls with their thread."""
 
     name = "slow"
-    door: threading.Event
+    transport: threading.Event
     busy: threading.Event
-    heard: list[str]
+    received: list[str]
     threads: set[str]
     fails: bool
 
     def opened(self, context: Context) -> None:
-        self.heard.append("opened")
+        self.received.append("opened")
         self.threads.add(threading.current_thread().name)
 
     def send(self, batch: Sequence[Event]) -> None:
         self.threads.add(threading.current_thread().name)
         self.busy.set()
-        assert self.door.wait(LONG)
+        assert self.transport.wait(LONG)
         if self.fails:
             raise OSError("no space left")
-        self.heard.extend(
+        self.received.extend(
             event.object_id for event in batch if event.type == "NODE" and event.change == "ADD"
         )
 
     def reloaded(self, context: Context) -> None:
-        self.heard.append("reloaded")
+        self.received.append("reloaded")
 
     def closed(self) -> None:
-        self.heard.append("closed")
+        self.received.append("closed")
 
 
 @pytest.fixture
 def sink() -> Iterator[type[Slow]]:
     """Return a new class for each test."""
     made: type[Slow] = type("Slow", (Slow,), {"__doc__": Slow.__doc__})
-    made.door, made.busy, made.heard, made.threads = threading.Event(), threading.Event(), [], set()
+    made.transport, made.busy, made.received, made.threads = threading.Event(), threading.Event(), [], set()
     made.fails = False
-    made.door.set()
+    made.transport.set()
     yield made
-    made.door.set()
+    made.transport.set()
 
 
 def text(*queues: str) -> str:
@@ -79,7 +79,7 @@ def test_sink_receives_all_events_in_order_in_its_own_thread(sink: type[Slow]) -
             rm.reload(text("a", "b"))
     rm.scheduler.close()
     nodes = [f"n{number}" for number in range(50)]
-    assert sink.heard == ["opened", *nodes[:21], "reloaded", *nodes[21:], "closed"]
+    assert sink.received == ["opened", *nodes[:21], "reloaded", *nodes[21:], "closed"]
     assert sink.threads == {"MainThread", "yunikorn-sink-slow of test-plugin (yunikorn-test 1.0)"}
     assert list(buffers) == []
 
@@ -89,7 +89,7 @@ def test_events_beyond_the_buffer_are_dropped_and_counted(
 ) -> None:
     buffers = BufferedSinks(capacity=10)
     rm = make(sink, buffers)
-    sink.door.clear()
+    sink.transport.clear()
     rm.node("first", vcore=1)
     assert sink.busy.wait(LONG)
     with caplog.at_level(logging.WARNING, "yunikorn.plugins"):
@@ -101,10 +101,10 @@ def test_events_beyond_the_buffer_are_dropped_and_counted(
     warnings = [record.getMessage() for record in caplog.records]
     assert "event sink slow of test-plugin (yunikorn-test 1.0) is too slow" in warnings[0]
     assert len(warnings) < 12, "said again only when their number has doubled"
-    sink.door.set()
+    sink.transport.set()
     rm.scheduler.close()
-    assert sink.heard[1:3] == ["first", "n0"]
-    assert sink.heard[-1] == "closed"
+    assert sink.received[1:3] == ["first", "n0"]
+    assert sink.received[-1] == "closed"
 
 
 def test_sink_that_raises_is_disabled_and_reported(sink: type[Slow]) -> None:
@@ -118,17 +118,17 @@ def test_sink_that_raises_is_disabled_and_reported(sink: type[Slow]) -> None:
     (failure,) = rm.failures()
     assert failure.endswith("sending events (the sink is switched off): OSError: no space left")
     rm.node("n3", vcore=1)
-    assert sink.heard == ["opened", "closed"]
+    assert sink.received == ["opened", "closed"]
     sink.fails = False
     rm.reload(text("a", "b"))
     rm.node("n4", vcore=1)
     rm.scheduler.close()
-    assert sink.heard == ["opened", "closed", "opened", "n4", "closed"]
+    assert sink.received == ["opened", "closed", "opened", "n4", "closed"]
 
 
 def test_sink_that_hangs_in_close_is_abandoned(sink: type[Slow], caplog: pytest.LogCaptureFixture) -> None:
     rm = make(sink, BufferedSinks(patience=0.01))
-    sink.door.clear()
+    sink.transport.clear()
     rm.node("n1", vcore=1)
     assert sink.busy.wait(LONG)
     rm.node("n2", vcore=1)
@@ -139,41 +139,41 @@ def test_sink_that_hangs_in_close_is_abandoned(sink: type[Slow], caplog: pytest.
 def test_shutdown_does_not_wait_for_a_hanging_sink(sink: type[Slow]) -> None:
     buffers = BufferedSinks(patience=LONG)
     rm = make(sink, buffers)
-    sink.door.clear()
+    sink.transport.clear()
     rm.node("n1", vcore=1)
     assert sink.busy.wait(LONG)
     rm.node("n2", vcore=1)
     rm.reload(document(partition(queue("a"))))
-    assert sink.heard == ["opened"], "it has its time to take what is left, and the core went on"
+    assert sink.received == ["opened"], "it has its time to take what is left, and the core went on"
     assert list(buffers) == []
-    sink.door.set()
+    sink.transport.set()
     buffers.finish()
-    assert sink.heard == ["opened", "n1", "n2", "closed"]
+    assert sink.received == ["opened", "n1", "n2", "closed"]
 
 
 def test_sink_is_opened_after_its_predecessor_is_closed(sink: type[Slow]) -> None:
     buffers = BufferedSinks(patience=LONG)
     rm = make(sink, buffers)
-    sink.door.clear()
+    sink.transport.clear()
     rm.node("n1", vcore=1)
     assert sink.busy.wait(LONG)
     rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=text("a")), rm)
     rm.node("n2", vcore=1)
-    assert sink.heard == ["opened"]
-    sink.door.set()
+    assert sink.received == ["opened"]
+    sink.transport.set()
     rm.scheduler.close()
-    assert sink.heard == ["opened", "n1", "closed", "opened", "n2", "closed"]
+    assert sink.received == ["opened", "n1", "closed", "opened", "n2", "closed"]
 
 
 def test_exception_in_close_is_reported(sink: type[Slow]) -> None:
     buffers = BufferedSinks()
     rm = make(sink, buffers)
-    sink.door.clear()
+    sink.transport.clear()
     rm.node("n1", vcore=1)
     assert sink.busy.wait(LONG)
     sink.fails = True
     rm.scheduler.stop("rm")
-    sink.door.set()
+    sink.transport.set()
     buffers.finish()
     assert rm.failures() == [
         "plugin slow of test-plugin (yunikorn-test 1.0): closing: OSError: no space left"

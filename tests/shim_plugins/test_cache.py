@@ -113,7 +113,7 @@ def test_nested_updates_are_answered_after_the_current_response() -> None:
     rm.node("n1", vcore=1)
     rm.app()
     rm.ask(key="k", count=2, vcore=1)
-    rm.heard()
+    rm.take_response()
     rm.scheduler.schedule(1)
     assert [(len(one.new_allocations), len(one.accepted_nodes)) for one in rm.responses] == [(1, 0), (0, 1)]
     assert len(rm.changes) == 1
@@ -122,16 +122,16 @@ def test_nested_updates_are_answered_after_the_current_response() -> None:
 
 
 def test_rm_that_stops_within_its_callback_receives_nothing_more() -> None:
-    class Fed(Caching):
+    class StoppingCache(Caching):
         """Raises after enough updates."""
 
         def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
             self.scheduler.stop("rm")
 
-    rm = Fed(configuration(queue("a")))
+    rm = StoppingCache(configuration(queue("a")))
     rm.node("n1", vcore=1)
     rm.app()
     rm.ask(key="k", vcore=1)
-    rm.heard()
+    rm.take_response()
     assert rm.scheduler.schedule() == 1
     assert rm.responses == []

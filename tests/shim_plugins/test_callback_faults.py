@@ -52,7 +52,7 @@ def test_a_lost_response_causes_a_resync(rm: Clumsy) -> None:
     rm.broken = True
     rm.ask("app", "k", vcore=-1)
     rm.ask("app", "k2", vcore=1)
-    rm.heard()
+    rm.take_response()
     rm.scheduler.schedule()
     rm.broken = False
     rm.scheduler.schedule()
@@ -70,11 +70,11 @@ def test_other_rms_are_not_affected(rm: Clumsy) -> None:
     other.ask("app", "k", vcore=1)
     rm.broken = True
     rm.scheduler.schedule()
-    assert [one.allocation_key for one in other.said("new_allocations")] == ["k"]
+    assert [one.allocation_key for one in other.entries("new_allocations")] == ["k"]
     assert rm.scheduler.session_state("other") == "Running"
 
 
-class Hearing(Clumsy):
+class FailingStates(Clumsy):
     """Fails on scheduling states."""
 
     def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
@@ -82,12 +82,12 @@ class Hearing(Clumsy):
 
 
 def test_failing_state_update_loses_one_report_only() -> None:
-    rm = Hearing(configuration(queue("a")))
+    rm = FailingStates(configuration(queue("a")))
     rm.node("n1", vcore=4)
     rm.app("app", "root.a")
     rm.ask("app", "k", vcore=1)
     rm.scheduler.schedule()
-    assert [one.allocation_key for one in rm.said("new_allocations")] == ["k"]
+    assert [one.allocation_key for one in rm.entries("new_allocations")] == ["k"]
     (failure,) = rm.scheduler.failures
     assert (failure.operation, failure.count) == ("receiving the scheduling state of a request", 1)
     assert rm.scheduler.session_state("rm") == "Running"

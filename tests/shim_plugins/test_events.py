@@ -87,8 +87,8 @@ def test_ask_events_have_reasons() -> None:
     rm.schedule()
     rm.release(key="next")
     rm.schedule()
-    told = [(one.object_id, one.reason) for one in rm.events if one.type is EventRecordType.REQUEST]
-    assert told == [
+    reported = [(one.object_id, one.reason) for one in rm.events if one.type is EventRecordType.REQUEST]
+    assert reported == [
         ("hot", "Unschedulable"),
         ("next", "InsufficientQueueResources"),
         ("next", "QueueResourcesAvailable"),
@@ -152,7 +152,7 @@ def test_rm_that_raises_receives_no_events_until_the_next_configuration() -> Non
     (failure,) = rm.scheduler.failures
     assert failure.count == 1
     assert rm.scheduler.session_state("rm") == "Running"
-    assert [one.node_id for one in rm.said("accepted_nodes")] == ["n1", "n2"]
+    assert [one.node_id for one in rm.entries("accepted_nodes")] == ["n1", "n2"]
     rm.broken = False
     rm.node("n3", vcore=2)
     assert rm.events == []

@@ -20,7 +20,7 @@ class Quarantine:
 
     def __init__(self, *ill: str) -> None:
         self.ill = set(ill)
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     @hookimpl
     def yunikorn_predicates(self) -> list[type[api.Predicate]]:
@@ -32,10 +32,10 @@ class Quarantine:
             name = "healthy"
 
             def opened(self, context: api.Context) -> None:
-                plugin.told.append(f"opened in {context.partition}")
+                plugin.reported.append(f"opened in {context.partition}")
 
             def closed(self) -> None:
-                plugin.told.append("closed")
+                plugin.reported.append("closed")
 
             def check(self, ask: api.Ask, node: api.Node) -> str | None:
                 return "ill" if node.id in plugin.ill else None
@@ -47,11 +47,11 @@ class Diary:
     """A shim's plugin: a sink with an option, and one without."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.received: list[str] = []
 
     @hookimpl
     def yunikorn_event_sinks(self) -> list[type[api.EventSink]]:
-        heard = self.heard
+        received = self.received
 
         class Plain(api.EventSink):
             """Writes to the diary."""
@@ -59,7 +59,7 @@ class Diary:
             name = "plain"
 
             def send(self, batch: Sequence[api.Event]) -> None:
-                heard.extend(event.object_id for event in batch)
+                received.extend(event.object_id for event in batch)
 
         return [Plain]
 
@@ -84,7 +84,7 @@ def test_plugins_of_the_callback_are_used_from_the_start() -> None:
     rm = Owner(configuration(), Quarantine("n1"), diary)
     ready(rm)
     assert rm.schedule() == [("app", "k", "n2")]
-    assert "n1" in diary.heard
+    assert "n1" in diary.received
 
 
 def test_registered_configuration_may_name_and_order_own_plugins() -> None:
@@ -110,7 +110,7 @@ def test_plugin_registered_later_is_used_immediately() -> None:
     ready(rm)
     plugin = Quarantine("n1", "n2")
     assert rm.scheduler.register_plugin("rm", plugin, "quarantine")
-    assert plugin.told == ["opened in default"]
+    assert plugin.reported == ["opened in default"]
     assert rm.schedule() == []
     rm.reload(configuration(predicates=["healthy"]))
     assert rm.schedule() == []
@@ -126,7 +126,7 @@ def test_plugins_are_private_and_their_names_reusable_by_other_rms() -> None:
     for rm in (first, other, third):
         ready(rm)
     first.scheduler.schedule()
-    placed = [rm.said("new_allocations")[0].node_id for rm in (first, other, third)]
+    placed = [rm.entries("new_allocations")[0].node_id for rm in (first, other, third)]
     assert placed == ["n2", "n1", "n1"]
     known = [offer.name for offer in first.scheduler.plugins("third").offers(PREDICATE)]
     assert "healthy" not in known
@@ -138,7 +138,7 @@ def test_plugins_are_removed_with_their_rm() -> None:
     plugin = Quarantine("n1")
     rm = Owner(configuration(), plugin)
     rm.scheduler.stop("rm")
-    assert plugin.told == ["opened in default", "closed"]
+    assert plugin.reported == ["opened in default", "closed"]
     again = RM(configuration(), scheduler=rm.scheduler)
     ready(again)
     assert again.schedule() == [("app", "k", "n1")]
@@ -290,7 +290,7 @@ def test_callback_may_add_plugins_without_a_new_registration() -> None:
     asked.rule = lambda args: "no" if args.node_id == "n1" else None
     rm.scheduler.use_callback("rm", asked)
     rm.scheduler.schedule()
-    assert [one.node_id for one in asked.said("new_allocations")] == ["n2"]
+    assert [one.node_id for one in asked.entries("new_allocations")] == ["n2"]
     rm.ask(key="again", vcore=1)
     rm.scheduler.use_callback("rm", rm)
     assert rm.schedule() == [("app", "again", "n1")]

@@ -85,7 +85,7 @@ def test_same_share_of_every_kind_of_nodes_is_kept(cores: list[int], fraction: F
 
 
 @pytest.mark.parametrize(
-    ("adjustments", "said"),
+    ("adjustments", "reported"),
     [
         (Adjustments(speed_up=Fraction(0)), "--speed-up 0: expected a number above 0"),
         (Adjustments(speed_up=Fraction(-1)), "--speed-up -1: expected a number above 0"),
@@ -99,8 +99,8 @@ def test_same_share_of_every_kind_of_nodes_is_kept(cores: list[int], fraction: F
         ),
     ],
 )
-def test_invalid_numbers_are_rejected(adjustments: Adjustments, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_invalid_numbers_are_rejected(adjustments: Adjustments, reported: str) -> None:
+    with pytest.raises(UsageError, match=reported):
         adjustments.check()
 
 

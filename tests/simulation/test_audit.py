@@ -40,7 +40,7 @@ class Forger(Recorder):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reported"),
     [
         ({"resource_per_alloc": Resource(vcore=3001)}, "n is over its vcore"),
         ({"resource_per_alloc": Resource(vcore=2001)}, "root.default is over its"),
@@ -48,23 +48,25 @@ class Forger(Recorder):
         ({"uuid": "same"}, "same was used twice"),
     ],
 )
-def test_excess_over_a_limit_is_detected(change: dict[str, object], said: str, registry: Registry) -> None:
+def test_excess_over_a_limit_is_detected(
+    change: dict[str, object], reported: str, registry: Registry
+) -> None:
     def forge(allocation: Allocation) -> None:
         for name, value in change.items():
             setattr(allocation, name, value)
 
     assert vars(run)["Simulation"] is AuditedSimulation
-    with pytest.raises(AssertionError, match=said):
+    with pytest.raises(AssertionError, match=reported):
         run.simulate(CONFIG, read_scenario(SCENARIO, "file", "name"), registry, recorder=Forger(forge))
 
 
 def test_inconsistent_report_is_detected(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     play = Simulation.run
 
-    def boast(self: Simulation) -> Report:
+    def miscount(self: Simulation) -> Report:
         report = play(self)
         return attrs.evolve(report, tasks=attrs.evolve(report.tasks, ended=report.tasks.ended + 1))
 
-    monkeypatch.setattr(Simulation, "run", boast)
+    monkeypatch.setattr(Simulation, "run", miscount)
     with pytest.raises(AssertionError):
         run.simulate(CONFIG, read_scenario(SCENARIO, "file", "name"), registry)

@@ -191,7 +191,7 @@ def test_example_of_the_page_is_the_actual_output(tmp_path: Path, capsys: pytest
     section = PAGE[PAGE.index("## Why is it waiting?") :]
     config, workload = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)[:2]
     assert yaml.safe_load(config)["partitions"]
-    command, said = re.findall(r"```(?:sh|text)\n(.*?)```", section, re.DOTALL)[:2]
+    command, reported = re.findall(r"```(?:sh|text)\n(.*?)```", section, re.DOTALL)[:2]
     (tmp_path / "queues.yaml").write_text(config, "utf-8")
     (tmp_path / "workload.yaml").write_text(workload, "utf-8")
     words: list[Any] = command.split()
@@ -199,4 +199,4 @@ def test_example_of_the_page_is_the_actual_output(tmp_path: Path, capsys: pytest
     named = [str(tmp_path / word) if word.endswith(".yaml") else word for word in words[1:]]
     assert main(named) == 0
     out = capsys.readouterr().out
-    assert said.strip() in "\n".join(line.rstrip() for line in out.splitlines())
+    assert reported.strip() in "\n".join(line.rstrip() for line in out.splitlines())

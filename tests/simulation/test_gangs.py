@@ -36,7 +36,7 @@ def three_teams(policy: str) -> str:
     return found[1].replace("policy: fifo\n", f"policy: {policy}\n")
 
 
-class Fates(Recorder):
+class StartsAndEnds(Recorder):
     """Records when tasks started, in seconds, and how placeholders ended."""
 
     def __init__(self) -> None:
@@ -53,10 +53,10 @@ class Fates(Recorder):
             self.places.append((moment / SECOND, reason))
 
 
-def play(registry: Registry, applications: str, config: str = CONFIG) -> tuple[Report, Fates]:
+def play(registry: Registry, applications: str, config: str = CONFIG) -> tuple[Report, StartsAndEnds]:
     nodes = "nodes: [{name: n, count: 2, resources: {vcore: 4}}]\n"
     workload = read_scenario(f"{nodes}applications: [{applications}]", "file", "name")
-    fates = Fates()
+    fates = StartsAndEnds()
     return simulate(config, workload, registry, recorder=fates), fates
 
 
@@ -134,7 +134,7 @@ def test_jobs_of_a_trace_can_be_gangs() -> None:
         read("rigid")
 
 
-class Crowd(Fates):
+class Crowd(StartsAndEnds):
     """Asserts besides that no node exceeds its capacity."""
 
     def __init__(self, nodes: list[WorkloadNode]) -> None:

@@ -196,7 +196,7 @@ def arriving(process: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         (NO_ARRIVALS, "generate[0].arrivals: required"),
         (NO_ARRIVALS, "generate[0].count: required"),
@@ -229,10 +229,10 @@ def arriving(process: str) -> str:
         ("seed: -1\n" + RUN, "seed: expected a whole number from 0"),
     ],
 )  # fmt: skip
-def test_errors_are_reported_with_their_position(text: str, said: str) -> None:
+def test_errors_are_reported_with_their_position(text: str, reported: str) -> None:
     with pytest.raises(InputError) as caught:
         read(NODES + text.replace("RUN", "1"))
-    assert said in str(caught.value)
+    assert reported in str(caught.value)
     assert "line " in str(caught.value)
 
 
@@ -281,7 +281,7 @@ def test_nodes_of_a_separate_file_may_fail() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "reported"),
     [
         ("n-[12]", "m-*", "failures[0].nodes: no initial node matches 'm-*'"),
         ("until: 2h", "", "failures[0].until: required"),
@@ -303,8 +303,8 @@ def test_nodes_of_a_separate_file_may_fail() -> None:
         ),
     ],
 )
-def test_invalid_node_failures(before: str, after: str, said: str) -> None:
+def test_invalid_node_failures(before: str, after: str, reported: str) -> None:
     assert before in FAILURES
     with pytest.raises(InputError) as caught:
         read(FAILURES.replace(before, after))
-    assert said in str(caught.value)
+    assert reported in str(caught.value)

@@ -128,12 +128,12 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("line", "said"), BAD)
-def test_bad_lines_are_skipped_counted_and_shown(line: str, said: str) -> None:
+@pytest.mark.parametrize(("line", "reported"), BAD)
+def test_bad_lines_are_skipped_counted_and_shown(line: str, reported: str) -> None:
     workload = read(PODS + line + "\n")
     assert [application.id for application in workload.applications] == ["p1", "p2", "p3"]
     assert workload.counts["lines skipped"] == 1
-    assert workload.remarks[0].startswith(f"pods.csv: line 5: {said}")
+    assert workload.remarks[0].startswith(f"pods.csv: line 5: {reported}")
     with pytest.raises(InputError, match=r"pods\.csv: line 5"):
         read(PODS + line + "\n", strict=True)
 

@@ -61,7 +61,7 @@ def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "reported"),
     [
         (b"", "is empty"),
         (b" \n\n", "is empty"),
@@ -69,10 +69,10 @@ def test_compressed_files_are_decompressed(tmp_path: Path) -> None:
         (b"nodes:\t[]\0", "U\\+0000"),
     ],
 )
-def test_files_without_a_workload_are_rejected(content: bytes, said: str, tmp_path: Path) -> None:
+def test_files_without_a_workload_are_rejected(content: bytes, reported: str, tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=reported) as caught:
         read_workload(path)
     assert str(caught.value).startswith(str(path))
 
@@ -124,7 +124,7 @@ def test_machines_with_and_without_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         ("0 a 1\n", "line 1: expected id, name, nodes, processors per node"),
         ("0 a 1 2\n0 a 1 2\n", "line 2: the name 'a' was already used on line 1"),
@@ -135,7 +135,7 @@ def test_machines_with_and_without_memory() -> None:
         ("; nothing\n", "contains no nodes"),
     ],
 )
-def test_invalid_machines(text: str, said: str) -> None:
+def test_invalid_machines(text: str, reported: str) -> None:
     with pytest.raises(InputError) as caught:
         read_machines(text, "f")
-    assert said in str(caught.value)
+    assert reported in str(caught.value)

@@ -43,14 +43,14 @@ applications:
 """
 
 
-class Ear(Recorder):
+class ConfigurationRecorder(Recorder):
     """Records notifications about configurations."""
 
     def __init__(self) -> None:
-        self.heard: list[Reloaded] = []
+        self.received: list[Reloaded] = []
 
     def reloaded(self, event: Reloaded) -> None:
-        self.heard.append(event)
+        self.received.append(event)
 
 
 def play(folder: Path, scenario: str, registry: Registry, config: str = ONE_CORE, **files: str) -> Report:
@@ -162,9 +162,9 @@ def test_recorders_receive_configurations(tmp_path: Path, registry: Registry) ->
     (tmp_path / "more.yaml").write_text(THREE_CORES, "utf-8")
     path = tmp_path / "workload.yaml"
     path.write_text(WORK + "events: [{at: 15s, config: more.yaml}]", "utf-8")
-    ear = Ear()
-    simulate(ONE_CORE, read_workload(path), registry, recorder=ear)
-    assert ear.heard == [Reloaded(15 * SECOND, "more.yaml", THREE_CORES)]
+    configurations = ConfigurationRecorder()
+    simulate(ONE_CORE, read_workload(path), registry, recorder=configurations)
+    assert configurations.received == [Reloaded(15 * SECOND, "more.yaml", THREE_CORES)]
 
 
 def test_configurations_stay_when_nodes_come_from_elsewhere(tmp_path: Path, registry: Registry) -> None:

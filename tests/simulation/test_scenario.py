@@ -106,7 +106,7 @@ def test_file_name_replaces_a_missing_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reported"),
     [
         (
             "- a",
@@ -199,10 +199,10 @@ def test_file_name_replaces_a_missing_name() -> None:
         ),
     ],
 )
-def test_errors_are_reported_with_their_position(text: str, said: str) -> None:
+def test_errors_are_reported_with_their_position(text: str, reported: str) -> None:
     found = problems(text)
     assert len(found) == 1, found
-    assert said in found[0]
+    assert reported in found[0]
 
 
 def test_all_problems_in_one_pass_with_line_and_column() -> None:

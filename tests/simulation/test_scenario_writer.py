@@ -175,7 +175,7 @@ def test_generated_applications_may_accompany_many_listed_ones(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "reported"),
     [
         (line("a"), "duplicate application id 'a'"),
         (line("b", -1), "applications[1].submit: expected seconds or a duration"),
@@ -201,8 +201,8 @@ def test_generated_applications_may_accompany_many_listed_ones(tmp_path: Path) -
         (line("b")[:-9], "YAML"),
     ],
 )
-def test_errors_of_a_long_file_are_reported_as_usual(wrong: str, said: str, tmp_path: Path) -> None:
+def test_errors_of_a_long_file_are_reported_as_usual(wrong: str, reported: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_workload(long_file(tmp_path, line("a"), wrong))
-    assert said in str(caught.value)
+    assert reported in str(caught.value)
     assert "line 5" in str(caught.value) or "line 6" in str(caught.value)

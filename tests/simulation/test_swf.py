@@ -108,7 +108,7 @@ def test_an_unknown_run_time_is_replaced_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "said"),
+    ("bad", "reported"),
     [
         ("1 2 3", "expected 18 columns of numbers, got 3"),
         ("hello world", "expected 18 columns of numbers, got 2"),
@@ -127,13 +127,13 @@ def test_an_unknown_run_time_is_replaced_and_counted() -> None:
         (line(number=5), "job number 5 was already used on line 1"),
     ],
 )
-def test_invalid_line_is_skipped_and_reported(bad: str, said: str) -> None:
+def test_invalid_line_is_skipped_and_reported(bad: str, reported: str) -> None:
     workload = read(line(5), bad, line(6))
     assert [application.id for application in workload.applications] == ["job-5", "job-6"]
     assert workload.counts["lines skipped"] == 1
     (remark,) = workload.remarks
     assert remark.startswith("trace: line 2: ")
-    assert said in remark
+    assert reported in remark
     with pytest.raises(InputError) as caught:
         read(line(5), bad, line(6), strict=True)
     assert str(caught.value) == remark

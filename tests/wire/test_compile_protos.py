@@ -31,13 +31,13 @@ def test_changed_proto_is_detected_and_compiled(
     )
     (generated / "gone_pb2.py").write_text("", "utf-8")
     assert compile_protos.main(["--check"]) == 1
-    told = capsys.readouterr().err
-    assert [line.split()[0] for line in told.splitlines()] == [
+    reported = capsys.readouterr().err
+    assert [line.split()[0] for line in reported.splitlines()] == [
         "generated/gone_pb2.py",
         "generated/si_current_pb2.py",
         "generated/si_current_pb2.pyi",
     ]
-    assert compile_protos.COMMAND in told
+    assert compile_protos.COMMAND in reported
     assert compile_protos.main([]) == 0
     assert compile_protos.main(["--check"]) == 0
     assert "rack: str" in (generated / "si_current_pb2.pyi").read_text("utf-8")
@@ -50,9 +50,9 @@ def test_invalid_proto_is_reported_and_changes_nothing(
     (tmp_path / "broken.proto").write_text('syntax = "proto3";\nmessage A { string a = ; }\n', "utf-8")
     monkeypatch.setattr(compile_protos, "PROTOS", tmp_path)
     assert compile_protos.main([]) == 2
-    told = capfd.readouterr().err
-    assert "broken.proto:2" in told
-    assert f"the files of {tmp_path} cannot be compiled" in told
+    reported = capfd.readouterr().err
+    assert "broken.proto:2" in reported
+    assert f"the files of {tmp_path} cannot be compiled" in reported
 
 
 def test_own_and_published_messages_coexist_in_one_process(

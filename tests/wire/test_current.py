@@ -97,12 +97,12 @@ def test_release_of_an_ask_equals_release_of_an_allocation() -> None:
         UpdateRequest("rm", releases=AllocationReleasesRequest([], [gone]))
     )
     assert message is not None
-    told = current.to_allocation_response(UpdateResponse(released_allocation_asks=[gone]))
-    assert told is not None
+    reported = current.to_allocation_response(UpdateResponse(released_allocation_asks=[gone]))
+    assert reported is not None
     wanted = AllocationRelease("app", "", "default", TerminationType.TIMEOUT, "too late", "k")
     (request,) = current.from_allocation_request(message)
     assert request.releases.allocations_to_release == [wanted]
-    assert current.from_allocation_response(told).released_allocations == [wanted]
+    assert current.from_allocation_response(reported).released_allocations == [wanted]
 
 
 def test_allocations_of_a_new_node_are_separate_entries_that_name_it() -> None:
@@ -195,14 +195,14 @@ def test_response_is_distributed_without_loss(response: UpdateResponse) -> None:
         (current.to_application_response(response), current.APPLICATION_RESPONSE.decode),
         (current.to_node_response(response), current.NODE_RESPONSE.decode),
     ]
-    told = UpdateResponse()
+    reported = UpdateResponse()
     for message, decode in parts:
         if message is not None:
             part = decode(message.SerializeToString())
             assert part != UpdateResponse()
             for name in attrs.fields_dict(UpdateResponse):
                 if name != "action":
-                    getattr(told, name).extend(getattr(part, name))
+                    getattr(reported, name).extend(getattr(part, name))
     ends = [attrs.evolve(one, uuid="") for one in response.released_allocations]
     ends += [
         AllocationRelease(
@@ -210,9 +210,9 @@ def test_response_is_distributed_without_loss(response: UpdateResponse) -> None:
         )
         for one in response.released_allocation_asks
     ]
-    assert told == attrs.evolve(
+    assert reported == attrs.evolve(
         response,
-        action=told.action,
+        action=reported.action,
         new_allocations=[plain(one) for one in response.new_allocations],
         released_allocations=ends,
         released_allocation_asks=[],

@@ -55,8 +55,10 @@ def test_invalid_entry_is_reported_with_its_field(entry: Any, place: str) -> Non
 
 def test_nested_path_of_an_error_is_reported() -> None:
     node = NewNodeInfo("n1", existing_allocations=[Allocation("k", "app", priority=2**40)])
-    told = refused(UpdateRequest("rm", new_schedulable_nodes=[NewNodeInfo("n0"), node]))
-    assert told.startswith("new_schedulable_nodes[1].existing_allocations[0].priority: Value out of range")
+    reported = refused(UpdateRequest("rm", new_schedulable_nodes=[NewNodeInfo("n0"), node]))
+    assert reported.startswith(
+        "new_schedulable_nodes[1].existing_allocations[0].priority: Value out of range"
+    )
 
 
 def test_errors_outside_of_lists_are_reported() -> None:

@@ -225,13 +225,13 @@ def test_published_client_of_v0_11_0_is_compatible(
     made_by: Callable[[str], Path], run_python: Client
 ) -> None:
     folder = made_by("si_v0_11")
-    heard, read = exchange(
+    received, read = exchange(
         run_python,
         folder,
         ("UpdateRequest", "json", SAID),
         ("UpdateResponse", "bytes", v0_11.UPDATE_RESPONSE.encode(RESPONSE).hex()),
     )
-    assert v0_11.UPDATE_REQUEST.decode(bytes.fromhex(heard)) == UNDERSTOOD
+    assert v0_11.UPDATE_REQUEST.decode(bytes.fromhex(received)) == UNDERSTOOD
     assert json.loads(read) == READ
 
 
@@ -262,14 +262,14 @@ def test_published_client_of_the_newer_layout_is_compatible(
         )
     )
     assert response is not None
-    heard, heard_nodes, read = exchange(
+    received, heard_nodes, read = exchange(
         run_python,
         made_by("si_current"),
         ("AllocationRequest", "json", asked),
         ("NodeRequest", "json", nodes),
         ("AllocationResponse", "bytes", response.SerializeToString().hex()),
     )
-    assert current.ALLOCATION_REQUEST.decode(bytes.fromhex(heard)) == [
+    assert current.ALLOCATION_REQUEST.decode(bytes.fromhex(received)) == [
         UpdateRequest(
             "rm",
             allocations=[

@@ -80,11 +80,11 @@ def test_missing_fields_of_an_ask_have_the_wire_defaults() -> None:
 
 
 def test_empty_amount_of_a_node_update_differs_from_none() -> None:
-    def said(message: wire.UpdateNodeInfo) -> UpdateNodeInfo:
+    def reported(message: wire.UpdateNodeInfo) -> UpdateNodeInfo:
         return v0_11.from_update_request(wire.UpdateRequest(updatedNodes=[message])).updated_nodes[0]
 
-    assert said(wire.UpdateNodeInfo()).schedulable_resource is None
-    assert said(wire.UpdateNodeInfo(schedulableResource=wire.Resource())).schedulable_resource == {}
+    assert reported(wire.UpdateNodeInfo()).schedulable_resource is None
+    assert reported(wire.UpdateNodeInfo(schedulableResource=wire.Resource())).schedulable_resource == {}
 
 
 def test_a_type_that_is_zero_stays_in_the_amount() -> None:

@@ -37,24 +37,24 @@ with grpc.insecure_channel(sys.argv[1]) as channel:
             ],
         )
     )
-    told: dict[str, Any] = {"placed": [], "accepted": [], "refused": [], "nodes": [], "released": []}
+    reported: dict[str, Any] = {"placed": [], "accepted": [], "refused": [], "nodes": [], "released": []}
     released = False
     for response in responses:
-        told["placed"] += [[each.allocationKey, each.nodeID] for each in response.newAllocations]
-        told["accepted"] += [each.applicationID for each in response.acceptedApplications]
-        told["refused"] += [each.applicationID for each in response.rejectedApplications]
-        told["nodes"] += [each.nodeID for each in response.acceptedNodes]
-        told["released"] += [
+        reported["placed"] += [[each.allocationKey, each.nodeID] for each in response.newAllocations]
+        reported["accepted"] += [each.applicationID for each in response.acceptedApplications]
+        reported["refused"] += [each.applicationID for each in response.rejectedApplications]
+        reported["nodes"] += [each.nodeID for each in response.acceptedNodes]
+        reported["released"] += [
             [each.applicationID, si.TerminationType.Name(each.terminationType)]
             for each in response.releasedAllocations
         ]
-        if len(told["placed"]) == 2 and not released:
+        if len(reported["placed"]) == 2 and not released:
             uuids = [each.UUID for each in response.newAllocations]
             release = si.AllocationRelease(applicationID="app", UUID=uuids[0])
             releases = si.AllocationReleasesRequest(allocationsToRelease=[release])
             to_send.put(si.UpdateRequest(rmID="stock", releases=releases))
             released = True
-        if len(told["placed"]) == 3 and told["released"]:
+        if len(reported["placed"]) == 3 and reported["released"]:
             to_send.put(None)  # the stream is half-closed, and the scheduler ends it
-    told["end"] = responses.code().name
-    print(json.dumps(told))
+    reported["end"] = responses.code().name
+    print(json.dumps(reported))

@@ -13,8 +13,8 @@ import grpc
 import grpc.aio
 import pytest
 
+from tests.service.harness import HERE, Ended, ServiceHarness, Stream, serve
 from tests.service.kit import PATIENCE, work
-from tests.service.stand import HERE, Ended, Stand, Stream, serve
 from tests.service.test_callbacks import Callbacks
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import Callback
@@ -43,56 +43,56 @@ class Unsendable(str):
         raise ValueError(f"{self!r} cannot be encoded")
 
 
-def call(stand: Stand, method: str, *messages: bytes) -> Any:
+def call(harness: ServiceHarness, method: str, *messages: bytes) -> Any:
     """Call a method with messages sent back to back."""
 
     async def send() -> AsyncIterator[bytes]:
         for message in messages:
             yield message
 
-    return stand.channel.stream_stream(method)(send())
+    return harness.channel.stream_stream(method)(send())
 
 
 def test_a_stream_ends_while_its_first_response_is_sent(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
         for number in range(TIMES):
             rm_id = f"rm-{number}"
-            await stand.register(rm_id)
+            await harness.register(rm_id)
             good = v0_11.UPDATE_REQUEST.encode(work(1, rm_id=rm_id))
-            stream = Stream(call(stand, path(SCHEDULER, UPDATE), good, MALFORMED))
+            stream = Stream(call(harness, path(SCHEDULER, UPDATE), good, MALFORMED))
             assert (await stream.end()).code is Code.INVALID_ARGUMENT
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_a_stream_of_callbacks_ends_while_its_first_message_is_sent(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
         for _ in range(TIMES):
-            callbacks = Callbacks(call(stand, path(CALLBACKS, CONNECT), OPEN, MALFORMED))
+            callbacks = Callbacks(call(harness, path(CALLBACKS, CONNECT), OPEN, MALFORMED))
             assert (await callbacks.end()).code is Code.INVALID_ARGUMENT
 
-    serve(registry, story)
+    serve(registry, scenario)
 
 
 def test_client_that_cancels_a_stream_keeps_its_connection(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def story(stand: Stand) -> None:
-        await stand.register("other")
-        other = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register("other")
+        other = harness.stream()
         await other.send(work(1, rm_id="other"))
         await other.allocations(1)
         rng = random.Random(0)
         for _ in range(TIMES):
-            stream = Stream(call(stand, path(SCHEDULER, UPDATE), b"", MALFORMED))
+            stream = Stream(call(harness, path(SCHEDULER, UPDATE), b"", MALFORMED))
             for _ in range(rng.randrange(30)):
                 await asyncio.sleep(0)
             stream.cut()
         await other.send(work(1, rm_id="other", app="more"))
         assert await other.allocations(1) == {"more-0": "node-more"}
 
-    serve(registry, story)
+    serve(registry, scenario)
     assert "cannot be ended" not in caplog.text
 
 
@@ -105,9 +105,9 @@ def test_cancelled_callback_stream_is_not_used(registry: Registry, monkeypatch: 
         assert given_up.wait(PATIENCE)
         use_callback(core, rm_id, callback)
 
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        carry_out = stand.core.carry_out
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        carry_out = harness.core.carry_out
 
         async def watched(operation: Callable[[Scheduler], None]) -> None:
             try:
@@ -116,18 +116,18 @@ def test_cancelled_callback_stream_is_not_used(registry: Registry, monkeypatch: 
                 given_up.set()
 
         monkeypatch.setattr(Scheduler, "use_callback", slow)
-        monkeypatch.setattr(stand.core, "carry_out", watched)
+        monkeypatch.setattr(harness.core, "carry_out", watched)
         opening = wire.Open(rm_id="rm", capabilities=[wire.PREDICATES])
         opened = wire.FromResourceManager(open=opening).SerializeToString()
-        callbacks = call(stand, path(CALLBACKS, CONNECT), opened)
+        callbacks = call(harness, path(CALLBACKS, CONNECT), opened)
         await asyncio.to_thread(begun.wait)
         callbacks.cancel()
-        stream = stand.stream()
+        stream = harness.stream()
         await stream.send(work(1))
         assert await stream.allocations(1) == {"app-0": "node-app"}
 
     patience = Patience(callback=2.0 * PATIENCE)
-    serve(registry, story, Settings(HERE, accept_unanswered=True, patience=patience))
+    serve(registry, scenario, Settings(HERE, accept_unanswered=True, patience=patience))
 
 
 @pytest.mark.skipif(not os.path.isdir(OPEN_FILES), reason=f"needs {OPEN_FILES}")
@@ -136,21 +136,21 @@ def test_a_call_that_grpc_cannot_end_loses_its_connection(
 ) -> None:
     monkeypatch.setattr(CallRefusal, "details", property(lambda _: Unsendable("no")))
 
-    async def story(stand: Stand) -> None:
-        await stand.register()
-        separate: Any = grpc.aio.insecure_channel(stand.address, [("grpc.use_local_subchannel_pool", 1)])
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        separate: Any = grpc.aio.insecure_channel(harness.address, [("grpc.use_local_subchannel_pool", 1)])
         async with separate:
             stream = Stream(separate.stream_stream(path(SCHEDULER, UPDATE))())
             await stream.send(work(1))
             await stream.allocations(1)
-            other = stand.stream()
+            other = harness.stream()
             await other.send(UpdateRequest("nothing-of-this-name"))
             ended = await other.end()
             assert ended.code is Code.UNAVAILABLE
             await stream.send(work(1, app="more"))
             assert await stream.allocations(1) == {"more-0": "node-more"}
         with pytest.raises(Ended, match="UNAVAILABLE"):
-            await stand.register("")
+            await harness.register("")
 
-    serve(registry, story)
+    serve(registry, scenario)
     assert "a new Update stream cannot be ended" in caplog.text

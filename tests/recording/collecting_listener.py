@@ -6,7 +6,7 @@ from yunikorn.interface.messages import UpdateResponse
 from yunikorn.recording.recorded_entry import RecordedEntry
 
 
-class Ear:
+class CollectingListener:
     """Listener that records all notifications of a replay."""
 
     def __init__(self) -> None:

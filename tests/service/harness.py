@@ -1,6 +1,6 @@
 """Test kit of the service inside one event loop: a server, and resource managers on real gRPC streams.
 
-A test is a coroutine that receives a `Stand`; `serve` runs it with a server on a free port.
+A test is a coroutine that receives a `ServiceHarness`; `serve` runs it with a server on a free port.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Stream:
         self.call.cancel()
 
 
-class Stand:
+class ServiceHarness:
     """A running server, and clients that connect to it."""
 
     def __init__(self, core: AsyncScheduler, server: Server, address: str) -> None:
@@ -125,7 +125,7 @@ class Stand:
 
 def serve(
     registry: Registry,
-    story: Callable[[Stand], Awaitable[None]],
+    scenario: Callable[[ServiceHarness], Awaitable[None]],
     settings: Settings | None = None,
     *,
     timeouts: Timeouts | None = None,
@@ -142,11 +142,11 @@ def serve(
         threaded = ThreadedScheduler(make or new, clock or SystemClock())
         async with asyncio.timeout(PATIENCE), AsyncScheduler(threaded) as core:
             server = Server(core, settings or Settings(HERE))
-            stand = Stand(core, server, await server.start())
+            harness = ServiceHarness(core, server, await server.start())
             try:
-                await story(stand)
+                await scenario(harness)
             finally:
-                await stand.channel.close()
+                await harness.channel.close()
                 await server.stop()
 
     asyncio.run(run())

@@ -67,10 +67,10 @@ def test_budget_loop_survives_a_check_that_raises(
         await keep_budgets(Faulty(core, Budget()), 0.0)
 
     run_until_set(loop)
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 1, "once, not at every look"
-    assert "watching for slow plugins" in told[0]
-    assert f"{type(error).__name__}: {error}" in told[0]
+    reported = [record.getMessage() for record in caplog.records]
+    assert len(reported) == 1, "once, not at every look"
+    assert "watching for slow plugins" in reported[0]
+    assert f"{type(error).__name__}: {error}" in reported[0]
 
 
 def test_health_loop_survives_checks_and_reports_that_raise(
@@ -100,10 +100,10 @@ def test_health_loop_survives_checks_and_reports_that_raise(
 
     run_until_set(loop)
     assert reports == [False, False], "a report that failed is made again"
-    told = [record.getMessage() for record in caplog.records]
-    assert len(told) == 2
-    assert "Broken: the look" in told[0]
-    assert "OSError: the report" in told[1]
+    reported = [record.getMessage() for record in caplog.records]
+    assert len(reported) == 2
+    assert "Broken: the look" in reported[0]
+    assert "OSError: the report" in reported[1]
 
 
 def test_a_hang_is_reported_although_its_cause_cannot_be_named(
@@ -130,11 +130,11 @@ def test_callback_that_is_being_set_up_can_be_checked() -> None:
             assert go.wait(PATIENCE)
             super().__init__(*arguments)
 
-    class Ears:
+    class CollectingCallback:
         def recv_update_response(self, response: object) -> None:
             """Ignore the response."""
 
-    thread = threading.Thread(target=Slow, args=("rm", Ears(), None))
+    thread = threading.Thread(target=Slow, args=("rm", CollectingCallback(), None))
     thread.start()
     try:
         assert begun.wait(PATIENCE)

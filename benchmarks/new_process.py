@@ -12,7 +12,7 @@ from benchmarks.home import HOME, program
 from benchmarks.measurement import Measurement
 
 
-def run_fresh(case: Case, options: Mapping[str, object], limit: float | None = None) -> Measurement:
+def run_in_new_process(case: Case, options: Mapping[str, object], limit: float | None = None) -> Measurement:
     """Run `case` in a new process; `options` replace those of its workload.
 
     Raises `BenchmarkFailure` if the case fails, or takes longer than `limit` seconds.

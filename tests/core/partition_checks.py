@@ -1,7 +1,7 @@
 """Checks of a whole partition for random histories: accounting, bounds, placements and victims.
 
 Every counter is recomputed from allocations and asks, and compared with the records of the `StrictRM`. Unlike
-`accounts.py`, no reference scheduler is needed, so gangs and preemption can take part.
+`accounting_checks.py`, no reference scheduler is needed, so gangs and preemption can take part.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.core.accounts import plain
+from tests.core.accounting_checks import plain
 from tests.core.machine import REQUIRED
 from tests.core.predicates import DISK, ZONE
 from tests.core.strict import StrictRM
@@ -33,7 +33,7 @@ def total(amounts: Iterable[Amounts]) -> dict[str, int]:
     return plain(sum_of(amounts))
 
 
-def check_all_accounts(rm: StrictRM) -> None:
+def check_partition_accounting(rm: StrictRM) -> None:
     """Assert that every counter of the partition equals the sum recomputed from its parts."""
     partition = rm.at_work().partition
     assert rm.failures() == []
@@ -59,12 +59,12 @@ def _check_rm(rm: StrictRM, partition: Partition) -> None:
         for uuid, one in rm.running.items()
     }
     assert known == running, "the RM believes something else to be running"
-    told = {
+    evictions = {
         uuid: one.releasing
         for uuid, one in partition.accounting.allocations.items()
         if one.releasing is not None
     }
-    assert told == {uuid: one.termination_type for uuid, one in rm.evicted.items()}
+    assert evictions == {uuid: one.termination_type for uuid, one in rm.evicted.items()}
     assert set(partition.applications) == set(rm.apps)
     for app_id, app in partition.applications.items():
         assert app.state == rm.apps[app_id].state
@@ -207,7 +207,7 @@ def _check_reservations(partition: Partition) -> None:
 # -- bounds -------------------------------------------------------------------------------------------
 
 
-def standing(partition: Partition) -> QueuePosition:
+def usage_and_bounds(partition: Partition) -> QueuePosition:
     """Return usage and bound of every quota, limit, node and `maxapplications`."""
     found: QueuePosition = {}
     for queue in partition.queues:

@@ -1,6 +1,6 @@
 """Random operations of two resource managers on a recorded core, covering everything a recording can hold.
 
-`Life` draws one random operation after the other: updates, scheduling, timers, lost connections,
+`RandomHistory` draws one random operation after the other: updates, scheduling, timers, lost connections,
 configuration reloads, failing callbacks. Tests replay the recording and compare the responses. The golden
 recordings are made the same way.
 """
@@ -62,15 +62,15 @@ def text(size: int) -> str:
 class Manager:
     """A resource manager that at random refuses nodes and configurations, raises, or calls the core back."""
 
-    def __init__(self, life: Life, rm_id: str) -> None:
+    def __init__(self, life: RandomHistory, rm_id: str) -> None:
         self.life, self.rm_id, self.dice = life, rm_id, life.dice
         self.running: dict[str, Allocation] = {}
         self.to_confirm: list[AllocationRelease] = []
-        self.heard: list[UpdateResponse] = []
+        self.received: list[UpdateResponse] = []
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         """Record the response; now and then raise, or send another ask from within the callback."""
-        self.heard.append(response)
+        self.received.append(response)
         for one in response.new_allocations:
             self.running[one.uuid] = one
         for release in response.released_allocations:
@@ -119,7 +119,7 @@ class Many(Manager):
         return {node: "not there" for node in args.node_ids if self.dice.random() < 0.4}
 
 
-class Life:
+class RandomHistory:
     """Random operations on a recorded core, determined by a seed."""
 
     def __init__(self, seed: int, file: Path, registry: Registry) -> None:

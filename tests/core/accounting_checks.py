@@ -15,7 +15,7 @@ def plain(amount: Mapping[str, int]) -> dict[str, int]:
     return {name: value for name, value in amount.items() if value}
 
 
-def check_accounts(rm: RM, reference: Reference) -> None:
+def check_accounting(rm: RM, reference: Reference) -> None:
     """Assert that every counter of the partition equals the sum that the reference computes."""
     partition = rm.at_work().partition
     _check_allocations(rm, partition, reference)

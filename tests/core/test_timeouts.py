@@ -29,7 +29,7 @@ def test_states_time_out_as_configured() -> None:
     rm.pass_time(5)
     assert rm.state() == "Completed"
     rm.pass_time(3600)
-    assert rm.said("updated_applications")[-1].state == "Expired"
+    assert rm.entries("updated_applications")[-1].state == "Expired"
 
 
 def test_default_timeouts_are_those_of_yunikorn() -> None:

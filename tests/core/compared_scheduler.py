@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.core.accounts import check_accounts, check_reservations
+from tests.core.accounting_checks import check_accounting, check_reservations
 from tests.core.kit import RM, Decision, document
 from tests.core.predicates import CHECKS, plugins
 from tests.core.reference import Ask, Node, Reference
@@ -21,7 +21,7 @@ Texts = Mapping[str, str]
 PROTECTED = PreemptionPolicy(allow_preempt_self=False)
 
 
-class Twins:
+class ComparedScheduler:
     """Both sides of the comparison; every decision must equal that of the reference."""
 
     predicates: Sequence[str] = ("zone",)
@@ -52,10 +52,10 @@ class Twins:
     # -- nodes ----------------------------------------------------------------------------------------
 
     def add_node(self, node_id: str, capacity: Amounts, attributes: Texts) -> None:
-        self.rm.heard()
+        self.rm.take_response()
         self.rm.node(node_id, attributes, capacity=capacity)
         known = node_id in self.reference.nodes
-        assert bool(self.rm.heard().rejected_nodes) == known
+        assert bool(self.rm.take_response().rejected_nodes) == known
         if not known:
             self.reference.nodes[node_id] = Node(node_id, capacity, {}, attributes)
 
@@ -74,9 +74,9 @@ class Twins:
     def move_node(self, node_id: str, action: NodeAction) -> None:
         node = self.reference.nodes[node_id]
         resume = action == NodeAction.DRAIN_TO_SCHEDULABLE
-        self.rm.heard()
+        self.rm.take_response()
         self.rm.change_node(node_id, action)
-        assert bool(self.rm.heard().failed_node_updates) == (resume and node.schedulable)
+        assert bool(self.rm.take_response().failed_node_updates) == (resume and node.schedulable)
         node.schedulable = resume
 
     def remove_node(self, node_id: str) -> None:
@@ -89,10 +89,10 @@ class Twins:
             return
         existing = Allocation(uuid.partition("#")[0], app_id, uuid, node_id, Resource(amount))
         existing.preemption_policy = PROTECTED
-        self.rm.heard()
+        self.rm.take_response()
         self.rm.node(node_id, existing=[existing], capacity=capacity)
         node = self.reference.nodes[node_id] = Node(node_id, capacity, {}, {})
-        refused = self.rm.heard().rejected_allocations
+        refused = self.rm.take_response().rejected_allocations
         assert bool(refused) == (uuid in self.rm.running)
         if not refused:
             self.rm.running[uuid] = existing
@@ -106,12 +106,12 @@ class Twins:
         """Submit an application; with `again`, under the id of the last one."""
         self.submitted += not again
         app_id = f"app{self.submitted}"
-        self.rm.heard()
+        self.rm.take_response()
         self.rm.app_tagged(app_id, path, tags, user=user, groups=groups)
         accepted = self.reference.submit(app_id, path, tags, user, groups)
-        heard = self.rm.heard()
-        assert [one.application_id for one in heard.accepted_applications] == [app_id] * accepted
-        assert [one.application_id for one in heard.rejected_applications] == [app_id] * (not accepted)
+        received = self.rm.take_response()
+        assert [one.application_id for one in received.accepted_applications] == [app_id] * accepted
+        assert [one.application_id for one in received.rejected_applications] == [app_id] * (not accepted)
 
     def remove_app(self, app_id: str) -> None:
         self.rm.remove_app(app_id)
@@ -164,7 +164,7 @@ class Twins:
                 return
 
     def schedule_all(self) -> None:
-        self.rm.heard()
+        self.rm.take_response()
         self._compare(self.rm.schedule())
         self.expect_nothing()
 
@@ -192,11 +192,11 @@ class Twins:
     def check(self) -> None:
         """Assert that the accounting is right and no plugin failed."""
         assert self.rm.failures() == []
-        check_accounts(self.rm, self.reference)
+        check_accounting(self.rm, self.reference)
 
 
-class RetryingTwins(Twins):
-    """Twins with predicates that do not declare all their inputs, so the scheduler retries with a back-off.
+class RetryingComparedScheduler(ComparedScheduler):
+    """Predicates do not declare all their inputs, so the scheduler retries with a back-off.
 
     During a back-off other asks may overtake, but only the asks that back off. In the end none may remain.
     """
@@ -205,7 +205,7 @@ class RetryingTwins(Twins):
 
     def schedule_all(self) -> None:
         # One by one, because the asks in back-off can be determined only at the moment of a decision.
-        self.rm.heard()
+        self.rm.take_response()
         self.schedule(10_000)
 
     def choose(self, decision: Decision) -> tuple[Ask, Node]:
@@ -220,8 +220,8 @@ class RetryingTwins(Twins):
         return real.unschedulable or real.ask_class.unschedulable
 
 
-class ReservingTwins(Twins):
-    """Twins with reservations, which hide nodes from all other asks.
+class ReservingComparedScheduler(ComparedScheduler):
+    """Compared schedulers with reservations, which hide nodes from all other asks.
 
     Decisions may differ from the reference but must be allowed. Remaining asks must fit no unreserved node.
     """

@@ -1,6 +1,6 @@
 """Random configurations and workloads from seeds: all mechanisms of the core in any combination.
 
-`Rng` draws a configuration and a workload for it. `test_drawn_runs.py` simulates them, and bounds the
+`Rng` draws a configuration and a workload for it. `test_random_scenarios.py` simulates them, and bounds the
 number of rounds that a simulation may take.
 """
 

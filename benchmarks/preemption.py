@@ -6,7 +6,7 @@ import gc
 import time
 
 from benchmarks.failure import BenchmarkFailure
-from benchmarks.stand import Stand
+from benchmarks.harness import Harness
 from benchmarks.workload import RM, Workload, app_name, node_name
 from yunikorn.interface.messages import Allocation, NewNodeInfo, UpdateRequest
 from yunikorn.resources import fits, grow, has_negative, sum_of
@@ -25,29 +25,29 @@ def tasks_per_second(workload: Workload) -> dict[str, float]:
     All queues except the first use the whole cluster. The applications of the first queue ask for `samples`
     tasks, which its guarantee covers. Preempted tasks end at once, so only the scheduler is measured.
     """
-    stand = _full(workload)
+    harness = _full(workload)
     asked = workload.asked
     claims = range(workload.tasks, workload.tasks + workload.samples)
     claimant = app_name(0)
     asks = [workload.ask(task, asked) for task in claims]
     for ask in asks:
         ask.application_id = claimant
-    stand.update(UpdateRequest(RM, asks=asks))
-    stand.settle()
-    stand.clock.advance(DELAY)
+    harness.update(UpdateRequest(RM, asks=asks))
+    harness.settle()
+    harness.clock.advance(DELAY)
     gc.collect()
     start, start_cpu = time.perf_counter(), time.process_time()
-    _serve(stand, workload.samples)
-    took, cpu = stand.rm.last - start, time.process_time() - start_cpu
-    stand.check()
-    _verify(stand, workload)
+    _serve(harness, workload.samples)
+    took, cpu = harness.rm.last - start, time.process_time() - start_cpu
+    harness.check()
+    _verify(harness, workload)
     return {"tasks_per_s": workload.samples / took, "claim_s": took, "cpu_s": cpu}
 
 
-def _full(workload: Workload) -> Stand:
+def _full(workload: Workload) -> Harness:
     """Return a cluster without free resources, with tasks of all queues except the first."""
-    stand = Stand(workload.configuration())
-    stand.update(UpdateRequest(RM, new_applications=workload.application_requests()))
+    harness = Harness(workload.configuration())
+    harness.update(UpdateRequest(RM, new_applications=workload.application_requests()))
     asked = workload.asked
     owners = [app for app in range(workload.applications) if app % workload.queues]
     running: list[list[Allocation]] = [[] for _ in range(workload.nodes)]
@@ -71,27 +71,27 @@ def _full(workload: Workload) -> Stand:
         )
         for number, here in enumerate(running)
     ]
-    stand.update(UpdateRequest(RM, new_schedulable_nodes=nodes))
-    return stand
+    harness.update(UpdateRequest(RM, new_schedulable_nodes=nodes))
+    return harness
 
 
-def _serve(stand: Stand, claims: int) -> None:
+def _serve(harness: Harness, claims: int) -> None:
     """Schedule and confirm preemptions until all requests are allocated."""
     waited = 0.0
-    while stand.rm.received < claims:
-        stand.scheduler.fire_timers()
-        decided = stand.settle()
-        ended = stand.confirm()
+    while harness.rm.received < claims:
+        harness.scheduler.fire_timers()
+        decided = harness.settle()
+        ended = harness.confirm()
         if not decided and not ended:
             waited += STEP
-            stand.clock.advance(STEP)
+            harness.clock.advance(STEP)
             if waited > LONGEST:
-                raise BenchmarkFailure(f"only {stand.rm.received:,} of {claims:,} claims were served")
+                raise BenchmarkFailure(f"only {harness.rm.received:,} of {claims:,} claims were served")
 
 
-def _verify(stand: Stand, workload: Workload) -> None:
+def _verify(harness: Harness, workload: Workload) -> None:
     """Check that all requests are allocated, guarantees are met, and no node is over its capacity."""
-    partition = stand.scheduler.partition(RM)
+    partition = harness.scheduler.partition(RM)
     if partition is None:
         raise BenchmarkFailure("the partition is gone")
     claimed: dict[str, int] = {}

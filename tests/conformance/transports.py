@@ -1,4 +1,4 @@
-"""Ways to reach the scheduler ("doors"), which must behave equally: in process, or a gRPC layout."""
+"""Transports to the scheduler, which must behave equally: in process, and the gRPC layouts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ FENCE = "~fence-"
 """Prefix of the ids in fences: invalid entries, sent only for their answers."""
 
 
-class Door(ABC):
+class Transport(ABC):
     """Access to a scheduler of its own, with a manual clock."""
 
-    def __init__(self, registry: Registry, config: str, heard: Callable[[], int]) -> None:
+    def __init__(self, registry: Registry, config: str, received: Callable[[], int]) -> None:
         self.clock = ManualClock()
         self._registry, self._config = registry, config
-        self._heard = heard
+        self._heard = received
 
     def make(self, clock: Clock) -> Scheduler:
         """Create the scheduler."""
@@ -53,12 +53,12 @@ class Door(ABC):
         """Register the resource manager `rm`, also for a second time."""
 
     @abstractmethod
-    def tell(self, request: UpdateRequest) -> None:
+    def send(self, request: UpdateRequest) -> None:
         """Send an update; return when all responses have arrived."""
 
     @abstractmethod
     def advance(self, seconds: float) -> None:
-        """Let time pass; return as `tell` does."""
+        """Let time pass; return as `send` does."""
 
     @abstractmethod
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Door(ABC):
         self.close()
 
 
-class InProcess(Door):
+class InProcess(Transport):
     """The scheduler object itself."""
 
     def register(self, callback: Callback) -> None:
@@ -79,7 +79,7 @@ class InProcess(Door):
             self._scheduler = self.make(self.clock)
         self._scheduler.register_resource_manager(RegisterResourceManagerRequest("rm"), callback)
 
-    def tell(self, request: UpdateRequest) -> None:
+    def send(self, request: UpdateRequest) -> None:
         self._scheduler.update(request)
         self._decide()
 
@@ -143,13 +143,13 @@ def _fences(response: UpdateResponse) -> int:
     return sum(name.startswith(FENCE) for name in names)
 
 
-class OverGrpc(Door):
+class OverGrpc(Transport):
     """A service in a thread, and a client in another."""
 
     layout: Layout
 
-    def __init__(self, registry: Registry, config: str, heard: Callable[[], int]) -> None:
-        super().__init__(registry, config, heard)
+    def __init__(self, registry: Registry, config: str, received: Callable[[], int]) -> None:
+        super().__init__(registry, config, received)
         self._client: Client | None = None
         self._fenced: Fenced | None = None
         self._numbers = itertools.count(1)
@@ -179,7 +179,7 @@ class OverGrpc(Door):
         self._client = Client(self._address, request, self._fenced, options=ClientOptions(layout=self.layout))
         self._client.start(PATIENCE)
 
-    def tell(self, request: UpdateRequest) -> None:
+    def send(self, request: UpdateRequest) -> None:
         assert self._client is not None
         assert self._client.update(request)
         self._settle()
@@ -232,8 +232,8 @@ class BySubject(OverGrpc):
     layout = BY_SUBJECT
 
 
-Opening = Callable[[Registry, str, Callable[[], int]], Door]
-DOORS: dict[str, Opening] = {
+OpenTransport = Callable[[Registry, str, Callable[[], int]], Transport]
+TRANSPORTS: dict[str, OpenTransport] = {
     "in-process": InProcess,
     "Update": OneStream,
     "split": BySubject,

@@ -9,7 +9,7 @@ from tests.core.kit import RM, document, with_plugins
 from yunikorn import api
 
 
-class Ear:
+class EventCollector:
     """Events recorded so far, and a factory of RMs whose schedulers send events here."""
 
     def __init__(self) -> None:

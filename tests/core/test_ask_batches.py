@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.ear import Ear
+from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, partition, queue
 from yunikorn.accounting.partition import Partition
 from yunikorn.interface.messages import Allocation, AllocationAsk, PreemptionPolicy
@@ -49,7 +49,7 @@ rare = st.fixed_dictionaries(
 asks = st.builds(lambda one, more: {**one, **more}, plain, rare | st.just({}))
 
 
-def standing(objects: Partition) -> list[Any]:
+def pending_positions(objects: Partition) -> list[Any]:
     """Return the pending asks with their positions."""
     queues = [
         (queue.path, without_zeros(queue.pending), queue.waiting, queue.priority, queue.bits)
@@ -115,9 +115,9 @@ def outcome(
 ) -> tuple[Any, ...]:
     """Return responses, events and accounting after these asks."""
     limits = [{"limit": "", "users": ["*"], "maxapplications": 1, "maxresources": {"vcore": "5"}}]
-    ear = Ear()
+    collector = EventCollector()
     leaf = queue("a", properties={"application.sort.policy": "fair"}, limits=limits if limited else [])
-    rm: RM = ear.rm(partition(leaf))
+    rm: RM = collector.rm(partition(leaf))
     rm.node(vcore=9, memory=9)
     rm.app("app1")
     rm.app("app2")
@@ -127,9 +127,9 @@ def outcome(
         rm.update(asks=[AllocationAsk(**entry) for entry in entries])
     else:
         rm.update(allocations=[Allocation(**entry) for entry in entries])
-    books = standing(rm.at_work().partition)
+    books = pending_positions(rm.at_work().partition)
     rm.schedule()
-    return books, rm.heard(), ear.events
+    return books, rm.take_response(), collector.events
 
 
 @given(st.lists(asks, max_size=12), st.booleans())

@@ -1,4 +1,4 @@
-"""Test stand: a scheduler with one resource manager, used through the in-process interface."""
+"""Test harness: a scheduler with one resource manager, used through the in-process interface."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ResourceManager:
         """Number of new allocations so far."""
         self.last = 0.0
         """Time of the last new allocation, in seconds of `time.perf_counter`."""
-        self.told: list[AllocationRelease] = []
+        self.releases_to_confirm: list[AllocationRelease] = []
         """Releases requested by the scheduler and not confirmed yet."""
         self.rejected: list[str] = []
         """Reasons of all rejections."""
@@ -48,7 +48,7 @@ class ResourceManager:
             self.received += len(response.new_allocations)
             self.last = time.perf_counter()
         if response.released_allocations:
-            self.told += [
+            self.releases_to_confirm += [
                 one for one in response.released_allocations if one.termination_type in IN_TWO_STEPS
             ]
         self.rejected += [refused.reason for refused in response.rejected_applications]
@@ -57,7 +57,7 @@ class ResourceManager:
         self.rejected += [refused.reason for refused in response.failed_node_updates]
 
 
-class Stand:
+class Harness:
     """Scheduler on a manual clock, ready to be measured."""
 
     def __init__(self, configuration: str) -> None:
@@ -72,17 +72,17 @@ class Stand:
         )
 
     @classmethod
-    def ready(cls, workload: Workload) -> Stand:
-        """Return a stand with the queues, nodes and applications of a workload, but without asks."""
-        stand = cls(workload.configuration())
-        stand.update(
+    def ready(cls, workload: Workload) -> Harness:
+        """Return a harness with the queues, nodes and applications of a workload, but without asks."""
+        harness = cls(workload.configuration())
+        harness.update(
             UpdateRequest(
                 RM,
                 new_schedulable_nodes=workload.node_infos(),
                 new_applications=workload.application_requests(),
             )
         )
-        return stand
+        return harness
 
     def update(self, request: UpdateRequest) -> None:
         """Send an update. Raises `BenchmarkFailure` if anything is rejected."""
@@ -96,10 +96,10 @@ class Stand:
 
     def confirm(self) -> int:
         """Confirm all releases that the scheduler has requested, and return their number."""
-        told, self.rm.told = self.rm.told, []
-        if told:
-            self.scheduler.update(UpdateRequest(RM, releases=AllocationReleasesRequest(told)))
-        return len(told)
+        releases_to_confirm, self.rm.releases_to_confirm = self.rm.releases_to_confirm, []
+        if releases_to_confirm:
+            self.scheduler.update(UpdateRequest(RM, releases=AllocationReleasesRequest(releases_to_confirm)))
+        return len(releases_to_confirm)
 
     def settle(self) -> int:
         """Schedule until there is nothing left to decide, and return the number of decisions.

@@ -168,9 +168,9 @@ def test_undeclared_time_dependent_key_is_found() -> None:
             assert self._context is not None
             return -app.submitted if self._context.now() > 1_000_000_000 else app.submitted
 
-    (told,) = broken_promises(Secret()).items()
-    assert told[0] == "test_time_dependent_key_declares_its_refresh_interval"
-    assert "set refresh_every" in told[1]
+    (reported,) = broken_promises(Secret()).items()
+    assert reported[0] == "test_time_dependent_key_declares_its_refresh_interval"
+    assert "set refresh_every" in reported[1]
 
 
 def test_admission_limits_that_admit_no_application_are_found() -> None:
@@ -484,11 +484,11 @@ def test_clock_use_of_every_kind_is_found(base: type[Any]) -> None:
 
 
 def test_logging_is_no_clock_use() -> None:
-    def talking(self: Any, app: Application) -> str:
+    def reporting(self: Any, app: Application) -> str:
         logging.getLogger("talking").warning("%s goes to a", app.id)
         return "a"
 
-    assert broken_promises(odd(PlacementRule, talking)()) == {}
+    assert broken_promises(odd(PlacementRule, reporting)()) == {}
 
 
 def test_fixed_dates_are_no_clock_use() -> None:

@@ -40,7 +40,7 @@ class Shim(RM):
     def __init__(self) -> None:
         self.wanted: dict[tuple[str, str], int] = {}
         """Pending allocations by application and key."""
-        self.told: list[SchedulerAction] = []
+        self.reported: list[SchedulerAction] = []
         self.deaf = False
         """True while the connection is broken and the scheduler has not noticed: responses are lost."""
         super().__init__(CONFIG, REGISTRY, scheduler=Scheduler(REGISTRY, ManualClock(1)))
@@ -50,7 +50,7 @@ class Shim(RM):
         """Record running and pending allocations, unless the response is lost."""
         if self.deaf:
             return
-        self.told.append(response.action)
+        self.reported.append(response.action)
         super().recv_update_response(response)
         for one in response.new_allocations:
             self.wanted[one.application_id, one.allocation_key] -= 1
@@ -72,7 +72,7 @@ class Shim(RM):
         self.scheduler.pause(self.rm_id)
         self.scheduler.schedule()
         self.scheduler.reconnect(self.rm_id, self)
-        assert self.told[-1] == SchedulerAction.RESYNC
+        assert self.reported[-1] == SchedulerAction.RESYNC
 
     def kill(self) -> None:
         """Replace the core by a new one, one second later."""
@@ -120,7 +120,7 @@ class Shim(RM):
             if one.node_id == node_id
         ]
 
-    def books(self) -> RMState:
+    def accounting(self) -> RMState:
         """Return the accounting of the core, without zeros."""
         at = self.at_work().partition
         return {
@@ -130,7 +130,7 @@ class Shim(RM):
             "running": {app.id: sorted(app.allocations) for app in at.applications.values()},
         }
 
-    def own_books(self) -> RMState:
+    def own_accounting(self) -> RMState:
         """Return the same sums from the RM's records, without applications that the core has removed."""
         used = dict.fromkeys(PATHS, 0)
         waiting = dict.fromkeys(PATHS, 0)
@@ -174,5 +174,5 @@ def test_recovery_loses_and_duplicates_no_allocations(steps: list[tuple[Any, ...
             shim.scheduler.schedule(2)
             shim.cut() if kind == "cut" else shim.kill()
             shim.come_back(applications_first=values[0], at_once=values[1])
-        assert shim.said("rejected_allocations") == []
-        assert shim.books() == shim.own_books()
+        assert shim.entries("rejected_allocations") == []
+        assert shim.accounting() == shim.own_accounting()

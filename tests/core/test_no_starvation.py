@@ -60,7 +60,7 @@ def configurations(draw: Any) -> str:
     return tree
 
 
-class LeftBehind(RuleBasedStateMachine):
+class NoStarvation(RuleBasedStateMachine):
     """An RM that sends random messages."""
 
     @initialize(
@@ -157,9 +157,9 @@ class LeftBehind(RuleBasedStateMachine):
     @rule()
     def schedule(self) -> None:
         self.rm.schedule()
-        self.nothing_is_left_behind()
+        self.no_placeable_ask_is_pending()
 
-    def nothing_is_left_behind(self) -> None:
+    def no_placeable_ask_is_pending(self) -> None:
         """Assert that each pending ask has a reason."""
         at = self.rm.at_work()
         for ask, reason in first_reasons(at):
@@ -169,7 +169,7 @@ class LeftBehind(RuleBasedStateMachine):
                 assert bool(why(at, ask)) == bool(ask.pending)
 
     @invariant()
-    def books_are_right(self) -> None:
+    def accounting_holds(self) -> None:
         if not hasattr(self, "apps"):
             return
         if self.eager:
@@ -185,5 +185,5 @@ class LeftBehind(RuleBasedStateMachine):
         assert partition.used.get("memory", 0) == total
 
 
-TestLeftBehind = LeftBehind.TestCase
-TestLeftBehind.settings = settings(BOUNDS)
+TestNoStarvation = NoStarvation.TestCase
+TestNoStarvation.settings = settings(BOUNDS)

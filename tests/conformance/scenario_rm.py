@@ -1,4 +1,4 @@
-"""A resource manager for histories that run through any door: it sends messages and records the responses."""
+"""Resource manager of histories that run over any transport: sends messages and records responses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from tests.conformance.doors import Door
+from tests.conformance.transports import Transport
 from yunikorn.interface.callback import ResourceManagerCallback
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -38,23 +38,25 @@ History = dict[str, list[tuple[object, ...]]]
 Predicate = Callable[[PredicatesArgs], str | None]
 
 
-def nothing_heard() -> History:
+def empty_history() -> History:
     """Return an empty history."""
     return {kind: [] for kind in ("placed", "ended", "asks refused", "applications", "nodes")}
 
 
-class Story(ResourceManagerCallback):
-    """The resource manager at a door. Each method returns when all responses to its message have arrived."""
+class ScenarioRM(ResourceManagerCallback):
+    """Resource manager on a transport. Each method returns when all responses to its message have arrived."""
 
-    def __init__(self, open_door: Callable[[Callable[[], int]], Door], predicate: Predicate | None) -> None:
-        self.history = nothing_heard()
+    def __init__(
+        self, open_transport: Callable[[Callable[[], int]], Transport], predicate: Predicate | None
+    ) -> None:
+        self.history = empty_history()
         self.running: dict[str, Allocation] = {}
         self.to_confirm: list[AllocationRelease] = []
         self._predicate = predicate
         if predicate is None:
             self.predicates = None  # type: ignore[assignment,method-assign]
-        self.door = open_door(lambda: sum(map(len, self.history.values())))
-        self.door.register(self)
+        self.transport = open_transport(lambda: sum(map(len, self.history.values())))
+        self.transport.register(self)
 
     # -- receiving -----------------------------------------------------------------------------------------
 
@@ -63,7 +65,7 @@ class Story(ResourceManagerCallback):
         return self._predicate(args)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
-        heard = self.history
+        history = self.history
         for placed in response.new_allocations:
             known = self.running.get(placed.allocation_key)
             if known is not None:
@@ -71,7 +73,7 @@ class Story(ResourceManagerCallback):
                 assert known.node_id == placed.node_id, f"{placed.allocation_key} was placed twice"
                 continue
             self.running[placed.allocation_key] = placed
-            heard["placed"].append(
+            history["placed"].append(
                 (
                     *(placed.application_id, placed.allocation_key, placed.node_id),
                     *(dict(placed.resource_per_alloc), placed.priority, placed.partition_name),
@@ -88,41 +90,43 @@ class Story(ResourceManagerCallback):
             *response.released_allocations,
             *response.released_allocation_asks,
         ]
-        heard["ended"] += [
+        history["ended"] += [
             (one.application_id, one.allocation_key, one.termination_type.name, one.message) for one in ended
         ]
-        heard["asks refused"] += [
+        history["asks refused"] += [
             (one.application_id, one.allocation_key, one.reason) for one in response.rejected_allocations
         ]
-        heard["applications"] += [("accepted", one.application_id) for one in response.accepted_applications]
-        heard["applications"] += [
+        history["applications"] += [
+            ("accepted", one.application_id) for one in response.accepted_applications
+        ]
+        history["applications"] += [
             ("refused", one.application_id, one.reason) for one in response.rejected_applications
         ]
-        heard["applications"] += [
+        history["applications"] += [
             ("is", one.application_id, one.state, one.message, one.state_transition_timestamp)
             for one in response.updated_applications
         ]
-        heard["nodes"] += [("accepted", one.node_id) for one in response.accepted_nodes]
-        heard["nodes"] += [("refused", one.node_id, one.reason) for one in response.rejected_nodes]
+        history["nodes"] += [("accepted", one.node_id) for one in response.accepted_nodes]
+        history["nodes"] += [("refused", one.node_id, one.reason) for one in response.rejected_nodes]
 
     @property
     def places(self) -> dict[str, str]:
         """Return the node by allocation key."""
         return {key: one.node_id for key, one in self.running.items()}
 
-    def told(self, kind: str) -> list[tuple[object, ...]]:
+    def reported(self, kind: str) -> list[tuple[object, ...]]:
         """Return all responses of a kind, with the columns that tests compare."""
         return [entry[:3] for entry in self.history[kind]]
 
     # -- sending -------------------------------------------------------------------------------------------
 
-    def say(self, **entries: Any) -> list[str]:
+    def send(self, **entries: Any) -> list[str]:
         """Send one update; return its placements as `key@node`, in order."""
-        return self._placed_by(lambda: self.door.tell(UpdateRequest("rm", **entries)))
+        return self._placed_by(lambda: self.transport.send(UpdateRequest("rm", **entries)))
 
     def pass_time(self, seconds: float) -> list[str]:
         """Let time pass."""
-        return self._placed_by(lambda: self.door.advance(seconds))
+        return self._placed_by(lambda: self.transport.advance(seconds))
 
     def _placed_by(self, operation: Callable[[], None]) -> list[str]:
         before = len(self.history["placed"])
@@ -134,21 +138,21 @@ class Story(ResourceManagerCallback):
     ) -> list[str]:
         """Register a node."""
         info = NewNodeInfo(name, dict(attributes or {}), Resource(amounts), schedulable=not drained)
-        return self.say(new_schedulable_nodes=[info])
+        return self.send(new_schedulable_nodes=[info])
 
     def change(self, name: str, action: NodeAction, **amounts: int) -> list[str]:
         """Update a node."""
         capacity = Resource(amounts) if amounts else None
-        return self.say(updated_nodes=[UpdateNodeInfo(name, action, schedulable_resource=capacity)])
+        return self.send(updated_nodes=[UpdateNodeInfo(name, action, schedulable_resource=capacity)])
 
     def app(self, name: str, queue: str = "root.a", user: str = "ann", **fields: Any) -> list[str]:
         """Submit an application."""
         info = UserGroupInformation(user, [user])
-        return self.say(new_applications=[AddApplicationRequest(name, queue, ugi=info, **fields)])
+        return self.send(new_applications=[AddApplicationRequest(name, queue, ugi=info, **fields)])
 
     def ask(self, app: str, *keys: str, fields: Mapping[str, Any] | None = None, **amounts: int) -> list[str]:
         """Send an ask of these amounts per key."""
-        return self.say(asks=[request(app, key, fields, **amounts) for key in keys])
+        return self.send(asks=[request(app, key, fields, **amounts) for key in keys])
 
     def end(self, *keys: str) -> list[str]:
         """End allocations by themselves."""
@@ -160,12 +164,12 @@ class Story(ResourceManagerCallback):
             AllocationRelease(one.application_id, one.uuid, message=why, allocation_key=one.allocation_key)
             for one in ended
         ]
-        return self.say(releases=AllocationReleasesRequest(gone))
+        return self.send(releases=AllocationReleasesRequest(gone))
 
-    def take_back(self, app: str, *keys: str, why: str = "") -> list[str]:
+    def release_asks(self, app: str, *keys: str, why: str = "") -> list[str]:
         """Release asks."""
         asks = [AllocationAskRelease(app, key, message=why) for key in keys]
-        return self.say(releases=AllocationReleasesRequest([], asks))
+        return self.send(releases=AllocationReleasesRequest([], asks))
 
     def confirm(self, *keys: str) -> list[str]:
         """Confirm requested releases: these, or all, in the order of the requests."""
@@ -174,21 +178,21 @@ class Story(ResourceManagerCallback):
         for one in gone:
             self.running.pop(one.allocation_key, None)
         echo = [attrs.evolve(one, message="") for one in gone]
-        return self.say(releases=AllocationReleasesRequest(echo))
+        return self.send(releases=AllocationReleasesRequest(echo))
 
     def remove(self, *apps: str) -> list[str]:
         """Remove applications."""
-        return self.say(remove_applications=[RemoveApplicationRequest(app) for app in apps])
+        return self.send(remove_applications=[RemoveApplicationRequest(app) for app in apps])
 
     def come_back(self, apps: Iterable[AddApplicationRequest], nodes: Iterable[NewNodeInfo]) -> None:
         """Register again, and report applications, nodes and running allocations."""
         running, self.running = self.running, {}
-        self.door.register(self)
+        self.transport.register(self)
         found = list(nodes)
         for node in found:
             node.existing_allocations = [one for one in running.values() if one.node_id == node.node_id]
         self.running = running
-        self.say(new_applications=list(apps), new_schedulable_nodes=found)
+        self.send(new_applications=list(apps), new_schedulable_nodes=found)
 
 
 def request(app: str, key: str, fields: Mapping[str, Any] | None = None, **amounts: int) -> AllocationAsk:

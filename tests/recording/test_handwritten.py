@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.core.kit import configuration, queue
-from tests.recording.listening import Ear
+from tests.recording.collecting_listener import CollectingListener
 from tests.recording.script import TWO_QUEUES, amounts, app, ask, node, play, register, release
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
@@ -21,10 +21,12 @@ from yunikorn.wire.json_form import to_json
 USER = {"user": "ann"}
 
 
-def states(ear: Ear) -> list[tuple[float, str]]:
+def states(listener: CollectingListener) -> list[tuple[float, str]]:
     """Return the time (s), application and new state of all state changes."""
     return [
-        (at / SECOND, one.state) for at, _, response in ear.responses for one in response.updated_applications
+        (at / SECOND, one.state)
+        for at, _, response in listener.responses
+        for one in response.updated_applications
     ]
 
 
@@ -32,8 +34,8 @@ def states(ear: Ear) -> list[tuple[float, str]]:
 
 
 def test_file_without_schedule_lines_is_scheduled_completely(registry: Registry) -> None:
-    ear, _ = play(registry, register(), node(memory=3), app(), ask(count=5, memory=1))
-    assert ear.placed() == [("k", "n1")] * 3
+    listener, _ = play(registry, register(), node(memory=3), app(), ask(count=5, memory=1))
+    assert listener.placed() == [("k", "n1")] * 3
 
 
 def test_a_schedule_line_takes_its_number_of_decisions(registry: Registry) -> None:
@@ -48,7 +50,7 @@ def test_a_schedule_line_takes_its_number_of_decisions(registry: Registry) -> No
 def test_time_advances_by_advance_lines_and_timestamps_and_timers_fire(
     registry: Registry,
 ) -> None:
-    ear, _ = play(
+    listener, _ = play(
         registry,
         register(),
         node(memory=3),
@@ -58,14 +60,14 @@ def test_time_advances_by_advance_lines_and_timestamps_and_timers_fire(
         {"advance": "29.9s"},
         {"advance": 1},
     )
-    assert states(ear)[-2:] == [(20.5, "Completing"), (50.5, "Completed")]
-    ear, _ = play(registry, register(), node(memory=3), app(), ask(memory=1), {"at": 300, "schedule": 1})
+    assert states(listener)[-2:] == [(20.5, "Completing"), (50.5, "Completed")]
+    listener, _ = play(registry, register(), node(memory=3), app(), ask(memory=1), {"at": 300, "schedule": 1})
     # The only decision comes at the end, so the application starts only then.
-    assert [at for at, state in states(ear) if state == "Starting"] == [300]
+    assert [at for at, state in states(listener) if state == "Starting"] == [300]
 
 
 def test_released_capacity_is_used_without_a_schedule_line(registry: Registry) -> None:
-    ear, _ = play(
+    listener, _ = play(
         registry,
         register(),
         node(memory=1),
@@ -76,28 +78,28 @@ def test_released_capacity_is_used_without_a_schedule_line(registry: Registry) -
         {"advance": 5},
         release(allocationKey="short", terminationType="TIMEOUT"),
     )
-    assert ear.placed() == [("short", "n1"), ("long", "n1")]
+    assert listener.placed() == [("short", "n1"), ("long", "n1")]
 
 
 # -- names and references ---------------------------------------------------------------------------------
 
 
 def test_one_file_may_contain_multiple_resource_managers(registry: Registry) -> None:
-    ear, _ = play(
+    listener, _ = play(
         registry,
         register(),
         {"rm": "two", "register": {"config": TWO_QUEUES}},
         {"rm": "rm", **node(memory=1)},
         {"rm": "two", **node("other", memory=1)},
     )
-    assert [(rm, response.accepted_nodes[0].node_id) for _, rm, response in ear.responses] == [
+    assert [(rm, response.accepted_nodes[0].node_id) for _, rm, response in listener.responses] == [
         ("rm", "n1"),
         ("two", "other"),
     ]
 
 
 def test_newer_layout_is_accepted(registry: Registry) -> None:
-    ear, _ = play(
+    listener, _ = play(
         registry,
         register(),
         {
@@ -114,12 +116,12 @@ def test_newer_layout_is_accepted(registry: Registry) -> None:
             }
         },
     )
-    assert ear.placed() == [("k", "n1")]
+    assert listener.placed() == [("k", "n1")]
 
 
 def test_policy_groups_use_the_preceding_configurations(registry: Registry) -> None:
     batch = configuration(queue("batch"))
-    ear, _ = play(
+    listener, _ = play(
         registry,
         {"configuration": {"group": "batch", "text": batch}},
         {"register": {"rmID": "rm", "policyGroup": "batch"}},
@@ -129,7 +131,9 @@ def test_policy_groups_use_the_preceding_configurations(registry: Registry) -> N
         {"reload": None},
         app("c", "root.later"),
     )
-    assert [one.application_id for _, _, said in ear.responses for one in said.accepted_applications] == [
+    assert [
+        one.application_id for _, _, reported in listener.responses for one in reported.accepted_applications
+    ] == [
         "app",
         "c",
     ]
@@ -137,8 +141,8 @@ def test_policy_groups_use_the_preceding_configurations(registry: Registry) -> N
 
 def test_reload_may_contain_its_text(registry: Registry) -> None:
     later = configuration(queue("later"))
-    ear, _ = play(registry, register(), {"reload": later}, app(queue_name="root.later"))
-    assert ear.responses[0][2].accepted_applications
+    listener, _ = play(registry, register(), {"reload": later}, app(queue_name="root.later"))
+    assert listener.responses[0][2].accepted_applications
 
 
 def test_answers_of_an_rm_may_be_given_and_default_to_yes(registry: Registry) -> None:
@@ -151,17 +155,17 @@ def test_answers_of_an_rm_may_be_given_and_default_to_yes(registry: Registry) ->
         app(),
         ask(memory=1),
     ]
-    ear, replay = play(registry, *lines, {"answer": {**answer, "refused": {"n1": "dark"}}})
-    assert ear.placed() == [("k", "n2")]
+    listener, replay = play(registry, *lines, {"answer": {**answer, "refused": {"n1": "dark"}}})
+    assert listener.placed() == [("k", "n2")]
     assert replay.answers.unknown == 1
-    ear, replay = play(registry, *lines, {"answer": {**answer, "raised": "OSError: gone"}})
-    assert ear.placed() == [("k", "n2")]
-    ear, replay = play(registry, *lines)
-    assert (ear.placed(), replay.answers.unknown) == ([("k", "n1")], 1)
+    listener, replay = play(registry, *lines, {"answer": {**answer, "raised": "OSError: gone"}})
+    assert listener.placed() == [("k", "n2")]
+    listener, replay = play(registry, *lines)
+    assert (listener.placed(), replay.answers.unknown) == ([("k", "n1")], 1)
 
 
 def test_all_other_calls_can_be_written(registry: Registry) -> None:
-    ear, _ = play(
+    listener, _ = play(
         registry,
         register(),
         node(memory=9),
@@ -181,29 +185,29 @@ def test_all_other_calls_can_be_written(registry: Registry) -> None:
         {"stop": True},
         {"close": True},
     )
-    assert ear.refusals == []
-    assert ear.placed() == [("k", "n1")]
-    resyncs = [response for _, _, response in ear.responses if response.action == SchedulerAction.RESYNC]
+    assert listener.refusals == []
+    assert listener.placed() == [("k", "n1")]
+    resyncs = [response for _, _, response in listener.responses if response.action == SchedulerAction.RESYNC]
     assert len(resyncs) == 2
 
 
 def test_plugin_calls_are_reported_as_code(registry: Registry) -> None:
-    ear, _ = play(registry, register(), {"register_plugin": "mine"})
-    assert ear.remarks == [(2, "plugin 'mine' of rm is ignored: recordings contain no code")]
+    listener, _ = play(registry, register(), {"register_plugin": "mine"})
+    assert listener.remarks == [(2, "plugin 'mine' of rm is ignored: recordings contain no code")]
 
 
 def test_refused_call_is_reported_with_its_line_and_the_replay_continues(registry: Registry) -> None:
-    ear, _ = play(
+    listener, _ = play(
         registry,
         {"rm": "ghost", "update": {}},
         register("partitions: 5"),
         register(),
         node(memory=1),
     )
-    assert [line for line, _ in ear.refusals] == [1, 2]
-    assert "no resource manager 'ghost' is registered" in ear.refusals[0][1]
-    assert "partitions" in ear.refusals[1][1]
-    assert len(ear.responses) == 1
+    assert [line for line, _ in listener.refusals] == [1, 2]
+    assert "no resource manager 'ghost' is registered" in listener.refusals[0][1]
+    assert "partitions" in listener.refusals[1][1]
+    assert len(listener.responses) == 1
 
 
 # -- expectations -----------------------------------------------------------------------------------------
@@ -215,10 +219,10 @@ def with_responses(registry: Registry) -> list[dict[str, Any]]:
     """Return the lines of `BOOKS`, each followed by its responses."""
     lines: list[dict[str, Any]] = []
     for length in range(1, len(BOOKS) + 1):
-        before, _ = play(registry, *BOOKS[: length - 1]) if length > 1 else (Ear(), None)
-        ear, _ = play(registry, *BOOKS[:length])
+        before, _ = play(registry, *BOOKS[: length - 1]) if length > 1 else (CollectingListener(), None)
+        listener, _ = play(registry, *BOOKS[:length])
         lines.append(BOOKS[length - 1])
-        lines += [to_line(*one) for one in ear.responses[len(before.responses) :]]
+        lines += [to_line(*one) for one in listener.responses[len(before.responses) :]]
     return lines
 
 
@@ -239,7 +243,7 @@ PLACED = '"nodeID": "n1", "applicationID": "app"'
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (
             lambda text: text.replace(
@@ -250,7 +254,7 @@ PLACED = '"nodeID": "n1", "applicationID": "app"'
         (lambda text: text.replace('"Accepted"', '"Running"', 1), "was 'Running', and is now 'Accepted'"),
     ],
 )
-def test_first_difference_is_reported_with_its_line(registry: Registry, change: Any, told: str) -> None:
+def test_first_difference_is_reported_with_its_line(registry: Registry, change: Any, reported: str) -> None:
     lines = with_responses(registry)
     changed = [json.loads(change(json.dumps(line))) for line in lines]
     (number,) = [n for n, (was, now) in enumerate(zip(lines, changed, strict=True), 1) if was != now]
@@ -258,7 +262,7 @@ def test_first_difference_is_reported_with_its_line(registry: Registry, change: 
     first = replay.comparison.first
     assert first is not None
     assert first.line == number
-    assert told in first.what
+    assert reported in first.what
 
 
 def test_missing_or_additional_response_is_a_difference(registry: Registry) -> None:
@@ -285,7 +289,7 @@ def test_a_response_to_another_rm_is_a_difference(registry: Registry) -> None:
 def test_failing_listener_ends_the_replay_and_is_not_an_rm_failure(
     registry: Registry,
 ) -> None:
-    class Gone(Ear):
+    class Gone(CollectingListener):
         def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
             raise BrokenPipeError
 

@@ -146,20 +146,20 @@ def test_plugin_failures_are_contained_named_counted_and_visible(
 ) -> None:
     events: list[api.Event] = []
 
-    class Heard(api.EventSink):
-        name = "heard"
+    class EventCollector(api.EventSink):
+        name = "collector"
 
         def send(self, batch: Sequence[api.Event]) -> None:
             events.extend(event for event in batch if event.type == "PLUGIN")
 
-    plugins: dict[str, list[type[Any]]] = {"event_sinks": [Heard]}
+    plugins: dict[str, list[type[Any]]] = {"event_sinks": [EventCollector]}
     plugins.setdefault(setting.hook, []).append(setting.cls)
     queues = queue("root", *map(queue, "abc"), submitacl="*", properties=setting.properties)
     text = json.loads(configuration(**setting.partition))
     text["partitions"][0]["queues"] = [queues]
     for leaf in queues["queues"]:
         leaf["properties"] = setting.properties
-    text["events"] = {"sinks": ["heard", *setting.sinks]}
+    text["events"] = {"sinks": ["collector", *setting.sinks]}
 
     rm = RM(json.dumps(text), with_plugins(**plugins))
     for app_id, where in APPLICATIONS.items():

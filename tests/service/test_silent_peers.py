@@ -7,8 +7,8 @@ from typing import Any
 
 import grpc.aio
 
+from tests.service.harness import HERE, ServiceHarness, serve
 from tests.service.kit import work
-from tests.service.stand import HERE, Stand, serve
 from yunikorn.framework.registry import Registry
 from yunikorn.service.settings import Patience, Settings
 
@@ -56,17 +56,17 @@ class Tunnel:
 
 
 def test_a_peer_that_is_silent_is_paused(registry: Registry) -> None:
-    async def story(stand: Stand) -> None:
-        async with Tunnel(stand.address) as tunnel:
-            near: Any = stand.channel
-            stand.channel = grpc.aio.insecure_channel(tunnel.address)
-            await stand.register()
-            stream = stand.stream()
+    async def scenario(harness: ServiceHarness) -> None:
+        async with Tunnel(harness.address) as tunnel:
+            near: Any = harness.channel
+            harness.channel = grpc.aio.insecure_channel(tunnel.address)
+            await harness.register()
+            stream = harness.stream()
             await stream.send(work(1))
             await stream.allocations(1)
             tunnel.swallow()
-            await stand.becomes("Paused")
-            await stand.channel.close()
-            stand.channel = near
+            await harness.becomes("Paused")
+            await harness.channel.close()
+            harness.channel = near
 
-    serve(registry, story, Settings(HERE, patience=Patience(keepalive=0.1)))
+    serve(registry, scenario, Settings(HERE, patience=Patience(keepalive=0.1)))

@@ -42,7 +42,7 @@ def every_state() -> GangRM:
     rm.ask("Resuming", "waits", vcore=100)
     rm.ask("Running", "waits", vcore=100)
     assert {app_id: rm.state(app_id) for app_id in STATES} == {state: state for state in STATES}
-    rm.heard()
+    rm.take_response()
     return rm
 
 
@@ -75,8 +75,10 @@ def test_the_rm_may_fail_an_application_of_any_state(app_id: str) -> None:
 
 
 def check_has_failed(rm: GangRM, app: Application, reason: str) -> None:
-    heard = rm.heard()
-    states = [(one.state, one.message) for one in heard.updated_applications if one.application_id == app.id]
+    received = rm.take_response()
+    states = [
+        (one.state, one.message) for one in received.updated_applications if one.application_id == app.id
+    ]
     if app.id == "Failing":
         # The reason of the first failure is kept.
         assert states == [("Failed", "ResourceReservationTimeout")]
@@ -92,13 +94,13 @@ def check_has_failed(rm: GangRM, app: Application, reason: str) -> None:
 def test_allocations_and_asks_of_a_removed_partition_are_reported_as_ended() -> None:
     rm = every_state()
     rm.reload(ONE)
-    heard = rm.heard()
-    assert sorted(ends(heard.released_allocation_asks)) == [
+    received = rm.take_response()
+    assert sorted(ends(received.released_allocation_asks)) == [
         ("Accepted", "waits", STOPPED),
         ("Resuming", "waits", STOPPED),
         ("Running", "waits", STOPPED),
     ]
-    assert sorted(ends(heard.released_allocations)) == [
+    assert sorted(ends(received.released_allocations)) == [
         *[("Failing", "ph", STOPPED)] * 2,
         *[("Resuming", "ph", STOPPED)] * 2,
         ("Running", "ask", STOPPED),
@@ -106,8 +108,8 @@ def test_allocations_and_asks_of_a_removed_partition_are_reported_as_ended() -> 
         ("Starting", "ask", STOPPED),
     ]
     reason = "partition default was removed from the configuration"
-    assert {one.message for one in heard.released_allocation_asks} == {reason}
-    assert {one.message for one in heard.released_allocations} == {reason}
+    assert {one.message for one in received.released_allocation_asks} == {reason}
+    assert {one.message for one in received.released_allocations} == {reason}
 
 
 def test_only_expired_allocations_are_reported_as_timed_out() -> None:
@@ -118,8 +120,8 @@ def test_only_expired_allocations_are_reported_as_timed_out() -> None:
     rm.ask("failed", "one", vcore=9)
     rm.ask("failed", "two", vcore=9)
     rm.scheduler.fail_application("rm", "default", "failed", "its driver is gone")
-    told = ends(rm.heard().released_allocation_asks)
-    assert told == [("failed", "one", STOPPED), ("failed", "two", STOPPED)]
+    reported = ends(rm.take_response().released_allocation_asks)
+    assert reported == [("failed", "one", STOPPED), ("failed", "two", STOPPED)]
 
 
 def test_ask_events_of_a_failed_application_have_its_reason() -> None:

@@ -10,50 +10,50 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
-from tests.core.all_accounts import QueuePosition, check_all_accounts
 from tests.core.machine import Reserving, SideBySide
+from tests.core.partition_checks import QueuePosition, check_partition_accounting
 from tests.core.test_everything import Everything
 from tests.core.test_machine import BOUNDS, EXAMPLES
 
 SELDOM = settings(BOUNDS, max_examples=EXAMPLES // 2)
 
 
-class Seldom(SideBySide):
-    """Twins with a comparison of every decision, and of the accounting now and then."""
+class RarelyChecked(SideBySide):
+    """Compared schedulers with a comparison of every decision, and of the accounting now and then."""
 
     @rule()
-    def all_is_right(self) -> None:
-        super().all_is_right()
+    def invariants_hold(self) -> None:
+        super().invariants_hold()
 
 
-class SeldomReserving(Seldom, Reserving):
+class RarelyCheckedReserving(RarelyChecked, Reserving):
     """The same with reservations."""
 
 
-class SeldomEverything(Everything):
+class RarelyCheckedEverything(Everything):
     """The machine of test_everything.py with rare checks."""
 
     @invariant()
-    def goes_on(self) -> None:
+    def schedule_unchecked(self) -> None:
         """Schedule if the drawn mode says so, without any check."""
         if self.eager:
             self.schedule_all()
         self.rm.responses.clear()
 
     @rule()
-    def all_is_right(self) -> None:
-        check_all_accounts(self.rm)
+    def invariants_hold(self) -> None:
+        check_partition_accounting(self.rm)
 
-    def _standing(self) -> QueuePosition:
+    def _usage_and_bounds(self) -> QueuePosition:
         return {}
 
     def _check_starts(self, before: dict[str, bool]) -> None:
         """Check nothing, because the check would flush the usage."""
 
 
-TestSeldom = Seldom.TestCase
-TestSeldom.settings = SELDOM
-TestSeldomReserving = SeldomReserving.TestCase
-TestSeldomReserving.settings = SELDOM
-TestSeldomEverything = SeldomEverything.TestCase
-TestSeldomEverything.settings = SELDOM
+TestRarelyChecked = RarelyChecked.TestCase
+TestRarelyChecked.settings = SELDOM
+TestRarelyCheckedReserving = RarelyCheckedReserving.TestCase
+TestRarelyCheckedReserving.settings = SELDOM
+TestRarelyCheckedEverything = RarelyCheckedEverything.TestCase
+TestRarelyCheckedEverything.settings = SELDOM
