@@ -17,7 +17,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that the page tells its reader to write."""
+    """Folder with the files of the tutorial."""
     folder = tmp_path_factory.mktemp("desk")
     for name, text in _FILE.findall(PAGE.read_text("utf-8")):
         (folder / name).parent.mkdir(exist_ok=True)

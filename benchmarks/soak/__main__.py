@@ -17,9 +17,9 @@ from benchmarks.soak.run import Soak
 def main(minutes: float, seed: int) -> None:
     """Soak a service over gRPC, with a resource manager per layout.
 
-    Connections are cut, resource managers restart and stumble, and in the first third the service is killed
-    and stopped. Every few seconds the books of both sides are compared, node by node, and one line says what
-    was done so far. Exit status 1 when anything is lost, doubled, refused, or grows.
+    Connections are cut, resource managers restart and raise exceptions, and in the first third the service is
+    killed and stopped. Every few seconds the accounting of both sides is compared, node by node, and a line of
+    progress is printed. Exit status 1 if anything is lost, duplicated or rejected, or if memory grows.
     """
     logging.getLogger("yunikorn.client").setLevel(logging.CRITICAL)
     try:

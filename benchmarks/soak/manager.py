@@ -236,14 +236,14 @@ class Manager:
         lost = [ask.allocation_key for ask in exact if ask.allocation_key not in self.running]
         if lost:
             raise BenchmarkFailure(
-                f"resource manager {self.rm_id}: the scheduler's books have more than there is: {lost}"
+                f"resource manager {self.rm_id}: the scheduler's accounting has surplus: {lost}"
             )
         more = [self._probe(node, 1) for node in free]
         await self._say(UpdateRequest("", asks=more))
         await self._settle()
         won = [ask.allocation_key for ask in more if ask.allocation_key in self.running]
         if won:
-            raise BenchmarkFailure(f"resource manager {self.rm_id}: the scheduler's books have lost: {won}")
+            raise BenchmarkFailure(f"resource manager {self.rm_id}: the scheduler's accounting lacks: {won}")
         update = UpdateRequest("")
         for ask in more:
             self._take_back(update, ask.allocation_key)

@@ -163,7 +163,7 @@ class StrictRM(GangRM):
         for release in response.released_allocations:
             self._end(release)
         for gone in response.released_allocation_asks:
-            assert gone.application_id in self.apps, f"{gone} is of nobody's"
+            assert gone.application_id in self.apps, f"{gone} belongs to no known application"
             self.wanted.pop((gone.application_id, gone.allocation_key), None)
         for change in response.updated_applications:
             self._change(change.application_id, change.state)
@@ -171,14 +171,14 @@ class StrictRM(GangRM):
     def _take(self, new: list[Allocation]) -> None:
         for one in new:
             assert one.uuid not in self.running, f"{one.uuid} was placed twice"
-            assert one.application_id in self.apps, f"{one} is of nobody's"
+            assert one.application_id in self.apps, f"{one} belongs to no known application"
             assert one.node_id in self.nodes, f"{one} is on a node that is not there"
             app = self.apps[one.application_id]
             ask = (one.application_id, one.allocation_key)
             assert one.resource_per_alloc == self.sizes.get(one.uuid, one.resource_per_alloc)
             if one.uuid not in self.own:
                 assert app.state not in (*OVER, "Failing"), f"{one} is of an application that is {app.state}"
-                assert self.wanted[ask] > 0, f"{one} was asked for by nobody"
+                assert self.wanted[ask] > 0, f"{one} was placed without an ask"
             if self.own.get(one.uuid, True):
                 self.wanted[ask] -= 1
             self.running[one.uuid] = one
@@ -209,7 +209,7 @@ class StrictRM(GangRM):
         one = self.running[uuid]
         assert (one.application_id, one.allocation_key) == (release.application_id, release.allocation_key)
         if termination in IN_TWO_STEPS:
-            assert uuid not in self.evicted, f"{uuid} was told to end before: {self.evicted[uuid]}"
+            assert uuid not in self.evicted, f"{uuid} was evicted before: {self.evicted[uuid]}"
             self.evicted[uuid] = release
         else:
             del self.running[uuid]
@@ -217,7 +217,7 @@ class StrictRM(GangRM):
 
     def _change(self, app_id: str, state: str) -> None:
         if app_id not in self.apps:
-            assert state == "Expired", f"{app_id} is {state}, but nobody's"
+            assert state == "Expired", f"{app_id} is {state}, but unknown"
             return
         self.apps[app_id].state = state
         if state in OVER:

@@ -121,7 +121,7 @@ def holding(rm: RM, **amounts: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("one", "two", "first"),
     [
-        # A quarter of one type each: the second largest share decides, of whatever type.
+        # A quarter of one type each: the second largest share decides, of any type.
         ({"vcore": 5, "memory": 200}, {"vcore": 1, "memory": 500}, "two"),
         ({"vcore": 5, "memory": 100}, {"vcore": 1, "memory": 500}, "one"),
         # A type that only one application uses counts as zero for the other.
@@ -258,7 +258,7 @@ def test_time_dependent_keys_are_refreshed_periodically() -> None:
         rm.app(app_id)
         rm.ask(app_id, count=3, vcore=1)
     rm.release("blocker", key="ask")
-    assert order(rm) == ["a"], "nobody has waited for a minute: the first to arrive"
+    assert order(rm) == ["a"], "no application has waited for a minute: submission order"
     rm.pass_time(65)
     rm.release("a", key="nothing")
     rm.node("n2", vcore=1)

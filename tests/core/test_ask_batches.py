@@ -127,9 +127,9 @@ def outcome(
         rm.update(asks=[AllocationAsk(**entry) for entry in entries])
     else:
         rm.update(allocations=[Allocation(**entry) for entry in entries])
-    books = pending_positions(rm.at_work().partition)
+    positions = pending_positions(rm.at_work().partition)
     rm.schedule()
-    return books, rm.take_response(), collector.events
+    return positions, rm.take_response(), collector.events
 
 
 @given(st.lists(asks, max_size=12), st.booleans())

@@ -228,7 +228,7 @@ def test_a_bad_key_is_tried_again_when_its_application_changes() -> None:
 @pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
 def test_invalid_admission_class_is_reported_and_the_application_is_admitted(bad: Any) -> None:
     class AdmissionClasses(api.AppSortPolicy):
-        name = "lanes"
+        name = "admission-classes"
 
         def key(self, app: api.Application) -> int:
             return 0
@@ -249,7 +249,7 @@ def test_invalid_admission_class_is_reported_and_the_application_is_admitted(bad
     served = [app_id for app_id, _, _ in rm.schedule()]
     assert "three" in served
     assert "one" in served
-    assert [failure.plugin for failure in rm.scheduler.failures] == [f"lanes {ORIGIN}"]
+    assert [failure.plugin for failure in rm.scheduler.failures] == [f"admission-classes {ORIGIN}"]
 
 
 # -- nodes ------------------------------------------------------------------------------------------------

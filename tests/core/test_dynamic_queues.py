@@ -228,7 +228,7 @@ def test_changed_template_applies_to_new_dynamic_queues_only() -> None:
 
 
 def test_the_recovery_queue_ignores_templates() -> None:
-    """Running work must be recovered whatever is configured; in YuniKorn 1.9 root's template limits it."""
+    """Running work must be recovered under any configuration; in YuniKorn 1.9 root's template limits it."""
     root = queue("root", queue("a"), submitacl="*", childtemplate=TEMPLATE)
     rm = RM(document({"name": "default", "queues": [root], "placementrules": [{"name": "provided"}]}))
     rm.node(memory=100)

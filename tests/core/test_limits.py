@@ -455,19 +455,19 @@ def test_usage_of_a_user_by_queue() -> None:
         submit(rm, app, "ann", "dev", count=count, into=path)
     submit(rm, "four", "bob", "dev", into="root.c")
     rm.schedule()
-    book = rm.at_work().partition.usage
-    assert (book.names(USER), book.names(GROUP)) == (["ann", "bob"], ["dev"])
-    assert [(one.path, one.usage["memory"], len(one.applications)) for one in book.through(USER, "ann")] == [
+    usage = rm.at_work().partition.usage
+    assert (usage.names(USER), usage.names(GROUP)) == (["ann", "bob"], ["dev"])
+    assert [(one.path, one.usage["memory"], len(one.applications)) for one in usage.through(USER, "ann")] == [
         ("root", 6, 3),
         ("root.b", 1, 1),
         ("root.p", 5, 2),
         ("root.p.p-1", 3, 1),
         ("root.p.x", 2, 1),
     ]
-    in_p = book.of(USER, "ann", "root.p")
+    in_p = usage.of(USER, "ann", "root.p")
     assert in_p is not None
     assert (in_p.max_resources, in_p.max_applications, in_p.headroom) == ({"memory": 10}, 9, {"memory": 5})
-    assert book.through(USER, "nobody") == []
+    assert usage.through(USER, "nobody") == []
 
 
 def test_example_of_the_documentation_works() -> None:

@@ -287,7 +287,7 @@ def test_a_registered_rm_is_running_and_a_stopped_one_is_gone() -> None:
     rm = busy_node()
     rm.take_response()
     rm.scheduler.stop("rm")
-    assert rm.responses == [], "who shuts down is not told to end what it runs"
+    assert rm.responses == [], "an RM that shuts down is not asked to end its allocations"
     with pytest.raises(UsageError, match="no resource manager 'rm' is registered; registered: none"):
         rm.update()
 

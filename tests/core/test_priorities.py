@@ -32,7 +32,7 @@ def names(decisions: list[tuple[str, str, str]]) -> list[str]:
 
 
 def with_properties(name: str, *children: Any, **properties: str) -> Any:
-    """Return a queue with these properties, `_` standing for `.`."""
+    """Return a queue with these properties, with `_` in place of `.`."""
     return queue(
         name, *children, properties={key.replace("_", "."): text for key, text in properties.items()}
     )

@@ -175,7 +175,7 @@ def test_no_pending_ask_is_forgotten_among_many() -> None:
     placed = rm.schedule()
     pauses = 0
     while not placed:
-        assert rm.scheduler.next_timer() is not None, "it would wait for ever"
+        assert rm.scheduler.next_timer() is not None, "a timer must retry it"
         pauses += 1
         rm.pass_time(1)
         placed = rm.schedule()

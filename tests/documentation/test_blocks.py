@@ -52,7 +52,7 @@ class Reader:
     def take(self, block: Block) -> None:
         """Handle a block according to its language."""
         if "not run" in block.remarks:
-            assert len(block.remarks["not run"].split()) > 2, "say why nobody can run it"
+            assert len(block.remarks["not run"].split()) > 2, "say why it cannot be run"
             return
         tries: dict[str, Callable[[Block], None]] = {
             "console": self.console,
@@ -67,7 +67,7 @@ class Reader:
         if block.language not in tries:
             known = ", ".join(tries)
             raise AssertionError(
-                f"nobody checks a block in {block.language or 'no language'}: make it one of {known}, or say "
+                f"no check for {block.language or 'no language'}: make it one of {known}, or say "
                 "why it is not run, <!-- not run: REASON -->"
             )
         tries[block.language](block)
@@ -189,7 +189,7 @@ def test_test_files_of_a_page_are_run(page: Path) -> None:
     run = "\n".join(block.text for block in blocks_of(page) if block.language in ("console", "sh"))
     for block in blocks_of(page):
         if Path(block.file).name.startswith("test_"):
-            assert Path(block.file).name in run or "pytest" in run, f"{block.place} is run by nobody"
+            assert Path(block.file).name in run or "pytest" in run, f"{block.place} is never run"
 
 
 def test_first_command_of_the_readme_shows_a_cluster(reader: Reader) -> None:

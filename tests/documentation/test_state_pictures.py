@@ -11,7 +11,7 @@ from tests.documentation.pages import CHECKOUT
 from yunikorn.states import LIFECYCLES, Lifecycle
 
 SVG = "{http://www.w3.org/2000/svg}"
-DRAW = "draw it anew: python docs/images/draw_states.py"
+DRAW = "draw it again: python docs/images/draw_states.py"
 
 
 def texts(kind: str, lifecycle: Lifecycle) -> Iterator[tuple[str, list[str]]]:

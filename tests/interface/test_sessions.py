@@ -205,7 +205,7 @@ def test_a_session_that_is_paused_too_long_is_stopped() -> None:
     assert list(rm.scheduler.sessions()) == []
     assert not before.partition.applications
     assert not before.partition.nodes
-    assert rm.responses == [], "there is nobody to tell"
+    assert rm.responses == [], "no RM is left to notify"
     with pytest.raises(UsageError, match="no resource manager 'rm' is registered"):
         rm.update()
     with pytest.raises(UsageError, match="no resource manager 'rm' is registered"):
@@ -266,7 +266,7 @@ def test_registering_again_removes_all_state_including_messages_in_flight() -> N
     assert not rm.at_work().partition.outbox.is_empty
     before = rm.at_work()
     register(rm)
-    assert rm.responses == [], "it is not told to end what it is about to report"
+    assert rm.responses == [], "the RM must not be asked to end allocations that it is about to report"
     assert rm.at_work() is not before
     assert not rm.at_work().partition.applications
     assert not rm.at_work().partition.nodes
@@ -335,9 +335,9 @@ def test_resync_is_not_repeated_without_limit() -> None:
 
 def test_core_may_request_a_resync() -> None:
     rm = busy()
-    rm.scheduler.resync("rm", "books differ")
+    rm.scheduler.resync("rm", "accounting differs")
     assert [response.action for response in rm.responses] == [RESYNC]
-    assert rm.scheduler.session("rm").reason == "books differ"
+    assert rm.scheduler.session("rm").reason == "accounting differs"
     assert rm.scheduler.session_state("rm") == "Paused"
     rm.at_work().partition.update_node(rm.find_node(), Resource(vcore=5), None, None)
     assert rm.scheduler.schedule() == 0
@@ -348,7 +348,7 @@ def test_core_may_request_a_resync() -> None:
 def test_a_lost_session_receives_no_resync_before_it_returns() -> None:
     rm = busy()
     rm.scheduler.pause("rm")
-    rm.scheduler.resync("rm", "books differ")
+    rm.scheduler.resync("rm", "accounting differs")
     assert rm.responses == []
 
 
@@ -440,7 +440,7 @@ def test_rm_may_stop_another_within_its_callback() -> None:
     received.clear()
     assert one.scheduler.schedule() == 2
     assert len(jealous.running) == 1
-    assert received == [], "it is gone before it is told"
+    assert received == [], "it is removed before the call"
 
 
 def test_configuration_is_applied_before_partition_removal_is_reported() -> None:

@@ -33,10 +33,10 @@ class MappingResolver(UserGroupResolver):
 
 
 def test_given_groups_are_used_unchanged() -> None:
-    book = MappingResolver(ann=["staff"])
-    owner = UserGroups(ManualClock(), book).identify("ann", ["dev", "ops"])
+    resolver = MappingResolver(ann=["staff"])
+    owner = UserGroups(ManualClock(), resolver).identify("ann", ["dev", "ops"])
     assert (owner.user, owner.groups, owner.refusal) == ("ann", ("dev", "ops"), "")
-    assert book.asked == []
+    assert resolver.asked == []
 
 
 def test_user_name_is_the_group_without_a_resolver() -> None:
@@ -54,22 +54,22 @@ def test_given_groups_are_cached_for_submissions_without_groups() -> None:
 
 
 def test_resolved_groups_are_cached_for_five_minutes() -> None:
-    clock, book = ManualClock(), MappingResolver(ann=["dev"])
-    groups = UserGroups(clock, book)
+    clock, resolver = ManualClock(), MappingResolver(ann=["dev"])
+    groups = UserGroups(clock, resolver)
     groups.identify("ann")
-    book.members["ann"] = ["ops"]
+    resolver.members["ann"] = ["ops"]
     clock.advance(299)
     assert groups.identify("ann").groups == ("dev",)
     clock.advance(1)
     assert groups.identify("ann").groups == ("ops",)
-    assert book.asked == ["ann", "ann"]
+    assert resolver.asked == ["ann", "ann"]
 
 
 def test_failure_is_cached_for_thirty_seconds() -> None:
-    clock, book = ManualClock(), MappingResolver()
-    groups = UserGroups(clock, book)
+    clock, resolver = ManualClock(), MappingResolver()
+    groups = UserGroups(clock, resolver)
     assert groups.identify("ann").refusal == "user resolution failed: there is no user 'ann'"
-    book.members["ann"] = ["dev"]
+    resolver.members["ann"] = ["dev"]
     clock.advance(29)
     assert groups.identify("ann").refusal
     clock.advance(1)
@@ -118,8 +118,8 @@ def test_valid_user_names(user: str) -> None:
 
 
 def test_expired_entries_are_removed() -> None:
-    clock, book = ManualClock(), MappingResolver()
-    groups = UserGroups(clock, book)
+    clock, resolver = ManualClock(), MappingResolver()
+    groups = UserGroups(clock, resolver)
     for number in range(100):
         groups.identify(f"user{number}")
     assert groups.remembered == 100

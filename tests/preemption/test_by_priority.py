@@ -101,7 +101,7 @@ def test_other_queue_is_not_preempted_below_its_guarantee() -> None:
 
 
 def test_offsets_and_fences_apply() -> None:
-    """Behind a priority fence a queue counts with its offset, whatever its asks' priorities are."""
+    """Behind a priority fence a queue counts with its offset, independent of the priorities of its asks."""
     rm = RM(
         configuration(
             queue("a", properties={"preemption.by.priority": "enabled"}),

@@ -1,4 +1,4 @@
-"""A replay gives exactly the recorded responses, whatever happened."""
+"""A replay returns exactly the recorded responses."""
 
 from __future__ import annotations
 

@@ -66,9 +66,9 @@ def test_failed_core_ends_the_service_with_its_own_status(
 ) -> None:
     class Buggy(Scheduler):
         def update(self, request: UpdateRequest) -> None:
-            raise ArithmeticError("the books are wrong")
+            raise ArithmeticError("the accounting is wrong")
 
     monkeypatch.setattr(service, "Scheduler", Buggy)
     options = service.ServiceOptions(ConfigFiles([]), Settings(), None, demo=True)
     assert service.serve(options, registry, lambda _: None) == 70
-    assert "the core has failed: ArithmeticError: the books are wrong" in caplog.text
+    assert "the core has failed: ArithmeticError: the accounting is wrong" in caplog.text

@@ -54,7 +54,7 @@ def test_rejected_configuration_is_not_quoted_in_the_log(start: Start) -> None:
     service = start("--allow-rm-config", "--grpc", "127.0.0.1:0", "--log", "debug")
     shim = Shim(service.address)
     reported = refused(shim, SECRETS) + refused(shim, BROKEN)
-    assert "hunter" in reported, "the RM is told everything"
+    assert "hunter" in reported, "the RM receives the full message"
     shim.register()
     asyncio.run(update(service.address))
     shim.close()

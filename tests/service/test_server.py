@@ -283,7 +283,7 @@ def test_failed_core_ends_every_stream(registry: Registry) -> None:
         class Buggy(Scheduler):
             def update(self, request: UpdateRequest) -> None:
                 if request.remove_applications:
-                    raise ArithmeticError("the books are wrong")
+                    raise ArithmeticError("the accounting is wrong")
                 super().update(request)
 
         return Buggy(registry, clock, configurations=Configurations({"": CONFIG}))
@@ -300,7 +300,7 @@ def test_failed_core_ends_every_stream(registry: Registry) -> None:
         await stream.send(UpdateRequest("rm"))
         ended = await stream.end()
         assert ended.code is Code.UNAVAILABLE
-        assert "the core has failed: ArithmeticError: the books are wrong" in ended.text
+        assert "the core has failed: ArithmeticError: the accounting is wrong" in ended.text
         with pytest.raises(Ended, match="UNAVAILABLE: the core has failed"):
             await harness.register()
 

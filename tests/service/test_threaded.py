@@ -138,7 +138,7 @@ def test_current_and_later_callers_receive_an_internal_error(
 ) -> None:
     class Buggy(Scheduler):
         def update(self, request: UpdateRequest) -> None:
-            raise ArithmeticError("the books are wrong")
+            raise ArithmeticError("the accounting is wrong")
 
     died: queue.Queue[BaseException] = queue.Queue()
     core = ThreadedScheduler(lambda clock: Buggy(registry, clock), SystemClock(), died=died.put)
@@ -146,10 +146,10 @@ def test_current_and_later_callers_receive_an_internal_error(
     core.start()
     with pytest.raises(ArithmeticError):
         first.result(PATIENCE)
-    with pytest.raises(CoreStopped, match="the core has failed: ArithmeticError: the books are wrong"):
+    with pytest.raises(CoreStopped, match="the core has failed: ArithmeticError: the accounting is wrong"):
         second.result(PATIENCE)
     assert isinstance(died.get(timeout=PATIENCE), ArithmeticError)
-    with pytest.raises(CoreStopped, match="the books are wrong"):
+    with pytest.raises(CoreStopped, match="the accounting is wrong"):
         core.update(UpdateRequest("rm"))
     assert isinstance(core.failure, ArithmeticError)
     assert "the core has failed" in caplog.text

@@ -71,7 +71,7 @@ def test_evicted_allocations_stay_in_the_cache_until_the_rm_ends_them() -> None:
     rm.ask("other", "high", vcore=1, tags={"yunikorn.apache.org/requiredNode": "n1"}, priority=9)
     rm.schedule()
     rm.pass_time(60)
-    assert list(rm.evicted), "the test is about something that was told to go"
+    assert list(rm.evicted), "the test needs an evicted allocation"
     assert all(not change.forget_allocations for change in rm.changes)
 
 

@@ -198,13 +198,13 @@ class Crooked:
 
 
 BROKEN: dict[str, tuple[Callable[[], object], str]] = {
-    "a hook nobody knows": (
+    "unknown hook": (
         Misspelt,
         "unknown hook 'yunikorn_predicate', did you mean 'yunikorn_predicates'",
     ),
     "a name that is taken": (Second, "predicate 'taints' is already offered by yunikorn_plugins.predicates"),
     "a hook that raises": (Crooked, "ZeroDivisionError: one half of nothing"),
-    "nothing to offer": (object, "it implements no hook"),
+    "no hooks": (object, "it implements no hook"),
 }
 
 

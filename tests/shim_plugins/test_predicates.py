@@ -94,7 +94,7 @@ def test_refusal_applies_to_one_ask_and_is_retried_after_a_change() -> None:
     assert rm.schedule() == [("app", "other", "n1")]
     before = len(rm.asked)
     assert rm.schedule() == []
-    assert len(rm.asked) == before, "without a change nobody is asked again"
+    assert len(rm.asked) == before, "without a change the RM is not called again"
     closed.clear()
     rm.change_node("n1", vcore=4)
     assert rm.schedule() == [("app", "k", "n1")]

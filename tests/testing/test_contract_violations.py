@@ -101,7 +101,7 @@ ODD_KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "the hour": (lambda app: time.localtime().tm_hour, "test_answers_depend_on_neither_clock_nor_randomness"),
     "other dice": (lambda app: uuid.uuid4().hex[:0], "test_answers_depend_on_neither_clock_nor_randomness"),
     "dice": (lambda app: random.random(), "test_answers_depend_on_neither_clock_nor_randomness"),
-    "changes what it is asked about": (
+    "modifies its argument": (
         lambda app: app.pending.update(vcore=1),
         "test_repeated_calls_return_equal_answers",
     ),
@@ -109,7 +109,7 @@ ODD_KEYS: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda app: sum(1 for left in app.pending for right in app.pending if left < right),
         "test_cost_of_a_key_is_at_most_linear_in_resource_types",
     ),
-    "goes through all it was asked": (
+    "cost grows with calls": (
         lambda app: CALLS.append(app.id) or sum(1 for each in CALLS if each == app.id) * 0,  # type: ignore[func-returns-value]
         "test_cost_of_an_answer_is_independent_of_earlier_calls",
     ),

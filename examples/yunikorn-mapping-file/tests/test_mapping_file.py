@@ -92,7 +92,7 @@ def test_invalid_file_leaves_the_mapping_unchanged(
         cluster.submit(application(f"app-{number}", "", user="ann"))
         assert_queue(cluster, f"app-{number}", "root.science.physics")
     (fault,) = cluster.failures
-    assert fault.count == 1, "what is wrong with one version of a file is told once"
+    assert fault.count == 1, "errors of one version of a file are reported once"
     assert "teams.txt again, what it said before holds: " in fault.message
     assert ("No such file" if text is None else "line 2: ") in fault.message
     file.write_text("user ann root.mended\n", "utf-8")

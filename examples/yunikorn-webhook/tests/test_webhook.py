@@ -118,14 +118,14 @@ def test_failed_delivery_is_retried(status: int, serve: Any) -> None:
 def test_batch_is_dropped_after_the_last_retry_and_the_next_is_delivered(
     serve: Any,
 ) -> None:
-    told: list[tuple[str, object]] = []
+    reported: list[tuple[str, object]] = []
     server = serve(500, 500, 500)
-    sink = opened(server, lambda *said: told.append(said), retries=2, batch=1)
+    sink = opened(server, lambda *failure: reported.append(failure), retries=2, batch=1)
     sink.send(events(2))
     assert server.events(1) == ["app-1"]
     sink.closed()
     assert (sink.counts.delivered, sink.counts.dropped, sink.counts.retries) == (1, 1, 2)
-    ((operation, what),) = told
+    ((operation, what),) = reported
     assert operation == "delivering events"
     assert "1 were dropped so far: tried 3 times: HTTP 500" in str(what)
 
