@@ -18,8 +18,8 @@ def main(minutes: float, seed: int) -> None:
     """Soak a service over gRPC, with a resource manager per layout.
 
     Connections are cut, resource managers restart and raise exceptions, and in the first third the service is
-    is killed and stopped. Every few seconds the accounting of both sides is compared, node by node, and a line of
-    progress is printed. Exit status 1 if anything is lost, duplicated or rejected, or if memory grows.
+    killed and stopped. Every few seconds the accounting of both sides is compared, node by node, and a line
+    of progress is printed. Exit status 1 if anything is lost, duplicated or rejected, or if memory grows.
     """
     logging.getLogger("yunikorn.client").setLevel(logging.CRITICAL)
     try:
