@@ -100,7 +100,7 @@ def test_ask_events_have_reasons() -> None:
 def test_no_event_is_recorded_without_a_change_a_detail_or_a_reason() -> None:
     calls = [
         (file.name, call.lineno, {keyword.arg for keyword in call.keywords})
-        for folder in ("objects", "scheduling")
+        for folder in ("accounting", "scheduling")
         for file in (CHECKOUT / "yunikorn" / folder).rglob("*.py")
         for call in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "record"
