@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from tests.core.event_collector import EventCollector
 from tests.core.kit import RM, partition, queue
 from yunikorn.accounting.partition import Partition
+from yunikorn.interface.ask_entries import is_plain, spec_of
+from yunikorn.interface.checks import ask_fault
 from yunikorn.interface.messages import Allocation, AllocationAsk, PreemptionPolicy
+from yunikorn.model.ask import DEFAULT_SPEC
 from yunikorn.resources import Resource, without_zeros
 
 SIZES = [
@@ -135,7 +138,8 @@ def outcome(
 @given(st.lists(asks, max_size=12), st.booleans())
 def test_ask_batch_equals_asks_booked_one_by_one(entries: list[dict[str, Any]], limited: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("yunikorn.interface.ask_batcher._is_plain", lambda ask: False)
+        patch.setattr("yunikorn.interface.ask_entries.is_plain", lambda ask: False)
+        patch.setattr("yunikorn.scheduling.ask_admission.TAKING", frozenset())
         alone = outcome(entries, limited=limited)
     assert outcome(entries, limited=limited) == alone
 
@@ -145,9 +149,18 @@ def test_ask_batch_of_the_newer_layout_equals_asks_booked_one_by_one(
     entries: list[dict[str, Any]], limited: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("yunikorn.interface.ask_batcher._plain_ask_of", lambda one: None)
+        patch.setattr("yunikorn.interface.ask_entries.is_plain_request", lambda one: False)
+        patch.setattr("yunikorn.scheduling.ask_admission.TAKING", frozenset())
         alone = outcome(entries, limited=limited, kind=Allocation)
     assert outcome(entries, limited=limited, kind=Allocation) == alone
+
+
+@given(asks)
+def test_plain_asks_have_no_faults_and_the_default_options(entry: dict[str, Any]) -> None:
+    ask = AllocationAsk(**{**entry, "application_id": "app1", "partition_name": ""})
+    if is_plain(ask) and isinstance(ask.resource_ask, Resource):
+        assert ask_fault(ask) == ""
+        assert spec_of(ask) is DEFAULT_SPEC
 
 
 def test_allocated_asks_of_the_newer_layout_are_not_pending_again() -> None:

@@ -28,7 +28,17 @@ from yunikorn.model.node import Node
 from yunikorn.model.pending_class import PendingClasses
 from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
-from yunikorn.states import COMPLETED, COMPLETING, EXPIRED, FAILING, NODE, PARTITION, REJECTED, STARTING
+from yunikorn.states import (
+    ACTIVE,
+    COMPLETED,
+    COMPLETING,
+    EXPIRED,
+    FAILING,
+    NODE,
+    PARTITION,
+    REJECTED,
+    STARTING,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,8 +55,11 @@ _STATE_DETAIL = {"Rejected": "APP_REJECT"}
 class Partition:
     """The objects of a partition, and operations on them."""
 
-    def __init__(self, name: str, root: QueueConfig, core_context: CoreContext) -> None:
+    def __init__(self, name: str, config_name: str, root: QueueConfig, core_context: CoreContext) -> None:
         self.name = name
+        """Name in the core, unique over all RMs."""
+        self.config_name = config_name
+        """Name in the configuration of the RM."""
         self.clock = clock = core_context.clock
         self.timers = core_context.timers
         self.timeouts = core_context.timeouts
@@ -84,6 +97,12 @@ class Partition:
     def label(self) -> str:
         """Name of the partition in messages."""
         return f"partition {self.name}"
+
+    def closed_to(self, what: str) -> str:
+        """Return why the partition accepts no new objects of this kind now; empty if it does."""
+        if self.state == ACTIVE:
+            return ""
+        return f"partition {self.config_name} is {self.state.lower()}: it accepts no new {what}"
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Count a stop or start; called by the state machine, and makes the cycle check the states again."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.model.allocation import TerminationType
-from yunikorn.states import ASK, COMPLETING, NEW, PENDING
+from yunikorn.states import ASK, PENDING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.pending_class import PendingClass, PendingClasses
+    from yunikorn.resources import Tally
 
 
 class PendingWatcher(Protocol):
@@ -56,25 +57,56 @@ class PendingAccounting:
         self.index: AskIndex | None = None
         """Index of applications by ask key; None until the first look-up without an application."""
 
-    def add(self, ask: Ask) -> None:
-        """Add a new ask with its `pending` replicas."""
-        app = ask.app
-        ask.state = ASK.next(ask.label, ask.state, "ask")
-        app.asks[ask.key] = ask
-        if self.index is not None:
-            self.index.add(app, ask.key)
-        if ask.created < app.submitted:
-            app.submitted = ask.created
-        self._queue_up(ask)
-        self.book(app, ask.resource, ask.pending)
-        if ask.task_group:
-            self.gangs.count(ask, ask.pending)
-        if app.state in (NEW, COMPLETING):
+    def add_all(self, app: Application, asks: Sequence[Ask]) -> None:
+        """Account for new asks of an application, with their pending replicas.
+
+        An ask of a task group comes alone, since its gang may block it.
+        """
+        app.submitted = min(app.submitted, min([ask.created for ask in asks]))
+        first = asks[0]
+        if first.task_group:
+            self._queue_up(first)
+            self.book(app, first.resource, first.pending)
+            self.gangs.count(first, first.pending)
+        else:
+            self._queue_up_all(app, asks)
+        if app.can_wake:
             app.run("ask added")
+        self._report_new(asks)
+
+    def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
+        """Add asks without a task group to the waiting requests, and book them together."""
+        if not app.has_waiting:
+            _count(app, 1)
+        app.requests.add_all(asks)
+        if not app.not_started and not app.counted_by_limits:
+            self.usage.recount(app)
+        if max([ask.priority for ask in asks]) > app.priority:
+            app.reprioritise()
+        replicas: dict[PendingClass, int] = {}
+        for ask in asks:
+            replicas[ask.pending_class] = replicas.get(ask.pending_class, 0) + ask.pending
+        bits = 0
+        demand: Tally = {}
+        for pending_class, count in replicas.items():
+            bits |= pending_class.bit
+            for name, amount in pending_class.ask_class.pairs:
+                demand[name] = demand.get(name, 0) + amount * count
+        app.activate(bits)
+        self.book(app, demand, 1)
+
+    def _report_new(self, asks: Sequence[Ask]) -> None:
+        if self.index is not None:
+            for ask in asks:
+                self.index.add(ask.app, ask.key)
+        if self.watcher is not None:
+            for ask in asks:
+                self.watcher.waits(ask)
         if self.event_recorder.enabled:
-            self.event_recorder.record(
-                "APP", app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
-            )
+            for ask in asks:
+                self.event_recorder.record(
+                    "APP", ask.app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
+                )
 
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app
@@ -89,20 +121,10 @@ class PendingAccounting:
             app.requests.add(ask)
         if not app.not_started and not app.counted_by_limits:
             self.usage.recount(app)
-        self.pending_classes.wait(ask.pending_class)
         if ask.priority > app.priority:
             app.reprioritise()
         if not ask.gang_blocked:
             app.activate(ask.pending_class.bit)
-        if self.watcher is not None:
-            self.watcher.waits(ask)
-
-    @staticmethod
-    def queue_up_all(app: Application, asks: Sequence[Ask]) -> None:
-        """Add plain asks of one application to its waiting requests; the caller does the rest of `add`."""
-        if not app.has_waiting:
-            _count(app, 1)
-        app.requests.add_all(asks)
 
     def unqueue(self, ask: Ask) -> None:
         """Remove an ask from the waiting requests."""
@@ -221,7 +243,10 @@ class PendingAccounting:
         if not ask.pending:
             ask.state = ASK.next(ask.label, ask.state, "ask")
             ask.pending = pending
+            self.pending_classes.wait(ask.pending_class)
             self._queue_up(ask)
+            if self.watcher is not None:
+                self.watcher.waits(ask)
             if ask.app.can_wake:
                 ask.app.run("ask added")
         elif not pending:

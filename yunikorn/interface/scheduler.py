@@ -573,11 +573,11 @@ class Scheduler:
 
     def partition(self, rm_id: str, name: str = "default") -> PartitionScheduler | None:
         """Return a partition of a resource manager, or None if there is none of this name."""
-        return self._session_to_change(rm_id).partition(name)
+        return self._session_to_change(rm_id).partitions.find(name)
 
     def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
         """Return all partitions of a resource manager, in the order of its configuration."""
-        return self._session_to_change(rm_id).partitions
+        return iter(self._session_to_change(rm_id).partitions)
 
     def _session_for(self, call: str, rm_id: str) -> Session:
         """Return the session that a call is about to change."""

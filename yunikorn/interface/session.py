@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.event_recorder import EventRecorder
-from yunikorn.accounting.outbox import Outbox
 from yunikorn.api import Event
 from yunikorn.config.load import load_config
 from yunikorn.errors import (
@@ -21,7 +20,6 @@ from yunikorn.errors import (
 )
 from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
-from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.delivery import collect
 from yunikorn.interface.event_records import cache_changes
 from yunikorn.interface.messages import (
@@ -32,6 +30,7 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
 )
+from yunikorn.interface.rm_partitions import RMPartitions
 from yunikorn.interface.session_state import PausedState, SessionStatus
 from yunikorn.interface.sinks import Buffer, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from yunikorn.framework.registry import Registry
     from yunikorn.interface.messages import UpdateRequest
     from yunikorn.model.context import CoreContext
-    from yunikorn.model.node import Node
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
@@ -88,10 +86,9 @@ class Session:
         self._core_context, self.failures = core_context, failures
         self._faults_told = len(failures)
         """Number of distinct plugin failures that were sent to the sinks, or precede this session."""
-        self.unrouted = Outbox()
-        """Messages about objects that belong to no partition of this RM."""
-        self._partitions: dict[str, PartitionScheduler] = {}
-        self._rm_facade = RMFacade(self.callback_adapter, self._queue_of)
+        self.partitions = RMPartitions(rm_id)
+        self.partitions.priority_classes = config.priority_classes
+        self._rm_facade = RMFacade(self.callback_adapter, self.partitions.queue_of)
         enabled = registry.without(config.disabled)
         whole = with_rm(config, enabled, self.callback_adapter)
         self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks)
@@ -99,17 +96,17 @@ class Session:
         """Event sinks that `open` puts into use."""
         try:
             for partition in whole.partitions:
-                self._partitions[partition.name] = self._make(partition, enabled)
+                self.partitions.by_name[partition.name] = self._make(partition, enabled)
         except BaseException:
-            discard(self._partitions, "the configuration was refused")
+            discard(self.partitions.by_name, "the configuration was refused")
             raise
-        self._update_handler = UpdateHandler(self)
+        self._update_handler = UpdateHandler(self.partitions)
         version = self.introduction.version
         SESSION.fire(self, "register", f"version {version} of the interface" if version else "")
 
     def open(self) -> None:
         """Open plugins and sinks; a session that is not open can be discarded without effect."""
-        for partition in self._partitions.values():
+        for partition in self.partitions:
             partition.open()
         self.sinks.use(self._outlets)
         self._listen()
@@ -125,9 +122,7 @@ class Session:
         _log.info("%s", printable(f"{self.label}: {before} -> {self.state}{why}"))
 
     def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
-        # Partitions of different RMs may share a name, so the internal name contains the RM's id
-        # (docs/decisions/0039).
-        name = f"[{self.rm_id}]{config.name}"
+        name = self.partitions.internal_name(config.name)
         own = self._core_context.branch(self.activate)
         try:
             made = PartitionScheduler(name, config, registry, own, self.failures, self._rm_facade)
@@ -138,39 +133,10 @@ class Session:
             made.report_states()
         return made
 
-    def _queue_of(self, app_id: str) -> str:
-        """Return the queue of an application, also after its end; empty when the application is forgotten."""
-        for at in self._partitions.values():
-            app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
-            if app is not None:
-                return app.queue.path if app.queue is not None else app.queue_name
-        return ""
-
     def _listen(self) -> None:
         listening = bool(self.sinks)
-        for partition in self._partitions.values():
+        for partition in self.partitions:
             partition.partition.event_recorder.listen(wanted=listening)
-
-    # -- finding ------------------------------------------------------------------------------------
-
-    @property
-    def partitions(self) -> Iterator[PartitionScheduler]:
-        """Partitions in the order of the configuration."""
-        return iter(self._partitions.values())
-
-    def partition(self, name: str) -> PartitionScheduler | None:
-        """Return the partition of this name as the RM spells it; an empty name means `default`."""
-        prefix = f"[{self.rm_id}]"
-        return self._partitions.get(name.removeprefix(prefix) or DEFAULT_PARTITION)
-
-    def node(self, node_id: str, partition_name: str) -> tuple[PartitionScheduler, Node] | None:
-        """Return a node and its partition: the named partition, or the one that has the node."""
-        wanted = self.partition(partition_name) if partition_name else None
-        for partition in [wanted] if wanted is not None else self._partitions.values():
-            node = partition.partition.nodes.get(node_id)
-            if node is not None:
-                return partition, node
-        return None
 
     # -- working ------------------------------------------------------------------------------------
 
@@ -186,7 +152,7 @@ class Session:
         of preemption continues in the next call at the same time.
         """
         if self.paused_state is None:
-            for partition in self._partitions.values():
+            for partition in self.partitions:
                 if partition.cycle.ages or partition.preemption.is_due():
                     return True
         return False
@@ -208,7 +174,7 @@ class Session:
         if self._syncing:
             self._again = True
             return
-        for partition in self._partitions.values():
+        for partition in self.partitions:
             self._send_events(partition.partition.event_recorder)
         self._send_failures()
         if self.paused_state is not None:
@@ -218,7 +184,7 @@ class Session:
             unsent, self._unsent = self._unsent, None
             self._deliver(unsent)
         changes = self._cache_changes()
-        response = collect(self._outboxes())
+        response = collect(self.partitions.outboxes())
         if changes is not None:
             try:
                 self._sync_cache(changes)
@@ -237,7 +203,7 @@ class Session:
     def _cache_changes(self) -> ReSyncSchedulerCacheArgs | None:
         if "resync_scheduler_cache" not in self.callback_adapter.methods:
             return None
-        return cache_changes(outbox for _, outbox in self._outboxes())
+        return cache_changes(outbox for _, outbox in self.partitions.outboxes())
 
     def _sync_cache(self, changes: ReSyncSchedulerCacheArgs) -> None:
         """Update the RM's cache before the response; calls of the RM from within are answered after that."""
@@ -293,12 +259,12 @@ class Session:
         self.when_over()
 
     def _hold_back(self, paused_state: PausedState) -> None:
-        paused_state.keep(outbox for _, outbox in self._outboxes())
-        for partition in self._partitions.values():
+        paused_state.keep(outbox for _, outbox in self.partitions.outboxes())
+        for partition in self.partitions:
             if partition.state_reporter is not None:
                 partition.state_reporter.drain()
         if paused_state.owes_resync and paused_state.reachable:
-            response = collect(self._outboxes()) or UpdateResponse()
+            response = collect(self.partitions.outboxes()) or UpdateResponse()
             response.action = SchedulerAction.RESYNC
             paused_state.owes_resync, paused_state.telling = False, True
             told = self.callback_adapter.deliver(response)
@@ -308,7 +274,7 @@ class Session:
                 self.activate()
 
     def _send_states(self) -> None:
-        for partition in self._partitions.values():
+        for partition in self.partitions:
             for one in partition.state_reporter.drain() if partition.state_reporter is not None else ():
                 state = ContainerSchedulingState[one.state]
                 request = UpdateContainerSchedulingStateRequest(
@@ -333,11 +299,6 @@ class Session:
             self.sinks.send(events)
             self._listen()
 
-    def _outboxes(self) -> Iterator[tuple[str, Outbox]]:
-        yield "", self.unrouted
-        for name, partition in self._partitions.items():
-            yield name, partition.partition.outbox
-
     # -- what the RM brings along -------------------------------------------------------------------
 
     def use_callback(self, callback: Callback) -> None:
@@ -357,7 +318,7 @@ class Session:
         except ConfigError:
             self.callback_adapter = self._rm_facade.callback_adapter = before
             raise
-        for partition in self._partitions.values():
+        for partition in self.partitions:
             partition.report_states(wanted=self.callback_adapter.hears_states)
 
     def add_plugin(self, plugin: object, name: str) -> bool:
@@ -405,11 +366,12 @@ class Session:
         reload_plan.plan.apply()
         for name, one in gone.items():
             one.close(f"partition {name} was removed from the configuration")
-        self._partitions = {
-            partition.name: self._partitions.get(partition.name) or reload_plan.made[partition.name]
+        before = self.partitions.by_name
+        self.partitions.by_name = {
+            partition.name: before.get(partition.name) or reload_plan.made[partition.name]
             for partition in config.partitions
         }
-        self.config = config
+        self.config, self.partitions.priority_classes = config, config.priority_classes
         for one in reload_plan.made.values():
             one.open()
         # Sinks and callbacks may call the scheduler, so they are called only after the change is complete.
@@ -427,7 +389,7 @@ class Session:
         made: dict[str, PartitionScheduler] = {}
         try:
             outlets = self.sinks.make(whole.sinks, enabled)
-            plan = Reload(self._partitions, whole, enabled)
+            plan = Reload(self.partitions.by_name, whole, enabled)
             for name, new in plan.new.items():
                 made[name] = self._make(new, enabled)
         except (UnknownPlugin, OptionError, PluginError) as error:
@@ -454,7 +416,7 @@ class Session:
             self.config_source.group,
             dict(said.build_info),
             dict(said.extra_config),
-            tuple(self._partitions),
+            tuple(self.partitions.by_name),
             self.config.checksum,
         )
 
@@ -468,10 +430,10 @@ class Session:
             SESSION.fire(self, "shutdown", reason)
         if self.paused_state is not None:
             self.paused_state.end()
-        for partition in self._partitions.values():
+        for partition in self.partitions:
             self._send_events(partition.partition.event_recorder)
             partition.close(reason)
             partition.partition.outbox.drain()
             partition.partition.event_recorder.drain()
-        self._partitions = {}
+        self.partitions.by_name = {}
         self.sinks.close()

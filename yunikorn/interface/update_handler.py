@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from yunikorn.accounting.event_recorder import shortened
 from yunikorn.accounting.outbox import Refusal
-from yunikorn.clock import MILLISECOND
-from yunikorn.interface.ask_batcher import AskBatcher, ask_of
+from yunikorn.interface.ask_entries import AskEntries, existing_of, time_limit
 from yunikorn.interface.checks import (
     allocation_fault,
     application_fault,
-    ask_fault,
     ask_release_fault,
     check_request,
     name_fault,
@@ -22,14 +20,11 @@ from yunikorn.interface.checks import (
     removal_fault,
     told,
 )
-from yunikorn.interface.constants import DEFAULT_PARTITION, NODE_PARTITION
-from yunikorn.interface.messages import AllocationAsk, NodeAction
+from yunikorn.interface.constants import NODE_PARTITION
+from yunikorn.interface.messages import NodeAction
 from yunikorn.model.gang import ATOMIC, style_named
 from yunikorn.resources import is_zero
-from yunikorn.scheduling.ask_admission import NewAsk
-from yunikorn.scheduling.existing_allocations import FOREIGN_TAG, ExistingAllocation
 from yunikorn.scheduling.partition_scheduler import ApplicationSpec
-from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import (
@@ -42,12 +37,11 @@ if TYPE_CHECKING:
         UpdateNodeInfo,
         UpdateRequest,
     )
-    from yunikorn.interface.session import Session
+    from yunikorn.interface.rm_partitions import RMPartitions
     from yunikorn.model.node import Node
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 NO_SIZE = "an Atomic gang needs a placeholderAsk: the total resources of its members"
-NO_PLACE = "the ask names no application, and no queue accepts an application created for it"
 Removals = Sequence["RemoveApplicationRequest"]
 NodeUpdates = Sequence["UpdateNodeInfo"]
 _MOVES = {NodeAction.DRAIN_NODE: "drain", NodeAction.DRAIN_TO_SCHEDULABLE: "schedule"}
@@ -58,9 +52,9 @@ UNKNOWN_ACTION = "unknown action: nothing was changed"
 class UpdateHandler:
     """Handler of the updates of one RM, in the order of `docs/decisions/0030`."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._asks = AskBatcher(session, self._ask, self._place)
+    def __init__(self, partitions: RMPartitions) -> None:
+        self._partitions = partitions
+        self._asks = AskEntries(partitions)
 
     def take(self, request: UpdateRequest) -> None:
         """Apply applications, then asks and releases, then nodes, and existing allocations at the end.
@@ -93,15 +87,6 @@ class UpdateHandler:
             self._recover(partition, allocation, node_id)
         self._asks.take_allocations(request.allocations)
 
-    def _partition(self, name: str, fault: str) -> tuple[PartitionScheduler | None, str]:
-        """Return the partition of an entry, and the reason why the entry is rejected, if it is."""
-        if fault:
-            return None, fault
-        partition = self._session.partition(name)
-        if partition is None:
-            return None, f"failed to find partition {name or DEFAULT_PARTITION}"
-        return partition, ""
-
     # -- what is removed and registered at once -----------------------------------------------------
 
     def _remove_known(self, removals: Removals) -> Removals:
@@ -109,7 +94,7 @@ class UpdateHandler:
         first: list[RemoveApplicationRequest] = []
         then: list[RemoveApplicationRequest] = []
         for gone in removals:
-            partition, _ = self._partition(gone.partition_name, removal_fault(gone))
+            partition, _ = self._asks.partition(gone.partition_name, removal_fault(gone))
             known = partition is not None and partition.knows(gone.application_id)
             (first if known else then).append(gone)
         for gone in first:
@@ -123,7 +108,7 @@ class UpdateHandler:
         for index, update in enumerate(updates):
             if update.action == NodeAction.DECOMMISSION and not node_update_fault(update):
                 node_id = update.node_id
-                if node_id in new and self._session.node(node_id, _partition_of(update.attributes)):
+                if node_id in new and self._partitions.node(node_id, _partition_of(update.attributes)):
                     removed[node_id] = index
         if not removed:
             return updates
@@ -139,103 +124,50 @@ class UpdateHandler:
     # -- applications -------------------------------------------------------------------------------
 
     def _add_application(self, new: AddApplicationRequest) -> None:
-        partition, reason = self._partition(new.partition_name, application_fault(new))
+        partition, reason = self._asks.partition(new.partition_name, application_fault(new))
         if not reason and not new.application_id:
             reason = "an application needs an id"
         elif new.gang_scheduling_style and not reason and _is_atomic_without_size(new):
             reason = NO_SIZE
         if partition is None or reason:
             refusal = Refusal(told(new.application_id), reason)
-            self._session.unrouted.rejected_applications.append(refusal)
+            self._partitions.unrouted.rejected_applications.append(refusal)
             return
         ugi = new.ugi
         submission = ApplicationSpec(
             new.application_id, new.queue_name, ugi.user, tuple(ugi.groups), new.tags
         )
-        submission.execution_timeout = _time_limit(new.execution_timeout_ms)
+        submission.execution_timeout = time_limit(new.execution_timeout_ms)
         submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
         partition.submit(submission)
 
     def _remove_application(self, gone: RemoveApplicationRequest) -> None:
-        partition, reason = self._partition(gone.partition_name, removal_fault(gone))
+        partition, reason = self._asks.partition(gone.partition_name, removal_fault(gone))
         if partition is not None:
             partition.remove_application(gone.application_id)
         else:
             refusal = Refusal(told(gone.application_id), f"{reason}: nothing was removed")
-            self._session.unrouted.rejected_applications.append(refusal)
+            self._partitions.unrouted.rejected_applications.append(refusal)
 
-    # -- asks and releases --------------------------------------------------------------------------
-
-    def _ask(self, ask: AllocationAsk) -> None:
-        partition, reason = self._partition(ask.partition_name, ask_fault(ask))
-        if partition is None:
-            self._refuse(ask, reason)
-            return
-        priority, reason = self._priority(ask)
-        if not ask.allocation_key:
-            reason = "an ask needs an allocation key"
-        if reason:
-            self._refuse(ask, reason, partition)
-            return
-        app_id = ask.application_id
-        if not app_id:
-            app_id, reason = self._implicit_application(partition, ask)
-            if reason:
-                refusal = Refusal(ask.allocation_key, reason, app_id)
-                partition.partition.outbox.rejected_asks.append(refusal)
-                return
-        partition.asks.take(app_id, _new_ask(ask, priority))
-
-    def _refuse(
-        self,
-        entry: AllocationAsk | Allocation | AllocationRelease | AllocationAskRelease,
-        reason: str,
-        partition: PartitionScheduler | None = None,
-    ) -> None:
-        """Reject an entry about an allocation; without a partition, in the outbox of unrouted messages."""
-        outbox = self._session.unrouted if partition is None else partition.partition.outbox
-        outbox.rejected_asks.append(Refusal(told(entry.allocation_key), reason, told(entry.application_id)))
-
-    def _priority(self, entry: AllocationAsk | Allocation) -> tuple[int, str]:
-        """Return the priority of an entry, and the reason why it has none."""
-        name = entry.priority_class_name
-        if not name:
-            return entry.priority or 0, ""
-        classes: Mapping[str, int] = self._session.config.priority_classes
-        if name not in classes:
-            known = ", ".join(sorted(classes)) or "none"
-            return 0, f"unknown priority class '{name}'; known: {known}"
-        return classes[name], ""
-
-    @staticmethod
-    def _implicit_application(partition: PartitionScheduler, ask: AllocationAsk) -> tuple[str, str]:
-        # An ask without an application gets an application of its own (docs/decisions/0027).
-        app_id = ask.allocation_key
-        if app_id not in partition.partition.applications:
-            submission = ApplicationSpec(
-                app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True
-            )
-            reason = partition.submit(submission).reason
-            return app_id, f"{NO_PLACE}: {reason}" if reason else ""
-        return app_id, ""
+    # -- releases ------------------------------------------------------------------------------------
 
     def _release_ask(self, gone: AllocationAskRelease) -> None:
-        partition, reason = self._partition(gone.partition_name, ask_release_fault(gone))
+        partition, reason = self._asks.partition(gone.partition_name, ask_release_fault(gone))
         if partition is None:
-            self._refuse(gone, f"{reason}: nothing was released")
+            self._asks.refuse(gone, f"{reason}: nothing was released")
         elif not gone.application_id and not gone.allocation_key:
-            self._refuse(gone, "an ask release needs an application id or an allocation key", partition)
+            self._asks.refuse(gone, "an ask release needs an application id or an allocation key", partition)
         else:
             partition.asks.release(
                 gone.application_id, gone.allocation_key, gone.termination_type, shortened(gone.message)
             )
 
     def _release(self, gone: AllocationRelease) -> None:
-        partition, reason = self._partition(gone.partition_name, release_fault(gone))
+        partition, reason = self._asks.partition(gone.partition_name, release_fault(gone))
         if partition is None:
             # Unlike an unknown allocation, this one is not answered by a release: it may be running in
             # another partition.
-            self._refuse(gone, f"{reason}: nothing was released")
+            self._asks.refuse(gone, f"{reason}: nothing was released")
             return
         message = shortened(gone.message) if gone.message else ""
         partition.release(gone.application_id, gone.uuid, gone.allocation_key, gone.termination_type, message)
@@ -247,9 +179,9 @@ class UpdateHandler:
     ) -> None:
         fault = node_fault(new)
         name = "" if fault else _partition_of(new.attributes)
-        partition, reason = self._partition(name, fault)
+        partition, reason = self._asks.partition(name, fault)
         if partition is None:
-            self._session.unrouted.rejected_nodes.append(Refusal(told(new.node_id), reason))
+            self._partitions.unrouted.rejected_nodes.append(Refusal(told(new.node_id), reason))
             return
         node = partition.add_node(
             new.node_id,
@@ -266,47 +198,33 @@ class UpdateHandler:
         if not reason and (one.node_id != node_id or one.partition_name):
             reason = self._contradiction(partition, one, node_id)
         if not reason:
-            priority, reason = self._priority(one)
-            reason = reason or partition.existing.recover(_existing(one, node_id, priority))
+            priority, reason = self._asks.priority(one)
+            reason = reason or partition.existing.recover(existing_of(one, node_id, priority))
         if reason:
-            self._refuse(one, reason, partition)
+            self._asks.refuse(one, reason, partition)
 
     def _contradiction(self, partition: PartitionScheduler, one: Allocation, node_id: str) -> str:
         """Compare the node and partition named by a recovered allocation with those of the reporting node."""
         report = f"allocation {one.uuid or one.allocation_key} was reported on node {node_id}"
         if one.node_id not in ("", node_id):
             return f"{report} and names node {one.node_id}"
-        named = self._session.partition(one.partition_name) if one.partition_name else partition
+        named = self._partitions.find(one.partition_name) if one.partition_name else partition
         if named is None:
             return f"failed to find partition {one.partition_name}"
         if named is not partition:
             return f"{report} of partition {partition.name} and names partition {named.name}"
         return ""
 
-    def _place(self, one: Allocation) -> None:
-        partition, reason = self._partition(one.partition_name, allocation_fault(one))
-        node_id = one.node_id
-        if partition is not None and not node_id and FOREIGN_TAG not in one.allocation_tags:
-            node_id = _node_of(partition, one)
-            if not node_id:
-                self._ask(ask_of(one))
-                return
-        if partition is not None:
-            priority, reason = self._priority(one)
-            reason = reason or partition.existing.place(_existing(one, node_id, priority))
-        if reason:
-            self._refuse(one, reason, partition)
-
     def _update_node(self, update: UpdateNodeInfo) -> None:
         reason = node_update_fault(update)
         found = None
         if not reason:
-            found = self._session.node(update.node_id, _partition_of(update.attributes))
+            found = self._partitions.node(update.node_id, _partition_of(update.attributes))
             reason = "" if found is not None else f"failed to find node {update.node_id}"
         if found is not None:
             reason = self._act(*found, update)
         if reason:
-            outbox = self._session.unrouted if found is None else found[0].partition.outbox
+            outbox = self._partitions.unrouted if found is None else found[0].partition.outbox
             outbox.failed_node_updates.append(Refusal(told(update.node_id), reason))
 
     @staticmethod
@@ -331,46 +249,5 @@ def _partition_of(attributes: Mapping[str, str]) -> str:
     return attributes.get(NODE_PARTITION, "")
 
 
-def _time_limit(milliseconds: int) -> int:
-    # The scheduler interface defines 0 and negative values as "never expire"; the core uses 0.
-    return max(0, milliseconds) * MILLISECOND
-
-
-def _node_of(partition: PartitionScheduler, one: Allocation) -> str:
-    """Return the node of the allocation with this key, or an empty text if there is none."""
-    app = partition.partition.applications.get(one.application_id)
-    placed = app.of_key(one.allocation_key) if app is not None else ()
-    return placed[0].node.id if placed else ""
-
-
-def _new_ask(ask: AllocationAsk, priority: int) -> NewAsk:
-    demand = NewAsk(
-        ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, ask.tags, ask.originator
-    )
-    demand.execution_timeout = _time_limit(ask.execution_timeout_ms)
-    demand.task_group, demand.placeholder = ask.task_group_name, ask.placeholder
-    policy = ask.preemption_policy
-    if policy is not None:
-        demand.may_preempt, demand.may_be_preempted = policy.allow_preempt_other, policy.allow_preempt_self
-    return demand
-
-
 def _is_atomic_without_size(new: AddApplicationRequest) -> bool:
     return style_named(new.gang_scheduling_style) == ATOMIC and is_zero(new.placeholder_ask)
-
-
-def _existing(one: Allocation, node_id: str, priority: int) -> ExistingAllocation:
-    return ExistingAllocation(
-        one.allocation_key,
-        one.application_id,
-        node_id,
-        one.uuid,
-        one.resource_per_alloc,
-        priority,
-        one.allocation_tags,
-        originator=one.originator,
-        may_be_preempted=one.preemption_policy is None or one.preemption_policy.allow_preempt_self,
-        task_group=one.task_group_name,
-        placeholder=one.placeholder,
-        queue=one.queue_name,
-    )

@@ -59,6 +59,17 @@ class AskSpec:
         """True if the allocations are placeholders, which reserve room for the real tasks of the task
         group."""
 
+    def without_placeholder(self) -> AskSpec:
+        """Return the spec of a request that is no placeholder."""
+        return AskSpec(
+            self.tags,
+            may_preempt=self.may_preempt,
+            may_be_preempted=self.may_be_preempted,
+            originator=self.originator,
+            execution_timeout=self.execution_timeout,
+            task_group=self.task_group,
+        )
+
 
 DEFAULT_SPEC = AskSpec()
 

@@ -2,125 +2,139 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
-
-import attrs
 
 from yunikorn.accounting.ask_batch import AskBatch
 from yunikorn.accounting.key_indexes import AskIndex
 from yunikorn.accounting.outbox import AskRelease, Refusal
+from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType, is_own
-from yunikorn.model.ask import INT32_MAX, INT32_MIN, Ask, AskSpec
+from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, Ask, AskSpec
+from yunikorn.model.gang import TIME_DIGITS
 from yunikorn.resources import Resource, has_negative, is_zero
-from yunikorn.states import ACCEPTED, ACTIVE, FAILING, RUNNING, STARTING
+from yunikorn.states import ACCEPTED, FAILING, RUNNING, STARTING
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.partition import Partition
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass
-    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+    from yunikorn.scheduling.max_apps_events import MaxAppsEvents
+    from yunikorn.scheduling.predicate_chain import PredicateChain
+    from yunikorn.scheduling.preemption.preemption import Preemption
 
 AS_REQUESTED = "ask released as per RM request"
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
+CREATION_TAG = "creationTime"
 TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
 """Application states that a new ask does not change."""
 
 
-@attrs.define
-class NewAsk:
-    """An ask as submitted: `count` times `resource`."""
-
-    key: str
-    resource: Resource
-    count: int = 1
-    priority: int = 0
-    tags: Mapping[str, str] = attrs.field(factory=dict)
-    originator: bool = False
-    may_preempt: bool = True
-    may_be_preempted: bool = True
-    execution_timeout: int = 0
-    """Maximum lifetime of each allocation (ns); 0 means unlimited."""
-    task_group: str = ""
-    placeholder: bool = False
-    """True if the ask is a placeholder of its task group; ignored without a task group."""
-
-
 class AskAdmission:
-    """Admission of the asks of one partition."""
+    """Admission of the asks of one partition.
 
-    def __init__(self, at: PartitionScheduler) -> None:
-        self._at = at
-        self._partition = at.partition
+    Consecutive new asks of an application are a batch, which `flush` accounts for. Whatever else concerns the
+    partition comes after `flush`.
+    """
 
-    def take(self, app_id: str, demand: NewAsk) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        preemption: Preemption,
+        max_apps_events: MaxAppsEvents,
+        predicates: PredicateChain,
+    ) -> None:
+        self._partition = partition
+        self._preemption = preemption
+        self._max_apps_events = max_apps_events
+        self.predicates = predicates
+        """Predicates of the configuration in use."""
+        self._batch: AskBatch | None = None
+        """New asks of one application since the last `flush`."""
+
+    def add(
+        self,
+        app_id: str,
+        key: str,
+        resource: Resource,
+        count: int,
+        priority: int,
+        spec: AskSpec = DEFAULT_SPEC,
+    ) -> None:
         """Add an ask, or change the existing ask with the same key; reject an invalid one with a reason."""
-        app = self._partition.applications.get(app_id)
-        reason = self._at.closed_to("requests") or self._refusal(app, app_id, demand)
-        if reason or app is None:
-            self._partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
-            return
-        known = app.asks.get(demand.key)
-        if known is not None and (reason := _other_part(known, demand)):
-            self._partition.outbox.rejected_asks.append(Refusal(demand.key, reason, app_id))
-            return
+        batch = self._batch
+        if batch is None or batch.app.id != app_id:
+            self.flush()
+            if reason := self._open(app_id):
+                self._reject(app_id, key, reason)
+                return
+            batch = self._batch
+            assert batch is not None
+        reason = "" if batch.knows(resource) else amount_refusal(resource)
+        if reason or count < 1 or not INT32_MIN < priority <= INT32_MAX or spec.placeholder:
+            reason = _placeholder_refusal(batch.app, spec) or reason or _number_refusal(count, priority)
+            if reason:
+                self._reject(app_id, key, reason)
+                return
+            if not spec.task_group:
+                spec = spec.without_placeholder()
+        known = batch.app.asks.get(key)
         if known is not None:
-            self._change(known, demand)
-            self._at.preemption.notice(known)
+            self.flush()
+            self._change(known, resource, count, priority, spec)
             return
-        ask = self._new_ask(app, demand)
-        self._classify(ask)
-        self._partition.accounting.pending_accounting.add(ask)
-        if app.not_started and self._partition.event_recorder.enabled:
-            self._at.max_apps_events.watch(app)
-        self._at.preemption.notice(ask)
+        tags = spec.tags
+        created = created_at(tags, batch.now) if tags else batch.now
+        alike = not self.predicates and (not tags or REQUIRED_NODE_TAG not in tags)
+        batch.add(key, resource, count, priority, created, spec, alike=alike)
+        if spec.task_group or batch.app.state not in TAKING:
+            self.flush()
 
-    def batch(self, app_id: str, *, once: bool = False) -> AskBatch | None:
-        """Return a batch for simple asks of an application, to be added by `book`.
-
-        With `once`, an ask with the key of an existing allocation does not count as a new ask.
-
-        None if `take` must handle each ask: the application has no asks yet, is a gang, or accepts no asks.
-        """
+    def is_allocated(self, app_id: str, key: str) -> bool:
+        """Return True if the request with this key has allocations."""
         app = self._partition.applications.get(app_id)
-        if app is None or app.state not in TAKING or self._partition.state != ACTIVE:
-            return None
-        if app.gang is not None or app.atomic is not None:
-            return None
-        return AskBatch(
-            app, self._partition, self.ask_class_of, alike=not self._at.policies.predicates, once=once
-        )
+        return app is not None and bool(app.of_key(key))
 
-    def book(self, batch: AskBatch) -> None:
-        """Add the asks of a batch to the pending asks."""
-        first = batch.book()
-        if first is not None:
-            if first.app.not_started and self._partition.event_recorder.enabled:
-                self._at.max_apps_events.watch(first.app)
-            # The other asks of the batch have the same arrival time and queue.
-            self._at.preemption.notice(first)
-
-    @staticmethod
-    def _refusal(app: Application | None, app_id: str, demand: NewAsk) -> str:
+    def _open(self, app_id: str) -> str:
+        """Open a batch for the asks of an application; return why the application accepts none."""
+        if reason := self._partition.closed_to("requests"):
+            return reason
+        app = self._partition.applications.get(app_id)
         if app is None:
             return f"failed to find application {app_id}"
         if app.state == FAILING:
             return f"application {app_id} is failing and accepts no new requests"
-        if demand.placeholder and app.atomic is not None:
-            return f"application {app_id} is an atomic gang and accepts no placeholders"
-        if is_zero(demand.resource):
-            return "ask contains no resources"
-        if has_negative(demand.resource):
-            return "ask contains negative resources"
-        if demand.count < 1:
-            return f"maxAllocations is {demand.count}, it must be 1 or more"
-        if not INT32_MIN < demand.priority <= INT32_MAX:
-            return f"priority {demand.priority} is out of range"
+        self._batch = AskBatch(app, self._partition, self.ask_class_of)
         return ""
 
-    def _new_ask(self, app: Application, demand: NewAsk) -> Ask:
-        created, arrival = self._at.created(demand.tags), self._partition.next_arrival()
-        spec = _spec(demand)
-        return Ask(demand.key, app, demand.resource, demand.count, demand.priority, created, arrival, spec)
+    def _reject(self, app_id: str, key: str, reason: str) -> None:
+        self.flush()
+        self._partition.outbox.rejected_asks.append(Refusal(key, reason, app_id))
+
+    def flush(self) -> None:
+        """Account for the new asks."""
+        batch, self._batch = self._batch, None
+        if batch is None or not batch.asks:
+            return
+        app, asks = batch.app, batch.asks
+        self._partition.accounting.pending_accounting.add_all(app, asks)
+        if app.not_started and self._partition.event_recorder.enabled:
+            self._max_apps_events.watch(app)
+        self._announce(asks)
+
+    def _announce(self, asks: Sequence[Ask]) -> None:
+        """Announce new asks of one application to preemption: the earliest, and those that require a node."""
+        earliest: Ask | None = None
+        for ask in asks:
+            if ask.spec is DEFAULT_SPEC:
+                if earliest is None or ask.created < earliest.created:
+                    earliest = ask
+            elif ask.ask_class.required:
+                self._preemption.notice(ask)
+            elif ask.may_preempt and (earliest is None or ask.created < earliest.created):
+                earliest = ask
+        if earliest is not None:
+            self._preemption.notice(earliest)
 
     def _classify(self, ask: Ask) -> None:
         ask.pending_class = self._partition.pending_classes.of(self.ask_class_of(ask), ask.app.owner)
@@ -128,31 +142,34 @@ class AskAdmission:
 
     def ask_class_of(self, ask: Ask) -> AskClass:
         """Return the equivalence class of the ask with respect to nodes, given the predicates in use."""
-        predicates = self._at.policies.predicates
+        predicates = self.predicates
         classes = predicates.predicate_classes(ask) if predicates else ()
         required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
         return self._partition.ask_classes.of(ask.resource, ask.app.node_order, required, classes)
 
-    def _change(self, ask: Ask, demand: NewAsk) -> None:
+    def _change(self, ask: Ask, resource: Resource, count: int, priority: int, spec: AskSpec) -> None:
+        if reason := _other_part(ask, spec):
+            self._partition.outbox.rejected_asks.append(Refusal(ask.key, reason, ask.app.id))
+            return
         accounting = self._partition.accounting
-        same = (ask.resource, ask.priority, ask.tags) == (demand.resource, demand.priority, demand.tags)
-        ask.spec = _spec(demand)
+        same = (ask.resource, ask.priority, ask.tags) == (resource, priority, spec.tags)
+        ask.spec = spec
         if same:
             if not ask.pending:
                 # While no replica was pending, the ask class may have been dropped, or the limits may have
                 # changed.
                 accounting.node_reservations.unreserve(ask)
                 self._classify(ask)
-            accounting.pending_accounting.change_pending(ask, demand.count)
-            return
-        # The reservation and the victims were chosen for the previous resources and priority.
-        accounting.node_reservations.unreserve(ask)
-        if ask.extras is not None:
-            ask.extras.eviction = None
-        accounting.pending_accounting.change_pending(ask, 0)
-        ask.resource, ask.priority = demand.resource, demand.priority
-        self._classify(ask)
-        accounting.pending_accounting.change_pending(ask, demand.count)
+        else:
+            # The reservation and the victims were chosen for the previous resources and priority.
+            accounting.node_reservations.unreserve(ask)
+            if ask.extras is not None:
+                ask.extras.eviction = None
+            accounting.pending_accounting.change_pending(ask, 0)
+            ask.resource, ask.priority = resource, priority
+            self._classify(ask)
+        accounting.pending_accounting.change_pending(ask, count)
+        self._preemption.notice(ask)
 
     def release(self, app_id: str, key: str, termination: TerminationType, message: str = "") -> None:
         """Drop the ask with this key, or without a key all asks of the application; `app_id` is optional.
@@ -182,24 +199,35 @@ class AskAdmission:
         return pending_accounting.index
 
 
-def _spec(demand: NewAsk) -> AskSpec:
-    return AskSpec(
-        demand.tags,
-        may_preempt=demand.may_preempt,
-        may_be_preempted=demand.may_be_preempted,
-        originator=demand.originator,
-        execution_timeout=demand.execution_timeout,
-        task_group=demand.task_group,
-        placeholder=demand.placeholder and bool(demand.task_group),
-    )
+def amount_refusal(resource: Resource) -> str:
+    """Return why an ask cannot have these resources, or an empty text."""
+    if is_zero(resource):
+        return "ask contains no resources"
+    return "ask contains negative resources" if has_negative(resource) else ""
 
 
-def _other_part(ask: Ask, demand: NewAsk) -> str:
-    """Return why `demand` cannot replace this ask: its role in the application's gang differs."""
-    if (ask.task_group, ask.placeholder) == (
-        demand.task_group,
-        demand.placeholder and bool(demand.task_group),
-    ):
+def _placeholder_refusal(app: Application, spec: AskSpec) -> str:
+    if spec.placeholder and app.atomic is not None:
+        return f"application {app.id} is an atomic gang and accepts no placeholders"
+    return ""
+
+
+def _number_refusal(count: int, priority: int) -> str:
+    if count < 1:
+        return f"maxAllocations is {count}, it must be 1 or more"
+    return "" if INT32_MIN < priority <= INT32_MAX else f"priority {priority} is out of range"
+
+
+def created_at(tags: Mapping[str, str], now: int) -> int:
+    """Return the creation time (ns) of a request with these tags, by default the current time."""
+    # The RM sends Unix seconds, so that requests keep their order after a restart of the core.
+    text = tags.get(CREATION_TAG, "") if tags else ""
+    return int(text) * SECOND if text.isdecimal() and len(text) <= TIME_DIGITS else now
+
+
+def _other_part(ask: Ask, spec: AskSpec) -> str:
+    """Return why `spec` cannot replace that of an ask: the role in the application's gang differs."""
+    if (ask.task_group, ask.placeholder) == (spec.task_group, spec.placeholder):
         return ""
     if not ask.task_group:
         part = "in no task group"

@@ -20,6 +20,7 @@ from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
 from yunikorn.model.node import ForeignAllocation
 from yunikorn.model.queue import RECOVERY
 from yunikorn.resources import Resource, has_negative, is_zero
+from yunikorn.scheduling.ask_admission import created_at
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import FAILING
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.node import Node
-    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+    from yunikorn.scheduling.preemption.preemption import Preemption
 
 
 MARK = "\0awaited "
@@ -132,10 +133,10 @@ class ExistingAllocation:
 class ExistingAllocations:
     """Adds reported allocations to the accounting of one partition."""
 
-    def __init__(self, at: PartitionScheduler) -> None:
-        self._at = at
-        self._partition = at.partition
-        self.awaited = AwaitedAllocations(at.partition)
+    def __init__(self, partition: Partition, preemption: Preemption) -> None:
+        self._partition = partition
+        self._preemption = preemption
+        self.awaited = AwaitedAllocations(partition)
 
     def recover(self, one: ExistingAllocation) -> str:
         """Add an allocation found on a registering node; returns the reason for a rejection, or "".
@@ -156,7 +157,7 @@ class ExistingAllocations:
 
         An allocation with the key of a pending ask satisfies that ask; a new allocation is acknowledged.
         """
-        if reason := self._at.closed_to("allocations"):
+        if reason := self._partition.closed_to("allocations"):
             return reason
         return self._foreign(one) if _is_foreign(one) else self._take(one, answer=True)
 
@@ -194,18 +195,18 @@ class ExistingAllocations:
             self._book(one, app, node)
         elif ask is not None and ask.pending:
             partition.place_sized(ask, node, one.uuid, one.resource)
-            self._at.preemption.booked(app)
+            self._preemption.booked(app)
         else:
             partition.outbox.allocations.append(self._book(one, app, node))
         return ""
 
     def _book(self, one: ExistingAllocation, app: Application, node: Node) -> Allocation:
-        created = self._at.created(one.tags)
+        created = created_at(one.tags, self._partition.clock.now())
         accounting = self._partition.accounting
         uuid = one.uuid or accounting.new_uuid(one.key)
         spec = _spec(one, app)
         booked = accounting.recover(app, node, uuid, one.key, one.resource, one.priority, spec, created)
-        self._at.preemption.booked(app)
+        self._preemption.booked(app)
         return booked
 
     def _resize(self, known: Allocation, app: Application, node: Node, resource: Resource) -> str:
@@ -215,7 +216,7 @@ class ExistingAllocations:
             return f"allocation {known.uuid} is on node {known.node.id} and cannot move to {node.id}"
         if known.resource != resource:
             self._partition.accounting.resize(known, resource)
-            self._at.preemption.booked(app)
+            self._preemption.booked(app)
         return ""
 
     def _foreign(self, one: ExistingAllocation) -> str:

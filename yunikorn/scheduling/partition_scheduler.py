@@ -10,11 +10,10 @@ import attrs
 from yunikorn.accounting.outbox import Refusal
 from yunikorn.accounting.partition import Partition
 from yunikorn.api import Context, ResourceManager
-from yunikorn.clock import SECOND
 from yunikorn.errors import StateError
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application, ExecutionTimeout
-from yunikorn.model.gang import SOFT, TIME_DIGITS, style_named
+from yunikorn.model.gang import SOFT, style_named
 from yunikorn.model.node import Node
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
@@ -29,7 +28,7 @@ from yunikorn.scheduling.policies import Made, Policies, QueuePolicies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.scheduling.user_groups import is_forced
-from yunikorn.states import ACTIVE, PARTITION
+from yunikorn.states import PARTITION
 
 if TYPE_CHECKING:
     from yunikorn.config.schema import PartitionConfig
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.plugin_failures import PluginFailures
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
-CREATION_TAG = "creationTime"
 ACTIONS = {"drain": "DRAIN_NODE", "schedule": "DRAIN_TO_SCHEDULABLE"}
 """Node action of the RM, as named in messages, by state event."""
 AS_REQUESTED = "allocation remove as per RM request"
@@ -82,7 +80,7 @@ class PartitionScheduler:
         self.failures = failures
         clock = core_context.clock
         self.context = Context(config.name, clock.now, rm)
-        self.partition = Partition(name, config.root, core_context)
+        self.partition = Partition(name, config.name, config.root, core_context)
         self.partition.timeouts = self._timeouts()
         tree = self.partition.queues
         self.policies = Policies(config, registry, tree, clock, failures)
@@ -101,9 +99,11 @@ class PartitionScheduler:
         )
         self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
-        self.existing = ExistingAllocations(self)
+        self.existing = ExistingAllocations(self.partition, self.preemption)
         self.max_apps_events = MaxAppsEvents(self.partition)
-        self.asks = AskAdmission(self)
+        self.asks = AskAdmission(
+            self.partition, self.preemption, self.max_apps_events, self.policies.predicates
+        )
         self.state_reporter: SchedulingStateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
@@ -200,9 +200,8 @@ class PartitionScheduler:
 
     def _take_in(self, app: Application) -> str:
         partition = self.partition
-        if partition.state != ACTIVE:
-            state = partition.state.lower()
-            return f"partition {self.name} is {state}: it accepts no new application {app.id}"
+        if reason := partition.closed_to(f"application {app.id}"):
+            return reason
         if app.id in partition.applications:
             return f"application {app.id} exists already in partition {self.name}"
         owner = self.policies.users.identify(app.user, app.groups, forced=app.forced)
@@ -256,20 +255,6 @@ class PartitionScheduler:
             self.partition.remove_application(app, message)
         else:
             self.existing.awaited.release(app_id, "", "", message)
-
-    def closed_to(self, what: str) -> str:
-        """Return why the partition accepts no new objects of this kind now; empty if it does."""
-        state = self.partition.state
-        if state == ACTIVE:
-            return ""
-        return f"partition {self.name} is {state.lower()}: it accepts no new {what}"
-
-    def created(self, tags: Mapping[str, str]) -> int:
-        """Return the creation time (ns) of a request with these tags, by default the current time."""
-        # The RM sends Unix seconds, so that requests keep their order after a restart of the core.
-        text = tags.get(CREATION_TAG, "") if tags else ""
-        readable = text.isdecimal() and len(text) <= TIME_DIGITS
-        return int(text) * SECOND if readable else self.partition.clock.now()
 
     # -- allocations --------------------------------------------------------------------------------
 
@@ -329,7 +314,7 @@ class PartitionScheduler:
         return node
 
     def _node_refusal(self, node_id: str, capacity: Resource, occupied: Resource) -> str:
-        if reason := self.closed_to("nodes"):
+        if reason := self.partition.closed_to("nodes"):
             return reason
         if not node_id:
             return "a node needs an id"
@@ -390,6 +375,7 @@ class PartitionScheduler:
             node.classes = policies.predicates.node_classes(node)
         self.orders.replace(policies.node_sorts)
         self.cycle.use(policies.predicates)
+        self.asks.predicates = policies.predicates
         quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
         self.queue_policies.use(registry, queue_policies)

@@ -1,0 +1,310 @@
+"""Asks of an update, from their messages to the admission of their partition.
+
+The newer layout has no asks: an allocation without a node is one, unless its request is allocated already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.accounting.outbox import Refusal
+from yunikorn.clock import MILLISECOND
+from yunikorn.interface.checks import LONGEST_NAME, allocation_fault, amount_fault, ask_fault, told
+from yunikorn.interface.constants import DEFAULT_PARTITION
+from yunikorn.interface.messages import AllocationAsk
+from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, AskSpec
+from yunikorn.scheduling.existing_allocations import FOREIGN_TAG, ExistingAllocation
+from yunikorn.scheduling.partition_scheduler import ApplicationSpec
+from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from yunikorn.interface.messages import Allocation, AllocationAskRelease, AllocationRelease
+    from yunikorn.interface.rm_partitions import RMPartitions
+    from yunikorn.resources import Resource
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+NO_PLACE = "the ask names no application, and no queue accepts an application created for it"
+
+
+class AskEntries:
+    """Handler of the asks and of the allocations in the updates of one RM, in their order."""
+
+    def __init__(self, partitions: RMPartitions) -> None:
+        self._partitions = partitions
+        self._at: PartitionScheduler | None = None
+        """Partition of the previous ask, whose admission may have a batch."""
+
+    def take(self, asks: Iterable[AllocationAsk]) -> None:
+        """Apply asks; a bad one is rejected on its own."""
+        amounts = _Amounts()
+        at: PartitionScheduler | None = None
+        partition_name = app_id = ""
+        try:
+            for ask in asks:
+                if (
+                    at is not None
+                    and ask.application_id == app_id
+                    and ask.partition_name == partition_name
+                    and amounts.are_sound(ask.resource_ask)
+                    and is_plain(ask)
+                ):
+                    at.asks.add(
+                        app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, ask.priority or 0
+                    )
+                else:
+                    at = self._take(ask)
+                    partition_name, app_id = ask.partition_name, ask.application_id
+        finally:
+            self._flush()
+
+    def take_allocations(self, allocations: Iterable[Allocation]) -> None:
+        """Apply the allocations of the newer layout, some of which are asks."""
+        amounts = _Amounts()
+        at: PartitionScheduler | None = None
+        partition_name = app_id = ""
+        try:
+            for one in allocations:
+                if (
+                    at is not None
+                    and one.application_id == app_id
+                    and one.partition_name == partition_name
+                    and amounts.are_sound(one.resource_per_alloc)
+                    and is_plain_request(one)
+                    and not at.asks.is_allocated(app_id, one.allocation_key)
+                ):
+                    at.asks.add(app_id, one.allocation_key, one.resource_per_alloc, 1, one.priority)
+                else:
+                    at = self._take_allocation(one)
+                    partition_name, app_id = one.partition_name, one.application_id
+        finally:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._at is not None:
+            self._at.asks.flush()
+            self._at = None
+
+    def partition(self, name: str, fault: str) -> tuple[PartitionScheduler | None, str]:
+        """Return the partition of an entry, and the reason why the entry is rejected, if it is."""
+        if fault:
+            return None, fault
+        partition = self._partitions.find(name)
+        if partition is None:
+            return None, f"failed to find partition {name or DEFAULT_PARTITION}"
+        return partition, ""
+
+    def refuse(
+        self,
+        entry: AllocationAsk | Allocation | AllocationRelease | AllocationAskRelease,
+        reason: str,
+        partition: PartitionScheduler | None = None,
+    ) -> None:
+        """Reject an entry about an allocation; without a partition, in the outbox of unrouted messages."""
+        outbox = self._partitions.unrouted if partition is None else partition.partition.outbox
+        outbox.rejected_asks.append(Refusal(told(entry.allocation_key), reason, told(entry.application_id)))
+
+    def priority(self, entry: AllocationAsk | Allocation) -> tuple[int, str]:
+        """Return the priority of an entry, and the reason why it has none."""
+        name = entry.priority_class_name
+        if not name:
+            return entry.priority or 0, ""
+        classes = self._partitions.priority_classes
+        if name not in classes:
+            known = ", ".join(sorted(classes)) or "none"
+            return 0, f"unknown priority class '{name}'; known: {known}"
+        return classes[name], ""
+
+    def _take(self, ask: AllocationAsk) -> PartitionScheduler | None:
+        """Apply an ask; return its partition if the ask was not rejected here."""
+        at, reason = self.partition(ask.partition_name, ask_fault(ask))
+        if at is None:
+            self.refuse(ask, reason)
+            return None
+        return self._admit(at, ask)
+
+    def _admit(self, at: PartitionScheduler, ask: AllocationAsk) -> PartitionScheduler | None:
+        """Pass a checked ask to the admission of its partition."""
+        priority, reason = self.priority(ask)
+        if not ask.allocation_key:
+            reason = "an ask needs an allocation key"
+        if reason:
+            self.refuse(ask, reason, at)
+            return None
+        if at is not self._at or not ask.application_id:
+            self._flush()
+            self._at = at
+        app_id = ask.application_id
+        if not app_id:
+            app_id, reason = _implicit_application(at, ask)
+            if reason:
+                at.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
+                return None
+        at.asks.add(app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, spec_of(ask))
+        return at if ask.application_id else None
+
+    def _take_allocation(self, one: Allocation) -> PartitionScheduler | None:
+        """Apply an allocation; return its partition if the allocation was an ask."""
+        at, reason = self.partition(one.partition_name, allocation_fault(one))
+        if at is None:
+            self.refuse(one, reason)
+            return None
+        node_id = one.node_id
+        if not node_id and FOREIGN_TAG not in one.allocation_tags:
+            node_id = _node_of(at, one)
+            if not node_id:
+                return self._admit(at, ask_of(one))
+        self._flush()
+        priority, reason = self.priority(one)
+        reason = reason or at.existing.place(existing_of(one, node_id, priority))
+        if reason:
+            self.refuse(one, reason, at)
+        return None
+
+
+class _Amounts:
+    """Amounts that have been checked: tasks of an application mostly share one object."""
+
+    def __init__(self) -> None:
+        self._latest: Resource | None = None
+        self._sound: dict[int, Resource] = {}
+        """Sound amounts by identity; the values keep them alive, so that no identity is reused."""
+
+    def are_sound(self, amount: Resource) -> bool:
+        """Return True if the types and quantities are valid."""
+        if amount is self._latest:
+            return True
+        if id(amount) not in self._sound and amount_fault("", amount):
+            return False
+        self._sound[id(amount)] = self._latest = amount
+        return True
+
+
+def _implicit_application(at: PartitionScheduler, ask: AllocationAsk) -> tuple[str, str]:
+    # An ask without an application gets an application of its own (docs/decisions/0027).
+    app_id = ask.allocation_key
+    if app_id not in at.partition.applications:
+        submission = ApplicationSpec(app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True)
+        reason = at.submit(submission).reason
+        return app_id, f"{NO_PLACE}: {reason}" if reason else ""
+    return app_id, ""
+
+
+def _node_of(at: PartitionScheduler, one: Allocation) -> str:
+    """Return the node of the allocation with this key, or an empty text if there is none."""
+    app = at.partition.applications.get(one.application_id)
+    placed = app.of_key(one.allocation_key) if app is not None else ()
+    return placed[0].node.id if placed else ""
+
+
+def ask_of(one: Allocation) -> AllocationAsk:
+    """Return the ask that an allocation without a node is, in the newer layout."""
+    return AllocationAsk(
+        one.allocation_key,
+        one.application_id,
+        one.partition_name,
+        one.resource_per_alloc,
+        priority=one.priority,
+        priority_class_name=one.priority_class_name,
+        tags=one.allocation_tags,
+        task_group_name=one.task_group_name,
+        placeholder=one.placeholder,
+        originator=one.originator,
+        preemption_policy=one.preemption_policy,
+    )
+
+
+def spec_of(ask: AllocationAsk) -> AskSpec:
+    """Return the options of a checked ask."""
+    policy = ask.preemption_policy
+    if (
+        policy is None
+        and not ask.tags
+        and not (ask.task_group_name or ask.placeholder or ask.originator)
+        and ask.execution_timeout_ms <= 0
+    ):
+        return DEFAULT_SPEC
+    return AskSpec(
+        ask.tags,
+        may_preempt=policy is None or policy.allow_preempt_other,
+        may_be_preempted=policy is None or policy.allow_preempt_self,
+        originator=ask.originator,
+        execution_timeout=time_limit(ask.execution_timeout_ms),
+        task_group=ask.task_group_name,
+        placeholder=ask.placeholder,
+    )
+
+
+def time_limit(milliseconds: int) -> int:
+    """Return a time limit in ns; 0 and negative values mean no limit in the scheduler interface."""
+    return max(0, milliseconds) * MILLISECOND
+
+
+def existing_of(one: Allocation, node_id: str, priority: int) -> ExistingAllocation:
+    """Return the existing allocation that a checked message reports."""
+    return ExistingAllocation(
+        one.allocation_key,
+        one.application_id,
+        node_id,
+        one.uuid,
+        one.resource_per_alloc,
+        priority,
+        one.allocation_tags,
+        originator=one.originator,
+        may_be_preempted=one.preemption_policy is None or one.preemption_policy.allow_preempt_self,
+        task_group=one.task_group_name,
+        placeholder=one.placeholder,
+        queue=one.queue_name,
+    )
+
+
+def is_plain(ask: AllocationAsk) -> bool:
+    """Return True if `ask_fault` finds nothing, beside names and amount, and `spec_of` is the default.
+
+    Most asks are plain, and this check is several times as fast as these functions.
+    """
+    count: object = ask.max_allocations
+    priority: object = ask.priority
+    tags: object = ask.tags
+    timeout: object = ask.execution_timeout_ms
+    return (
+        _is_plain_key(ask.allocation_key)
+        and type(tags) is dict
+        and not tags
+        and type(count) is int
+        and 0 < count <= INT32_MAX
+        and (priority is None or (type(priority) is int and INT32_MIN < priority <= INT32_MAX))
+        and type(timeout) is int
+        and not timeout
+        and ask.priority_class_name == ""
+        and ask.task_group_name == ""
+        and ask.placeholder is False
+        and ask.originator is False
+        and ask.preemption_policy is None
+    )
+
+
+def is_plain_request(one: Allocation) -> bool:
+    """Return True if an allocation is an ask for which `is_plain` would be True, unless it is allocated."""
+    priority: object = one.priority
+    tags: object = one.allocation_tags
+    return (
+        _is_plain_key(one.allocation_key)
+        and one.node_id == ""
+        and one.uuid == ""
+        and one.queue_name == ""
+        and type(tags) is dict
+        and not tags
+        and type(priority) is int
+        and INT32_MIN < priority <= INT32_MAX
+        and one.priority_class_name == ""
+        and one.task_group_name == ""
+        and one.placeholder is False
+        and one.originator is False
+        and one.preemption_policy is None
+    )
+
+
+def _is_plain_key(key: object) -> bool:
+    return type(key) is str and 0 < len(key) <= LONGEST_NAME and key.isascii() and key.isprintable()

@@ -1,0 +1,60 @@
+"""Partitions of one resource manager, found by the names that the resource manager uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from yunikorn.accounting.outbox import Outbox
+from yunikorn.interface.constants import DEFAULT_PARTITION
+
+if TYPE_CHECKING:
+    from yunikorn.model.node import Node
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+
+class RMPartitions:
+    """Partitions in the order of the configuration, and the outbox of messages that concern none of them."""
+
+    def __init__(self, rm_id: str) -> None:
+        self._prefix = f"[{rm_id}]"
+        self.by_name: dict[str, PartitionScheduler] = {}
+        """Partitions by their names in the configuration."""
+        self.unrouted = Outbox()
+        """Messages about objects that belong to no partition of this RM."""
+        self.priority_classes: Mapping[str, int] = {}
+        """Priorities by class, from the configuration in use."""
+
+    def __iter__(self) -> Iterator[PartitionScheduler]:
+        return iter(self.by_name.values())
+
+    def internal_name(self, config_name: str) -> str:
+        """Return the name of a partition in the core, which is unique over all RMs (docs/decisions/0039)."""
+        return self._prefix + config_name
+
+    def find(self, name: str) -> PartitionScheduler | None:
+        """Return the partition of this name as the RM spells it; an empty name means `default`."""
+        return self.by_name.get(name.removeprefix(self._prefix) or DEFAULT_PARTITION)
+
+    def node(self, node_id: str, partition_name: str) -> tuple[PartitionScheduler, Node] | None:
+        """Return a node and its partition: the named partition, or the one that has the node."""
+        wanted = self.find(partition_name) if partition_name else None
+        for partition in [wanted] if wanted is not None else self:
+            node = partition.partition.nodes.get(node_id)
+            if node is not None:
+                return partition, node
+        return None
+
+    def queue_of(self, app_id: str) -> str:
+        """Return the queue of an application, also after its end; empty when the application is forgotten."""
+        for at in self:
+            app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
+            if app is not None:
+                return app.queue.path if app.queue is not None else app.queue_name
+        return ""
+
+    def outboxes(self) -> Iterator[tuple[str, Outbox]]:
+        """Return all outboxes, each with the name of its partition as the RM spells it."""
+        yield "", self.unrouted
+        for name, partition in self.by_name.items():
+            yield name, partition.partition.outbox
