@@ -215,10 +215,10 @@ class Storm:
 
 
 TIGHT = {
-    "objects.sorted_members.BLOCK": 2,
-    "objects.app_requests._TRIM": 1,
-    "objects.ask_class.IDLE_ASK_CLASSES": 2,
-    "objects.pending_class.IDLE_PENDING_CLASSES": 2,
+    "index.sorted_members.BLOCK": 2,
+    "model.app_requests._TRIM": 1,
+    "model.ask_class.IDLE_ASK_CLASSES": 2,
+    "model.pending_class.IDLE_PENDING_CLASSES": 2,
     "scheduling.node_order.BLOCK": 2,
     "scheduling.node_order.GROUP": 2,
     "scheduling.node_orders.LOG": 3,
