@@ -7,7 +7,7 @@ can update its orders.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.node_reservations import NodeReservations
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from yunikorn.accounting.event_recorder import EventRecorder
-    from yunikorn.accounting.partition_gangs import PartitionGangs
     from yunikorn.accounting.user_group_usage import UserGroupUsage
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras, AskSpec
@@ -37,6 +36,38 @@ _REMOVAL_DETAIL = {
     TerminationType.PLACEHOLDER_REPLACED: "ALLOC_REPLACED",
 }
 _PENDING_NEXT = ASK.moves["Pending", "allocate"]
+
+
+class AllocationGangs(Protocol):
+    """Gangs, as changes of allocations concern them."""
+
+    def placed(self, placeholder: Allocation) -> None:
+        """Account for an allocated placeholder; after the last one the application starts."""
+        ...
+
+    def found(self, placeholder: Allocation) -> None:
+        """Account for a placeholder reported by a recovering RM."""
+        ...
+
+    def joined(self, allocation: Allocation) -> None:
+        """Treat the rest of an atomic gang as ordinary asks when a member is found running."""
+        ...
+
+    def resized(self, placeholder: Allocation, resource: Resource) -> None:
+        """Update the size of a placeholder that the RM resized."""
+        ...
+
+    def conclude(self, placeholder: Allocation) -> bool:
+        """Finish the replacement when the placeholder ends; return False if undone instead."""
+        ...
+
+    def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
+        """Account for the end of a placeholder."""
+        ...
+
+    def rest(self, app: Application, gone: Allocation) -> None:
+        """Update the state of an application with a gang after an allocation ended."""
+        ...
 
 
 class AllocationAccounting:
@@ -67,7 +98,7 @@ class AllocationAccounting:
             pending_classes, usage, self.node_reservations, event_recorder
         )
         self._serial = serial
-        self.gangs: PartitionGangs
+        self.gangs: AllocationGangs
         """Set by the partition."""
         self.applications: Mapping[str, Application]
         """Applications that have not ended, by id; set by the partition."""

@@ -25,11 +25,12 @@ def shortened(message: str) -> str:
 class EventRecorder:
     """Buffer of events for the event sinks, oldest first."""
 
-    __slots__ = ("_clock", "_events", "enabled")
+    __slots__ = ("_clock", "enabled", "events")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._events: list[Event] = []
+        self.events: list[Event] = []
+        """Collected events, oldest first."""
         self.enabled = True
         """True if any sink wants events; also true until the sinks are known, so that early events are
         kept."""
@@ -56,7 +57,7 @@ class EventRecorder:
         message = shortened(message)
         # A tally changes later: copy the present amounts.
         amount = None if resource is None else dict(resource)
-        self._events.append(
+        self.events.append(
             Event(kind, object_id, reference_id, message, change, detail, amount, self._clock.now(), reason)
         )
 
@@ -64,11 +65,11 @@ class EventRecorder:
         """Enable or disable recording; disabling discards the collected events."""
         self.enabled = wanted
         if not wanted:
-            self._events.clear()
+            self.events.clear()
 
     def drain(self) -> list[Event]:
         """Return the collected events and clear the buffer."""
-        if not self._events:
+        if not self.events:
             return []
-        events, self._events = self._events, []
+        events, self.events = self.events, []
         return events

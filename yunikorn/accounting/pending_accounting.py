@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from yunikorn.accounting.event_recorder import EventRecorder
     from yunikorn.accounting.key_indexes import AskIndex
     from yunikorn.accounting.node_reservations import NodeReservations
-    from yunikorn.accounting.partition_gangs import PartitionGangs
     from yunikorn.accounting.user_group_usage import UserGroupUsage
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
@@ -37,6 +36,26 @@ class PendingWatcher(Protocol):
         ...
 
 
+class PendingGangs(Protocol):
+    """Gangs, as pending requests concern them."""
+
+    def is_gang_blocked(self, ask: Ask) -> bool:
+        """Return True if an ask of a task group must not be scheduled because of its gang."""
+        ...
+
+    def waits(self, ask: Ask) -> None:
+        """Queue a gang-blocked ask to replace a placeholder."""
+        ...
+
+    def count(self, ask: Ask, difference: int, *, dropped: bool = False) -> None:
+        """Add `difference` to the pending replicas of an ask with a task group."""
+        ...
+
+    def forget(self, ask: Ask) -> None:
+        """Undo the outstanding replacements for a dropped ask."""
+        ...
+
+
 class PendingAccounting:
     """Waiting requests of one partition."""
 
@@ -51,7 +70,7 @@ class PendingAccounting:
         self.usage = usage
         self.node_reservations = node_reservations
         self.event_recorder = event_recorder
-        self.gangs: PartitionGangs
+        self.gangs: PendingGangs
         """Set by the partition."""
         self.watcher: PendingWatcher | None = None
         self.index: AskIndex | None = None

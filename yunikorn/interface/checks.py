@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import enum
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 
 from yunikorn.errors import UsageError, printable
 from yunikorn.interface.messages import (
@@ -342,27 +343,35 @@ def check_request(request: UpdateRequest) -> None:
 
 
 def _strange_entries(request: UpdateRequest) -> Iterator[str]:
-    lists: list[tuple[str, object, type]] = [
-        ("new_applications", request.new_applications, AddApplicationRequest),
-        ("remove_applications", request.remove_applications, RemoveApplicationRequest),
-        ("asks", request.asks, AllocationAsk),
-        ("new_schedulable_nodes", request.new_schedulable_nodes, NewNodeInfo),
-        ("updated_nodes", request.updated_nodes, UpdateNodeInfo),
-        ("allocations", request.allocations, Allocation),
-    ]
     releases: object = request.releases
-    if isinstance(releases, AllocationReleasesRequest):
-        gone, asks = releases.allocations_to_release, releases.allocation_asks_to_release
-        lists.append(("releases.allocations_to_release", gone, AllocationRelease))
-        lists.append(("releases.allocation_asks_to_release", asks, AllocationAskRelease))
-    else:
+    if not isinstance(releases, AllocationReleasesRequest):
         yield f"releases is {_kind(releases)}, not AllocationReleasesRequest"
-    for name, entries, wanted in lists:
-        yield from _strange_in(name, entries, wanted)
+    for name, read, wanted in _ENTRIES:
+        if name.startswith("releases.") and not isinstance(releases, AllocationReleasesRequest):
+            continue
+        entries = read(request)
+        if entries or type(entries) is not list:
+            yield from _strange_in(name, entries, wanted)
     for index, node in enumerate(request.new_schedulable_nodes):
         if isinstance(node, NewNodeInfo):
             path = f"new_schedulable_nodes[{index}].existing_allocations"
             yield from _strange_in(path, node.existing_allocations, Allocation)
+
+
+_ENTRIES: tuple[tuple[str, Callable[[UpdateRequest], object], type], ...] = tuple(
+    (name, attrgetter(name), wanted)
+    for name, wanted in (
+        ("new_applications", AddApplicationRequest),
+        ("remove_applications", RemoveApplicationRequest),
+        ("asks", AllocationAsk),
+        ("new_schedulable_nodes", NewNodeInfo),
+        ("updated_nodes", UpdateNodeInfo),
+        ("allocations", Allocation),
+        ("releases.allocations_to_release", AllocationRelease),
+        ("releases.allocation_asks_to_release", AllocationAskRelease),
+    )
+)
+"""Lists of entries in an update, with the class of their entries."""
 
 
 def _strange_in(name: str, entries: object, wanted: type) -> Iterator[str]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from yunikorn.model.ask import REQUIRED_NODE_TAG as REQUIRED_NODE_TAG
 from yunikorn.model.gang import CREATION_TAG as CREATION_TAG_OF_APPLICATION
 from yunikorn.scheduling.ask_admission import CREATION_TAG as CREATION_TAG
-from yunikorn.scheduling.ask_admission import REQUIRED_NODE_TAG as REQUIRED_NODE_TAG
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG as FOREIGN_TAG
 from yunikorn.scheduling.partition_scheduler import NODE_SORT_TAG as NODE_SORT_TAG
 from yunikorn.scheduling.placement import APPS_TAG as NAMESPACE_MAX_APPS_TAG

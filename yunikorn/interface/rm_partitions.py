@@ -53,8 +53,7 @@ class RMPartitions:
                 return app.queue.path if app.queue is not None else app.queue_name
         return ""
 
-    def outboxes(self) -> Iterator[tuple[str, Outbox]]:
+    def outboxes(self) -> list[tuple[str, Outbox]]:
         """Return all outboxes, each with the name of its partition as the RM spells it."""
-        yield "", self.unrouted
-        for name, partition in self.by_name.items():
-            yield name, partition.partition.outbox
+        own = [(name, partition.partition.outbox) for name, partition in self.by_name.items()]
+        return [("", self.unrouted), *own]

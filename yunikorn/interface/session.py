@@ -84,7 +84,7 @@ class Session:
         """Set while the session is paused."""
         self.registry = registry
         self._core_context, self.failures = core_context, failures
-        self._faults_told = len(failures)
+        self._failures_sent = len(failures)
         """Number of distinct plugin failures that were sent to the sinks, or precede this session."""
         self.partitions = RMPartitions(rm_id)
         self.partitions.priority_classes = config.priority_classes
@@ -175,8 +175,10 @@ class Session:
             self._again = True
             return
         for partition in self.partitions:
-            self._send_events(partition.partition.event_recorder)
-        self._send_failures()
+            if partition.partition.event_recorder.events:
+                self._send_events(partition.partition.event_recorder)
+        if len(self.failures) != self._failures_sent:
+            self._send_failures()
         if self.paused_state is not None:
             self._hold_back(self.paused_state)
             return
@@ -284,9 +286,9 @@ class Session:
 
     def _send_failures(self) -> None:
         """Send failures of plugins that occurred for the first time to the sinks."""
-        found = self.failures.since(self._faults_told)
+        found = self.failures.since(self._failures_sent)
         if found:
-            self._faults_told += len(found)
+            self._failures_sent += len(found)
             now = self._core_context.clock.now()
             self.sinks.send(
                 [Event("PLUGIN", failure.plugin, message=failure.message, timestamp=now) for failure in found]

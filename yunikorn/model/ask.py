@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _NO_TAGS: dict[str, str] = {}
+REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
+"""Tag of a request that must run on the node with this id."""
 
 
 class AskSpec:

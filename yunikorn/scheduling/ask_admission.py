@@ -10,7 +10,7 @@ from yunikorn.accounting.key_indexes import AskIndex
 from yunikorn.accounting.outbox import AskRelease, Refusal
 from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType, is_own
-from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, Ask, AskSpec
+from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, REQUIRED_NODE_TAG, Ask, AskSpec
 from yunikorn.model.gang import TIME_DIGITS
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.states import ACCEPTED, FAILING, RUNNING, STARTING
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.preemption.preemption import Preemption
 
 AS_REQUESTED = "ask released as per RM request"
-REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 CREATION_TAG = "creationTime"
 TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
 """Application states that a new ask does not change."""

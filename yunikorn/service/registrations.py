@@ -63,7 +63,7 @@ class Registrations:
         """Register a resource manager; raises `TooMany`, `CallRefusal`, and the errors of the core."""
         if request.rm_id:
             peer.check(request.rm_id, self.settings.identity)
-        remote = RemoteRM(request.rm_id, self, peer)
+        remote = RemoteRM(request.rm_id, self, self.settings.limits, peer)
 
         def operation(core: Scheduler) -> RemoteRM | None:
             most = self.settings.limits.rms
@@ -121,6 +121,10 @@ class Registrations:
             raise UsageError("it did not open a stream")
 
         self._tell(remote, end)
+
+    def is_current(self, remote: RemoteRM) -> bool:
+        """Return True if this is the latest registration of its RM."""
+        return self.current.get(remote.rm_id) is remote
 
     def expect_registration(self, remote: RemoteRM) -> None:
         """Schedule a check that ends the RM's streams if the core stops the session after a RESYNC."""

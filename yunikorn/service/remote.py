@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import grpc
 
@@ -21,9 +21,53 @@ from yunikorn.service.rm_limits import RMAdmission
 from yunikorn.service.server_layouts import ServerLayout, entries_of
 
 if TYPE_CHECKING:
-    from yunikorn.service.callback_streams import RemoteCallback
     from yunikorn.service.peers import Peer
-    from yunikorn.service.registrations import Registrations
+    from yunikorn.service.settings import Limits
+
+
+class SessionControl(Protocol):
+    """Sessions in the core, as a registration changes them."""
+
+    def is_current(self, remote: RemoteRM) -> bool:
+        """Return True if this is the latest registration of its RM."""
+        ...
+
+    def pause(self, remote: RemoteRM, reason: str) -> None:
+        """Pause the session, because the connection of this registration was lost."""
+        ...
+
+    def reconnect(self, remote: RemoteRM) -> None:
+        """Send RESYNC to an RM that has connected again without a new registration."""
+        ...
+
+    async def stop(self, remote: RemoteRM) -> None:
+        """Stop the session of an RM that shuts down."""
+        ...
+
+    def forget(self, remote: RemoteRM) -> None:
+        """Remove this registration, whose session the core has stopped."""
+        ...
+
+    def expect_registration(self, remote: RemoteRM) -> None:
+        """Schedule a check that ends the RM's streams if the core stops the session after a RESYNC."""
+        ...
+
+
+class CallbackEnd(Callback, Protocol):
+    """Callback stream of an RM, whose end the registration decides."""
+
+    peer: Peer
+    """Client that opened the stream."""
+    is_open: bool
+    """True while the RM is connected."""
+
+    def finish(self, refusal: CallRefusal | None = None) -> None:
+        """End the stream after all waiting messages have been sent."""
+        ...
+
+    def end(self, refusal: CallRefusal | None) -> None:
+        """End the stream now."""
+        ...
 
 
 class ResponseStream:
@@ -107,7 +151,7 @@ class RemoteRM:
     otherwise.
     """
 
-    def __init__(self, rm_id: str, registrations: Registrations, peer: Peer) -> None:
+    def __init__(self, rm_id: str, sessions: SessionControl, limits: Limits, peer: Peer) -> None:
         self.rm_id = rm_id
         self.label = f"resource manager {shown(rm_id)}"
         """Name of the RM in texts."""
@@ -119,10 +163,10 @@ class RemoteRM:
         """True while a check for a new registration is scheduled."""
         self.layout: ServerLayout | None = None
         """Layout that the RM uses; set by its first stream."""
-        self.callbacks: RemoteCallback | None = None
+        self.callbacks: CallbackEnd | None = None
         """Latest callback stream of the RM, which may be broken; None if no callbacks are in use."""
-        self._registrations = registrations
-        self._limits = registrations.settings.limits
+        self._sessions = sessions
+        self._limits = limits
         self._admission = RMAdmission(rm_id, self._limits.per_rm)
         self._loop = asyncio.get_running_loop()
         self._used: set[str] = set()
@@ -144,7 +188,7 @@ class RemoteRM:
     @property
     def is_current(self) -> bool:
         """True if there is no later registration of the same RM; exact in the core's thread."""
-        return self._registrations.current.get(self.rm_id) is self
+        return self._sessions.is_current(self)
 
     @property
     def callback(self) -> Callback:
@@ -173,7 +217,7 @@ class RemoteRM:
         if waiting and waiting + weight > self._limits.waiting:
             self._cut = True
             reason = f"it does not read its responses: {waiting} entries wait"
-            self._registrations.pause(self, reason)
+            self._sessions.pause(self, reason)
             self._loop.call_soon_threadsafe(self._cut_off, reason)
             return
         self._handed += weight
@@ -181,7 +225,7 @@ class RemoteRM:
 
     def forget(self) -> None:
         """Remove this registration, whose session the core has stopped."""
-        self._registrations.forget(self)
+        self._sessions.forget(self)
 
     # -- responses to the RM --------------------------------------------------------------------------
 
@@ -207,7 +251,7 @@ class RemoteRM:
                 line.put(part)
         if response.action is SchedulerAction.RESYNC:
             self._resync()
-            self._registrations.expect_registration(self)
+            self._sessions.expect_registration(self)
 
     def _resync(self) -> None:
         assert self.layout is not None
@@ -257,7 +301,7 @@ class RemoteRM:
         if returning:
             line.is_stale = True
             self._lost, self._cut = False, False
-            self._registrations.reconnect(self)
+            self._sessions.reconnect(self)
 
     def hears(self, line: ResponseStream) -> bool:
         """Return True if messages received on a stream are to be processed."""
@@ -278,7 +322,7 @@ class RemoteRM:
         if line.half_closed:
             return
         self._lost = True
-        self._registrations.pause(self, reason)
+        self._sessions.pause(self, reason)
         for other in list(self.lines.values()):
             other.end(resync(f"the {line.kind} stream broke"))
 
@@ -294,7 +338,7 @@ class RemoteRM:
             del self.lines[line.kind]
             line.finish()
         elif all(each.half_closed for each in self.lines.values()):
-            await self._registrations.stop(self)
+            await self._sessions.stop(self)
             for each in self.lines.values():
                 each.finish()
             self.lines.clear()

@@ -13,8 +13,8 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from yunikorn.model.ask import REQUIRED_NODE_TAG
 from yunikorn.resources import Tally, grow
-from yunikorn.scheduling.ask_admission import REQUIRED_NODE_TAG
 from yunikorn.scheduling.preemption.snapshot import fence_root, reaches
 
 if TYPE_CHECKING:
