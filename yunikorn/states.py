@@ -1,7 +1,8 @@
 """State machines of the scheduler, declared as tables with `transitions`; see `docs/states.md`.
 
-A machine has no models: one table serves all objects of its kind, and an object stores only the name of its
-state.
+A machine has no models: one machine serves all objects of its kind, and an object stores only the name of its
+state. Machines of rare objects (`Lifecycle`) are driven by the library, those of asks, allocations and
+applications (`TableLifecycle`) by a table that is read off the library's machine.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import attrs
 from yunikorn.errors import StateError
 
 if TYPE_CHECKING:
-    from transitions import Machine
+    from transitions import EventData, Machine
 
 
 Table = tuple[tuple[str, tuple[str, ...], str], ...]
@@ -37,7 +38,7 @@ class Stateful(Protocol):
 
 
 class Lifecycle:
-    """State machine for all objects of a kind."""
+    """State machine for all objects of a kind, driven by `transitions`."""
 
     def __init__(self, name: str, initial: str, states: tuple[str, ...], table: Table) -> None:
         self.name = name
@@ -56,23 +57,22 @@ class Lifecycle:
             initial=self.initial,
             transitions=self._rows(),
             auto_transitions=False,
+            send_event=True,
         )
 
     def _rows(self) -> list[dict[str, Any]]:
         # A row whose target is its source is an internal transition: no change, no callbacks.
         return [
-            {"trigger": event, "source": source, "dest": None if source == target else target}
+            {"trigger": event, "source": source, "dest": None}
+            if source == target
+            else {"trigger": event, "source": source, "dest": target, "after": _report_change}
             for event, sources, target in self.table
             for source in sources
         ]
 
     @cached_property
     def moves(self) -> dict[tuple[str, str], str]:
-        """Target state by (state, event), taken from `machine`.
-
-        `fire` uses only this table: a trigger of `transitions` takes about thirty times as long as a look-up,
-        and every application changes its state several times.
-        """
+        """Target state by (state, event), taken from `machine`."""
         found: dict[tuple[str, str], str] = {}
         for event in self.machine.events.values():
             for source, transitions in event.transitions.items():
@@ -85,14 +85,10 @@ class Lifecycle:
         Raises `StateError`, with the object, its state and the event, if the state does not allow the event.
         """
         before = thing.state
-        target = self.moves.get((before, event))
-        if target is None:
+        if (before, event) not in self.moves:
             raise StateError(f"{thing.label} is {before}: event {event} is not possible")
-        if target == before:
-            return False
-        thing.state = target
-        thing.on_state_change(before, reason)
-        return True
+        self.machine.events[event].trigger(thing, reason=reason)
+        return thing.state != before
 
     def allows(self, state: str, event: str) -> bool:
         """Return True if `state` allows `event`."""
@@ -130,20 +126,47 @@ class Lifecycle:
         return str(graph.source)
 
 
+def _report_change(event: EventData) -> None:
+    """Pass a change on to the object; called by `transitions` after the change."""
+    thing: Any = event.model
+    assert event.transition is not None
+    thing.on_state_change(event.transition.source, event.kwargs["reason"])
+
+
+class TableLifecycle(Lifecycle):
+    """State machine whose objects change their state often, driven by the table read off `machine`.
+
+    A trigger of `transitions` takes about thirty times as long as a look-up, and every ask, allocation and
+    application changes its state several times.
+    """
+
+    def fire(self, thing: Stateful, event: str, reason: str = "") -> bool:
+        """Apply `event` to `thing`; return True if the state changed. Raises like `Lifecycle.fire`."""
+        before = thing.state
+        target = self.moves.get((before, event))
+        if target is None:
+            raise StateError(f"{thing.label} is {before}: event {event} is not possible")
+        if target == before:
+            return False
+        thing.state = target
+        thing.on_state_change(before, reason)
+        return True
+
+
 # -- application ---------------------------------------------------------------------------------------
 
 NEW, ACCEPTED, STARTING, RUNNING = "New", "Accepted", "Starting", "Running"
 COMPLETING, COMPLETED, EXPIRED = "Completing", "Completed", "Expired"
 FAILING, FAILED, REJECTED, RESUMING = "Failing", "Failed", "Rejected", "Resuming"
 
-APPLICATION = Lifecycle(
+APPLICATION = TableLifecycle(
     "application",
     NEW,
     (NEW, ACCEPTED, STARTING, RUNNING, COMPLETING, COMPLETED, EXPIRED, FAILING, FAILED, REJECTED, RESUMING),
     (
         ("reject", (NEW,), REJECTED),
-        ("run", (NEW, RESUMING), ACCEPTED),
-        ("run", (ACCEPTED,), STARTING),
+        ("accept", (NEW, RESUMING), ACCEPTED),
+        ("start", (ACCEPTED,), STARTING),
         ("run", (STARTING, RUNNING, COMPLETING), RUNNING),
         ("complete", (ACCEPTED, STARTING, RUNNING), COMPLETING),
         ("complete", (COMPLETING,), COMPLETED),
@@ -153,6 +176,9 @@ APPLICATION = Lifecycle(
         ("expire", (COMPLETED,), EXPIRED),
     ),
 )
+
+ADVANCE = {NEW: "accept", RESUMING: "accept", ACCEPTED: "start"}
+"""Event that moves an application to its next active state, by state; `run` in all other states."""
 
 FINAL_STATES = frozenset({COMPLETED, EXPIRED, FAILED, REJECTED})
 """States of applications that have neither allocations nor asks and never will have."""
@@ -195,7 +221,7 @@ NODE = Lifecycle(
 
 INITIAL, PENDING, ALLOCATED = "Initial", "Pending", "Allocated"
 
-ASK = Lifecycle(
+ASK = TableLifecycle(
     "ask",
     INITIAL,
     (INITIAL, PENDING, ALLOCATED, REJECTED),
@@ -208,7 +234,7 @@ ASK = Lifecycle(
 
 PREEMPTED = "Preempted"
 
-ALLOCATION = Lifecycle(
+ALLOCATION = TableLifecycle(
     "allocation",
     ALLOCATED,
     (ALLOCATED, COMPLETED, PREEMPTED, EXPIRED),

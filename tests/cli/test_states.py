@@ -26,7 +26,7 @@ def test_all_state_machines_are_printed_with_their_transitions() -> None:
 def test_single_state_machine_is_printed_by_name() -> None:
     result = CliRunner().invoke(command, ["application"])
     assert result.exit_code == 0
-    assert "Accepted --> Starting: run" in result.output
+    assert "Accepted --> Starting: start" in result.output
     assert "Draining" not in result.output
 
 

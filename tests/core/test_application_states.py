@@ -17,9 +17,9 @@ MINUTE = 60
 
 TABLE = {
     ("New", "reject"): "Rejected",
-    ("New", "run"): "Accepted",
-    ("Resuming", "run"): "Accepted",
-    ("Accepted", "run"): "Starting",
+    ("New", "accept"): "Accepted",
+    ("Resuming", "accept"): "Accepted",
+    ("Accepted", "start"): "Starting",
     ("Starting", "run"): "Running",
     ("Running", "run"): "Running",
     ("Completing", "run"): "Running",
@@ -38,7 +38,7 @@ TABLE = {
     ("Accepted", "resume"): "Resuming",
     ("Completed", "expire"): "Expired",
 }
-EVENTS = ("reject", "run", "complete", "fail", "resume", "expire")
+EVENTS = ("reject", "accept", "start", "run", "complete", "fail", "resume", "expire")
 
 
 def one_node() -> RM:

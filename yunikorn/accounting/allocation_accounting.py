@@ -254,8 +254,8 @@ class AllocationAccounting:
     def start(app: Application) -> None:
         """Move an application to its next active state after a real allocation."""
         if app.state == RESUMING:
-            app.run("allocation added")
-        app.run("allocation added")
+            app.advance("allocation added")
+        app.advance("allocation added")
 
     def _count_as_allocated(self, app: Application, pairs: Pairs) -> None:
         """Count pending resources as allocated in the application and its queues; `demand` is unchanged."""
@@ -317,14 +317,14 @@ class AllocationAccounting:
         self._book_allocated(app, pairs)
         self.usage.book(app, pairs)
         if app.state == NEW:
-            app.run("allocation recovered")
+            app.advance("allocation recovered")
         if allocation.placeholder:
             self.gangs.found(allocation)
         else:
             self.gangs.joined(allocation)
             if app.state == RESUMING:
-                app.run("allocation recovered")
-            app.run("allocation recovered")
+                app.advance("allocation recovered")
+            app.advance("allocation recovered")
         if self.event_recorder.enabled:
             self._record_allocation(allocation)
         return allocation

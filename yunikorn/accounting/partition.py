@@ -158,7 +158,7 @@ class Partition:
     def _set_timer(self, app: Application) -> None:
         after, timeouts = self.timers.after, self.timeouts
         if app.state == STARTING:
-            app.timer = after(timeouts.starting, lambda: app.run("starting timed out"))
+            app.timer = after(timeouts.starting, lambda: app.advance("starting timed out"))
         elif app.state == COMPLETING:
             app.timer = after(timeouts.completing, lambda: self._complete(app))
         elif app.is_final and app.state != EXPIRED:

@@ -143,7 +143,7 @@ class PartitionGangs:
             # The timeout also applies if real allocations run: nothing else would end unused placeholders.
             gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
         if app.state == ACCEPTED and gang.is_complete and (gang.total or not gang.pending):
-            app.run("all placeholders are allocated")
+            app.advance("all placeholders are allocated")
         self._make_ready(group)
 
     def found(self, placeholder: Allocation) -> None:
@@ -264,7 +264,7 @@ class PartitionGangs:
             elif app.state == ACCEPTED:
                 app.fire("resume", TIMED_OUT)
         elif app.state == ACCEPTED:
-            app.run("its real allocations continue without the gang")
+            app.advance("its real allocations continue without the gang")
         self._drop_asks(app, placeholders_only=not fails)
         self.end_all(app, "releasing allocated placeholders on placeholder timeout")
 
@@ -308,7 +308,7 @@ class PartitionGangs:
         elif app.state == RESUMING:
             if not gang.placeholders:
                 # Without real requests the application stays Accepted and waits for tasks.
-                app.run("all placeholders are released")
+                app.advance("all placeholders are released")
         elif app.state == COMPLETING:
             if not gang.placeholders and app.timer is not None and app.timer.call is None:
                 app.fire("complete", "all placeholders are released")

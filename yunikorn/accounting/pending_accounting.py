@@ -90,7 +90,7 @@ class PendingAccounting:
         else:
             self._queue_up_all(app, asks)
         if app.can_wake:
-            app.run("ask added")
+            app.advance("ask added")
         self._report_new(asks)
 
     def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
@@ -267,7 +267,7 @@ class PendingAccounting:
             if self.watcher is not None:
                 self.watcher.waits(ask)
             if ask.app.can_wake:
-                ask.app.run("ask added")
+                ask.app.advance("ask added")
         elif not pending:
             ask.pending = 0
             self.unqueue(ask)

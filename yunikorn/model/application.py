@@ -12,6 +12,7 @@ from yunikorn.model.gang import SOFT
 from yunikorn.resources import NOTHING, Tally
 from yunikorn.states import (
     ACCEPTED,
+    ADVANCE,
     APPLICATION,
     COMPLETING,
     FAILING,
@@ -305,10 +306,10 @@ class Application(QueueMember):
         """Apply an event of the state machine; return True if the state changed."""
         return APPLICATION.fire(self, event, reason)
 
-    def run(self, reason: str = "") -> None:
+    def advance(self, reason: str = "") -> None:
         """Move to the next active state; do nothing if the state is Running."""
         if self.state != RUNNING:
-            APPLICATION.fire(self, "run", reason)
+            APPLICATION.fire(self, ADVANCE.get(self.state, "run"), reason)
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Notify the listener; called by the state machine after a change."""
