@@ -323,7 +323,7 @@ class ResourceManager(Protocol):
         ...
 
 
-def _tell_nobody(operation: str, cause: BaseException | str) -> None:
+def _discard_report(operation: str, cause: BaseException | str) -> None:
     """Ignore a report; the default where there is no scheduler, as in a unit test of a plugin."""
 
 
@@ -337,7 +337,7 @@ class Context:
     """Clock of the core (ns). Plugins must not read any other clock, or replays and simulations differ."""
     rm: ResourceManager | None = None
     """Resource manager of the partition; None if there is none, as in a unit test of a plugin."""
-    report: Callable[[str, BaseException | str], None] = _tell_nobody
+    report: Callable[[str, BaseException | str], None] = _discard_report
     """Reports a failure that the plugin has handled, as in `report("reading the file again", error)`.
 
     Every call is counted under the name of the plugin, like an exception. The failure is logged when it

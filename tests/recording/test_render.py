@@ -6,7 +6,7 @@ from yunikorn.interface.messages import (
     RejectedNode,
     UpdateResponse,
 )
-from yunikorn.recording.replay_comparison import tell
+from yunikorn.recording.replay_comparison import response_lines
 
 
 def test_unnamed_entries_are_printed_as_unnamed() -> None:
@@ -15,7 +15,7 @@ def test_unnamed_entries_are_printed_as_unnamed() -> None:
         rejected_applications=[RejectedApplication("", "an application needs an id")],
         rejected_allocations=[RejectedAllocationAsk("", "", "it needs either")],
     )
-    assert list(tell(response)) == [
+    assert list(response_lines(response)) == [
         "node (no id) rejected: a node needs an id",
         "application (no id) rejected: an application needs an id",
         "ask (no key) of (no application) rejected: it needs either",

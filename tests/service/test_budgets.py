@@ -103,12 +103,12 @@ def harness() -> Iterator[CoreHarness]:
     assert harness.core.close(PATIENCE)
 
 
-def run_calls(harness: CoreHarness, number: int, look: Callable[[int], None]) -> None:
-    """Let the core call the predicate `number` times, and call `look` during each call."""
+def run_calls(harness: CoreHarness, number: int, poll: Callable[[int], None]) -> None:
+    """Let the core call the predicate `number` times, and call `poll` during each call."""
     harness.core.post(work(number))
     for call in range(number):
         harness.gate.entered()
-        look(call)
+        poll(call)
         harness.gate.release_call()
     harness.callback.allocations(number)
     harness.settle()
@@ -117,11 +117,11 @@ def run_calls(harness: CoreHarness, number: int, look: Callable[[int], None]) ->
 def test_a_long_call_is_reported_by_name(harness: CoreHarness, caplog: pytest.LogCaptureFixture) -> None:
     budgets = Budgets(harness.core, Budget(call=1.0))
 
-    def look(call: int) -> None:
+    def poll(call: int) -> None:
         for moment in (0.0, 0.9, 1.5, 2.0, 9.0):
-            budgets.look(10.0 * call + moment)
+            budgets.poll(10.0 * call + moment)
 
-    run_calls(harness, 2, look)
+    run_calls(harness, 2, poll)
     (failure,) = harness.failures()
     assert failure.plugin == ORIGIN
     assert failure.operation == "taking long in check"
@@ -138,22 +138,22 @@ def test_a_long_call_is_reported_by_name(harness: CoreHarness, caplog: pytest.Lo
 def test_many_short_calls_are_not_one_long_call(harness: CoreHarness) -> None:
     budgets = Budgets(harness.core, Budget(call=1.0))
 
-    def look(call: int) -> None:
-        budgets.look(call * 0.8)
-        budgets.look(call * 0.8 + 0.7)
+    def poll(call: int) -> None:
+        budgets.poll(call * 0.8)
+        budgets.poll(call * 0.8 + 0.7)
 
-    run_calls(harness, 5, look)
+    run_calls(harness, 5, poll)
     assert harness.failures() == []
 
 
 def test_call_budget_can_be_unlimited(harness: CoreHarness) -> None:
     budgets = Budgets(harness.core, Budget(call=None))
 
-    def look(_: int) -> None:
-        budgets.look(0.0)
-        budgets.look(1e6)
+    def poll(_: int) -> None:
+        budgets.poll(0.0)
+        budgets.poll(1e6)
 
-    run_calls(harness, 1, look)
+    run_calls(harness, 1, poll)
     assert harness.failures() == []
 
 
@@ -161,10 +161,10 @@ def test_call_budget_can_be_unlimited(harness: CoreHarness) -> None:
 def test_rm_over_its_share_of_the_core_is_reported(
     harness: CoreHarness, busy: int, is_reported: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    budgets = Budgets(harness.core, Budget(share=0.5, looks=10))
-    run_calls(harness, busy, lambda call: budgets.look(call * 0.1))
+    budgets = Budgets(harness.core, Budget(share=0.5, samples=10))
+    run_calls(harness, busy, lambda call: budgets.poll(call * 0.1))
     for rest in range(busy, 10):
-        budgets.look(rest * 0.1)
+        budgets.poll(rest * 0.1)
     harness.settle()
     if not is_reported:
         assert harness.failures() == []
@@ -179,25 +179,25 @@ def test_rm_over_its_share_of_the_core_is_reported(
 
 
 def test_shares_are_reset_after_each_window(harness: CoreHarness) -> None:
-    budgets = Budgets(harness.core, Budget(share=0.5, looks=4))
+    budgets = Budgets(harness.core, Budget(share=0.5, samples=4))
     for moment in range(3):
-        budgets.look(moment)
-    run_calls(harness, 2, lambda call: budgets.look(3.0 + call))
+        budgets.poll(moment)
+    run_calls(harness, 2, lambda call: budgets.poll(3.0 + call))
     for moment in range(5, 8):
-        budgets.look(moment)
+        budgets.poll(moment)
     assert harness.failures() == []
 
 
 def test_ended_core_causes_no_failure(harness: CoreHarness) -> None:
-    budgets = Budgets(harness.core, Budget(call=1.0, looks=1, share=0.0))
+    budgets = Budgets(harness.core, Budget(call=1.0, samples=1, share=0.0))
     harness.core.post(work(1))
     harness.gate.entered()
-    budgets.look(0.0)
+    budgets.poll(0.0)
     closing = threading.Thread(target=harness.core.close)
     closing.start()
     harness.gate.release_call()
     closing.join(PATIENCE)
-    budgets.look(5.0)
+    budgets.poll(5.0)
     assert not harness.core.alive
 
 
@@ -209,8 +209,8 @@ def test_service_checks_budgets_and_reports_them_at_its_end(
     calls: list[str] = []
 
     class Watched(Budgets):
-        def look(self, now: float) -> None:
-            super().look(now)
+        def poll(self, now: float) -> None:
+            super().poll(now)
             looked.set()
 
     class Tarpit(Predicate):
@@ -220,7 +220,7 @@ def test_service_checks_budgets_and_reports_them_at_its_end(
 
         def check(self, ask: Ask, node: Node) -> str | None:
             calls.append(node.id)
-            # The first look may have begun before this call.
+            # The first poll may have begun before this call.
             for _ in range(2 if len(calls) <= 3 else 0):
                 looked.clear()
                 assert looked.wait(PATIENCE)
@@ -231,7 +231,7 @@ def test_service_checks_budgets_and_reports_them_at_its_end(
     monkeypatch.setattr(service, "Budgets", Watched)
     config = tmp_path / "demo.yaml"
     config.write_text(f"{demo.CONFIG}    predicates: [tarpit]\n", "utf-8")
-    settings = Settings(budget=Budget(call=0.0, interval=0.001, looks=10**9))
+    settings = Settings(budget=Budget(call=0.0, interval=0.001, samples=10**9))
     options = service.ServiceOptions(ConfigFiles([f"demo={config}"]), settings, None, demo=True)
     assert service.serve(options, with_plugins(predicates=[Tarpit]), lambda _: None) == 0
     reported = [one for one in caplog.records if one.name == "yunikorn.plugins"]

@@ -51,13 +51,13 @@ def test_budget_loop_survives_a_check_that_raises(
     core: ThreadedScheduler, error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Faulty(Budgets):
-        looks = 0
+        samples = 0
 
-        def look(self, now: float) -> None:
-            self.looks += 1
-            if self.looks <= 3:
+        def poll(self, now: float) -> None:
+            self.samples += 1
+            if self.samples <= 3:
                 raise error
-            if self.looks == 5:
+            if self.samples == 5:
                 enough[0].set()
 
     enough: list[asyncio.Event] = []
@@ -77,11 +77,11 @@ def test_health_loop_survives_checks_and_reports_that_raise(
     core: ThreadedScheduler, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Faulty(Watchdog):
-        looks = 0
+        samples = 0
 
-        def look(self, now: float) -> bool:
-            self.looks += 1
-            if self.looks <= 2:
+        def poll(self, now: float) -> bool:
+            self.samples += 1
+            if self.samples <= 2:
                 raise Broken("the look")
             changed = not self.hangs
             self.hangs = True
@@ -115,8 +115,8 @@ def test_a_hang_is_reported_although_its_cause_cannot_be_named(
     dog = Watchdog(core, 10.0)
     core.at_work = True
     monkeypatch.setattr(core, "core_activity", fail)
-    assert not dog.look(0.0)
-    assert dog.look(10.0)
+    assert not dog.poll(0.0)
+    assert dog.poll(10.0)
     assert "the core has made no progress for 10 s" in caplog.text
     assert "Broken: no name" in caplog.text
 
@@ -141,7 +141,7 @@ def test_callback_that_is_being_set_up_can_be_checked() -> None:
         assert thread.ident is not None
         found = core_activity(thread.ident, lambda cls: cls.__name__)
         assert found is not None
-        assert found.who == "callback of a resource manager"
+        assert found.actor == "callback of a resource manager"
         assert not found.plugin
     finally:
         go.set()

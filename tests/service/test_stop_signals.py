@@ -6,11 +6,11 @@ from yunikorn.service.stop_signals import ECHO, StopSignals
 def test_duplicate_delivery_of_a_signal_counts_once() -> None:
     time = [100.0]
     signals = StopSignals(lambda: time[0])
-    assert not signals.insists
+    assert not signals.is_repeated
     assert signals.asks()
     time[0] += ECHO / 10
     assert not signals.asks()
-    assert not signals.insists
+    assert not signals.is_repeated
 
 
 def test_second_signal_stops_immediately() -> None:
@@ -19,4 +19,4 @@ def test_second_signal_stops_immediately() -> None:
     signals.asks()
     time[0] += ECHO
     assert not signals.asks()
-    assert signals.insists
+    assert signals.is_repeated

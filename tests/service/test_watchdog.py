@@ -42,20 +42,20 @@ def test_a_plugin_that_hangs_is_named(caplog: pytest.LogCaptureFixture) -> None:
         callback = CollectingCallback()
         config = configuration({"name": "a"}, predicates=["tarpit"])
         core.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), callback)
-        assert not dog.look(0.0)
+        assert not dog.poll(0.0)
         core.post(work(1))
         assert HANGING.wait(PATIENCE)
-        assert not dog.look(1.0)
-        assert not dog.look(9.9)
-        assert dog.look(10.0)
+        assert not dog.poll(1.0)
+        assert not dog.poll(9.9)
+        assert dog.poll(10.0)
         assert dog.hangs
         assert "the core has made no progress for 10 s" in caplog.text
         assert "tarpit" in caplog.text
-        assert not dog.look(30.0)
+        assert not dog.poll(30.0)
         RELEASE.set()
         callback.allocations(1)
         core.call(lambda _: None)
-        assert dog.look(31.0)
+        assert dog.poll(31.0)
         assert not dog.hangs
         assert "the core makes progress again" in caplog.text
 
@@ -66,4 +66,4 @@ def test_idle_core_is_not_reported(registry: Registry) -> None:
     with core:
         core.call(lambda _: None)
         for moment in (0.0, 100.0, 1000.0):
-            assert not dog.look(moment)
+            assert not dog.poll(moment)

@@ -67,7 +67,7 @@ def test_hanging_predicate_is_reported_with_distribution_and_location(trap: Trap
     ready(rm)
     found = look(rm, trap, rm.scheduler.schedule)
     assert found is not None
-    assert found.who == "plugin thinks of test-plugin (yunikorn-test 1.0)"
+    assert found.actor == "plugin thinks of test-plugin (yunikorn-test 1.0)"
     assert found.operation == "check"
     assert "threading.py" in found.place
     assert str(found).startswith("plugin thinks of test-plugin (yunikorn-test 1.0): check (")
@@ -83,7 +83,7 @@ def test_hanging_callback_is_reported_with_its_rm(kind: type[Asked] | type[Asked
     ready(rm)
     found = look(rm, trap, rm.scheduler.schedule)
     assert found is not None
-    assert found.who == "callback of resource manager rm"
+    assert found.actor == "callback of resource manager rm"
     assert found.operation.startswith("answering predicates")
 
 
@@ -112,14 +112,14 @@ def test_hanging_plugin_of_an_rm_is_reported(trap: Trap) -> None:
     rm.ask("other", vcore=1)
     found = look(rm, trap, rm.scheduler.schedule)
     assert found is not None
-    assert (found.who, found.operation) == ("plugin ponders of Own (resource manager rm)", "key")
+    assert (found.actor, found.operation) == ("plugin ponders of Own (resource manager rm)", "key")
 
 
 def test_hanging_scheduler_is_reported(trap: Trap) -> None:
     rm = RM(configuration())
     found = look(rm, trap, lambda: trap(None))
     assert found is not None
-    assert (found.who, found.operation) == ("the scheduler itself", "")
+    assert (found.actor, found.operation) == ("the scheduler itself", "")
 
 
 def test_missing_thread_is_reported() -> None:

@@ -178,7 +178,7 @@ class Partition:
         self._end_asks(app, TerminationType.TIMEOUT, reason)
         for allocation in list(app.allocations.values()):
             if allocation.releasing is None:
-                self.tell_to_go(allocation, TerminationType.TIMEOUT, reason)
+                self.request_release(allocation, TerminationType.TIMEOUT, reason)
         app.conclude()
 
     def _complete(self, app: Application) -> None:
@@ -288,9 +288,9 @@ class Partition:
     def _expire(self, allocation: Allocation, limit: int) -> None:
         message = f"{allocation.label} has reached its execution timeout of {describe_duration(limit)}"
         if allocation.releasing is None:
-            self.tell_to_go(allocation, TerminationType.TIMEOUT, message)
+            self.request_release(allocation, TerminationType.TIMEOUT, message)
 
-    def tell_to_go(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
+    def request_release(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
         """Request the release of an allocation; its resources count as used until the RM confirms."""
         allocation.ensure_extras().releasing = termination
         self.outbox.releases.append(Release(allocation, termination, message))

@@ -89,7 +89,7 @@ class PendingAccounting:
             self.gangs.count(first, first.pending)
         else:
             self._queue_up_all(app, asks)
-        if app.can_wake:
+        if app.is_reactivated_by_asks:
             app.advance("ask added")
         self._report_new(asks)
 
@@ -266,7 +266,7 @@ class PendingAccounting:
             self._queue_up(ask)
             if self.watcher is not None:
                 self.watcher.waits(ask)
-            if ask.app.can_wake:
+            if ask.app.is_reactivated_by_asks:
                 ask.app.advance("ask added")
         elif not pending:
             ask.pending = 0

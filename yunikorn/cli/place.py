@@ -257,5 +257,5 @@ def as_lines(answer: PlacementAnswer, *, in_full: bool) -> list[str]:
         rows.insert(0, ("rule", "outcome", "queue or reason"))
         first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
         lines.append("")
-        lines += [f"  {rule:<{first}}  {outcome:<{second}}  {said}" for rule, outcome, said in rows]
+        lines += [f"  {rule:<{first}}  {outcome:<{second}}  {text}" for rule, outcome, text in rows]
     return lines

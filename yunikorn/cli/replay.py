@@ -104,7 +104,7 @@ class _Printer:
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """Print a response."""
-        from yunikorn.recording.replay_comparison import tell
+        from yunikorn.recording.replay_comparison import response_lines
         from yunikorn.wire import v0_11
         from yunikorn.wire.json_form import to_json
 
@@ -114,7 +114,7 @@ class _Printer:
         if self._as_json:
             self._print(at, {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))})
             return
-        for line in tell(response):
+        for line in response_lines(response):
             click.echo(f"{_seconds(at):>14} s  {printable(rm_id)}  {line}")
 
     def on_refused(self, at: int, line: RecordedEntry, reason: str) -> None:
@@ -139,7 +139,7 @@ class _Printer:
 
     def sum_up(self, replay: Replay, then: Counts) -> None:
         """Print a summary of the replay."""
-        comparison, stand_in = replay.comparison, replay.replayed_rm
+        comparison, replayed_rm = replay.comparison, replay.replayed_rm
         if self._as_json:
             first = comparison.first
             click.echo(
@@ -156,11 +156,11 @@ class _Printer:
             )
             return
         click.echo(str(self._now))
-        if stand_in is not None:
+        if replayed_rm is not None:
             if then.responses:
                 click.echo(f"recorded: {then}")
-            if stand_in.unknown:
-                click.echo(f"{stand_in.unknown} recorded releases had no allocation in the replay")
+            if replayed_rm.unknown:
+                click.echo(f"{replayed_rm.unknown} recorded releases had no allocation in the replay")
         elif comparison.first is not None:
             click.echo(f"differs from the recording, first in {printable(str(comparison.first))}")
         elif comparison.is_possible:

@@ -240,8 +240,8 @@ def _welcome(options: ServiceOptions, bound: str) -> str:
     if not bound:
         where = "without a network"
     elif settings.tls is not None:
-        who = "clients with a certificate" if settings.tls.client_authority else "any client"
-        where = f"at {bound} over TLS, for {who}"
+        clients = "clients with a certificate" if settings.tls.client_authority else "any client"
+        where = f"at {bound} over TLS, for {clients}"
     elif settings.insecure:
         where = f"at {bound}: WITHOUT TLS, for any client that can reach it"
     else:

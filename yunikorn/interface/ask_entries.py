@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.accounting.outbox import Refusal
 from yunikorn.clock import MILLISECOND
-from yunikorn.interface.checks import LONGEST_NAME, allocation_fault, amount_fault, ask_fault, told
+from yunikorn.interface.checks import LONGEST_NAME, allocation_fault, amount_fault, ask_fault, shown_id
 from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.messages import AllocationAsk
 from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, AskSpec
@@ -103,7 +103,9 @@ class AskEntries:
     ) -> None:
         """Reject an entry about an allocation; without a partition, in the outbox of unrouted messages."""
         outbox = self._partitions.unrouted if partition is None else partition.partition.outbox
-        outbox.rejected_asks.append(Refusal(told(entry.allocation_key), reason, told(entry.application_id)))
+        outbox.rejected_asks.append(
+            Refusal(shown_id(entry.allocation_key), reason, shown_id(entry.application_id))
+        )
 
     def priority(self, entry: AllocationAsk | Allocation) -> tuple[int, str]:
         """Return the priority of an entry, and the reason why it has none."""

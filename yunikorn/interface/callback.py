@@ -137,7 +137,7 @@ class CallbackAdapter:
         self._predicates: Any = getattr(callback, "predicates", None)
 
     @property
-    def hears_states(self) -> bool:
+    def wants_states(self) -> bool:
         """True if the callback receives scheduling states of asks."""
         return "update_container_scheduling_state" in self.methods
 
@@ -145,18 +145,18 @@ class CallbackAdapter:
 
     def deliver(self, response: UpdateResponse) -> bool:
         """Deliver a response; return False if it was lost."""
-        return self._tell("handling a response", self.callback.recv_update_response, response)
+        return self._notify("handling a response", self.callback.recv_update_response, response)
 
-    def tell_state(self, request: UpdateContainerSchedulingStateRequest) -> bool:
+    def send_state(self, request: UpdateContainerSchedulingStateRequest) -> bool:
         """Send the scheduling state of an ask."""
         method = self._optional.update_container_scheduling_state
-        return self._tell("receiving the scheduling state of a request", method, request)
+        return self._notify("receiving the scheduling state of a request", method, request)
 
     def sync_cache(self, args: ReSyncSchedulerCacheArgs) -> bool:
         """Send the allocations that the RM's cache must assume and forget."""
-        return self._tell("updating its cache", self._optional.resync_scheduler_cache, args)
+        return self._notify("updating its cache", self._optional.resync_scheduler_cache, args)
 
-    def _tell(self, operation: str, call: Callable[[Any], object], message: object) -> bool:
+    def _notify(self, operation: str, call: Callable[[Any], object], message: object) -> bool:
         try:
             call(message)
         except CONTAINED as error:
@@ -293,12 +293,14 @@ def with_rm(config: SchedulerConfig, enabled: Registry, callback_adapter: Callba
 
     The plugins of the RM are added, and references to methods that its callback lacks are removed.
     """
-    told = "send_events" in callback_adapter.methods
+    events_wanted = "send_events" in callback_adapter.methods
     partitions = tuple(
         attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, callback_adapter.answers))
         for one in config.partitions
     )
-    return attrs.evolve(config, partitions=partitions, sinks=_with(config.sinks, EVENT_SINK, enabled, told))
+    return attrs.evolve(
+        config, partitions=partitions, sinks=_with(config.sinks, EVENT_SINK, enabled, events_wanted)
+    )
 
 
 def _with(refs: Iterable[PluginRef], kind: Kind, enabled: Registry, has_rm: bool) -> tuple[PluginRef, ...]:

@@ -170,7 +170,7 @@ def _kind(value: object) -> str:
     return type(value).__name__
 
 
-def told(value: object) -> str:
+def shown_id(value: object) -> str:
     """Return an identifier for an answer: unchanged, or what remains of one that is no valid text."""
     if not isinstance(value, str):
         return ""
@@ -336,13 +336,13 @@ def check_request(request: UpdateRequest) -> None:
 
     No entry of such an update is applied.
     """
-    faults = list(_strange_entries(request))
+    faults = list(_wrong_entries(request))
     if faults:
         more = f", and {len(faults) - 5} more" if len(faults) > 5 else ""
         raise UsageError(f"no entry of this update was applied: {'; '.join(faults[:5])}{more}")
 
 
-def _strange_entries(request: UpdateRequest) -> Iterator[str]:
+def _wrong_entries(request: UpdateRequest) -> Iterator[str]:
     releases: object = request.releases
     if not isinstance(releases, AllocationReleasesRequest):
         yield f"releases is {_kind(releases)}, not AllocationReleasesRequest"
@@ -351,11 +351,11 @@ def _strange_entries(request: UpdateRequest) -> Iterator[str]:
             continue
         entries = read(request)
         if entries or type(entries) is not list:
-            yield from _strange_in(name, entries, wanted)
+            yield from _wrong_in(name, entries, wanted)
     for index, node in enumerate(request.new_schedulable_nodes):
         if isinstance(node, NewNodeInfo):
             path = f"new_schedulable_nodes[{index}].existing_allocations"
-            yield from _strange_in(path, node.existing_allocations, Allocation)
+            yield from _wrong_in(path, node.existing_allocations, Allocation)
 
 
 _ENTRIES: tuple[tuple[str, Callable[[UpdateRequest], object], type], ...] = tuple(
@@ -374,7 +374,7 @@ _ENTRIES: tuple[tuple[str, Callable[[UpdateRequest], object], type], ...] = tupl
 """Lists of entries in an update, with the class of their entries."""
 
 
-def _strange_in(name: str, entries: object, wanted: type) -> Iterator[str]:
+def _wrong_in(name: str, entries: object, wanted: type) -> Iterator[str]:
     if not isinstance(entries, list | tuple):
         yield f"{name} is {_kind(entries)}, not a list"
         return

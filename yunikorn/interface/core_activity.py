@@ -24,7 +24,7 @@ OURSELVES = "the scheduler itself"
 class CoreActivity:
     """Activity of a thread at one moment."""
 
-    who: str
+    actor: str
     """`plugin NAME of ...`, `callback of resource manager ID`, or the scheduler itself."""
     operation: str
     """Method of the plugin, or purpose of the callback."""
@@ -37,7 +37,7 @@ class CoreActivity:
 
     def __str__(self) -> str:
         doing = f": {self.operation}" if self.operation else ""
-        return f"{self.who}{doing} ({self.place})"
+        return f"{self.actor}{doing} ({self.place})"
 
 
 def core_activity(thread_id: int, origin_of: Callable[[type[Any]], str]) -> CoreActivity | None:

@@ -118,7 +118,7 @@ class Scheduler:
         The `plugins` of the callback apply to this resource manager's partitions from the start, so its
         configuration may name them (see `register_plugin`).
         """
-        self._stand_aside("register_resource_manager")
+        self._refuse_reentry("register_resource_manager")
         if self._registering:
             raise UsageError("a plugin must not register a resource manager in `opened` or `closed`")
         check_registration(request)
@@ -158,7 +158,7 @@ class Scheduler:
 
         A paused RM has to register first: the update is not applied, and the response is RESYNC.
         """
-        self._stand_aside("update")
+        self._refuse_reentry("update")
         session = self._session(request.rm_id)
         session.activate()
         self._operation = "is applying an update"
@@ -168,7 +168,7 @@ class Scheduler:
             self._operation = ""
         session.flush()
 
-    def _stand_aside(self, call: str) -> None:
+    def _refuse_reentry(self, call: str) -> None:
         """Refuse a call that a plugin makes during an operation, whose objects must not change meanwhile."""
         if self._operation:
             raise UsageError(
@@ -299,7 +299,7 @@ class Scheduler:
         All partitions of all resource managers take turns, also from one call to the next, so the pending
         asks of one do not delay the others.
         """
-        self._stand_aside("schedule")
+        self._refuse_reentry("schedule")
         sessions = self._in_order()
         self._operation = "is making decisions"
         try:
@@ -319,7 +319,7 @@ class Scheduler:
     def _decide(self, sessions: list[Session], most: int | None) -> int:
         taken = 0
         last: PartitionRotation | None = None
-        busy = self._in_turn(sessions)
+        busy = self._rotation(sessions)
         while busy and (most is None or taken < most):
             turn = busy.popleft()
             if not busy:
@@ -336,11 +336,11 @@ class Scheduler:
             self._last = last.place if last is not None and busy else BEGINNING
         unfinished = {turn.session for turn in busy} if busy else ()
         for session in sessions:
-            if session not in unfinished and not session.stays_active:
+            if session not in unfinished and not session.may_decide_again:
                 self._active.pop(session, None)
         return taken
 
-    def _in_turn(self, sessions: list[Session]) -> deque[PartitionRotation]:
+    def _rotation(self, sessions: list[Session]) -> deque[PartitionRotation]:
         """Return the partitions that may have a decision to make, starting after the last one served."""
         rotation: list[PartitionRotation] = []
         for session in sessions:
@@ -371,7 +371,7 @@ class Scheduler:
 
     def fire_timers(self) -> int:
         """Fire all timers that are due; return their number."""
-        self._stand_aside("fire_timers")
+        self._refuse_reentry("fire_timers")
         fired = self._timers.fire_due()
         if fired:
             self._flush(self._in_order())
@@ -446,7 +446,7 @@ class Scheduler:
         The application is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or
         it has ended.
         """
-        self._stand_aside("fail_application")
+        self._refuse_reentry("fail_application")
         at, app = self._application(rm_id, partition, app_id)
         at.partition.fail_application(app, reason or f"application {app_id} was failed by its RM")
         self._session(rm_id).flush()
@@ -581,7 +581,7 @@ class Scheduler:
 
     def _session_for(self, call: str, rm_id: str) -> Session:
         """Return the session that a call is about to change."""
-        self._stand_aside(call)
+        self._refuse_reentry(call)
         return self._session_to_change(rm_id)
 
     def _session_to_change(self, rm_id: str) -> Session:

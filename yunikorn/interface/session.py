@@ -129,7 +129,7 @@ class Session:
         except BaseException:
             own.timers.close()
             raise
-        if self.callback_adapter.hears_states:
+        if self.callback_adapter.wants_states:
             made.report_states()
         return made
 
@@ -145,7 +145,7 @@ class Session:
         self.on_active(self)
 
     @property
-    def stays_active(self) -> bool:
+    def may_decide_again(self) -> bool:
         """True if the session may have a decision to make without a further call or timer.
 
         Sort keys that depend on waiting times change although no timer announces this, and a bounded search
@@ -164,8 +164,8 @@ class Session:
         """
         if self.paused_state is None:
             self._update_handler.take(request)
-        elif not self.paused_state.telling:
-            self.paused_state.owes_resync = True
+        elif not self.paused_state.sending_resync:
+            self.paused_state.resync_due = True
 
     def flush(self) -> None:
         """Send pending events to the sinks, and one response to the RM."""
@@ -196,7 +196,7 @@ class Session:
                 raise
         if response is not None:
             self._deliver(response)
-        if self.callback_adapter.hears_states and self.paused_state is None:
+        if self.callback_adapter.wants_states and self.paused_state is None:
             self._send_states()
         if self._again:
             self._again = False
@@ -235,7 +235,7 @@ class Session:
             self.paused_state = PausedState(reason, reachable)
             self._give_up_after_a_while(self.paused_state)
         elif reachable:
-            self.paused_state.owes_resync = True
+            self.paused_state.resync_due = True
         else:
             self.paused_state.reachable = False
 
@@ -265,14 +265,14 @@ class Session:
         for partition in self.partitions:
             if partition.state_reporter is not None:
                 partition.state_reporter.drain()
-        if paused_state.owes_resync and paused_state.reachable:
+        if paused_state.resync_due and paused_state.reachable:
             response = collect(self.partitions.outboxes()) or UpdateResponse()
             response.action = SchedulerAction.RESYNC
-            paused_state.owes_resync, paused_state.telling = False, True
-            told = self.callback_adapter.deliver(response)
-            paused_state.telling = False
-            if not told:
-                paused_state.owes_resync = True
+            paused_state.resync_due, paused_state.sending_resync = False, True
+            delivered = self.callback_adapter.deliver(response)
+            paused_state.sending_resync = False
+            if not delivered:
+                paused_state.resync_due = True
                 self.activate()
 
     def _send_states(self) -> None:
@@ -282,7 +282,7 @@ class Session:
                 request = UpdateContainerSchedulingStateRequest(
                     one.application_id, one.key, state, one.reason
                 )
-                self.callback_adapter.tell_state(request)
+                self.callback_adapter.send_state(request)
 
     def _send_failures(self) -> None:
         """Send failures of plugins that occurred for the first time to the sinks."""
@@ -321,7 +321,7 @@ class Session:
             self.callback_adapter = self._rm_facade.callback_adapter = before
             raise
         for partition in self.partitions:
-            partition.report_states(wanted=self.callback_adapter.hears_states)
+            partition.report_states(wanted=self.callback_adapter.wants_states)
 
     def add_plugin(self, plugin: object, name: str) -> bool:
         """Add a plugin of the RM and use its offers; return False if it was left out and reported.
@@ -409,15 +409,15 @@ class Session:
 
     def status(self) -> SessionStatus:
         """Return the status of the session."""
-        said = self.introduction
+        request = self.introduction
         return SessionStatus(
             self.rm_id,
             self.state,
             self.paused_state.reason if self.paused_state is not None else "",
-            said.version,
+            request.version,
             self.config_source.group,
-            dict(said.build_info),
-            dict(said.extra_config),
+            dict(request.build_info),
+            dict(request.extra_config),
             tuple(self.partitions.by_name),
             self.config.checksum,
         )

@@ -55,9 +55,9 @@ class PausedState:
     reason: str
     reachable: bool
     """True if the connection behind the RM's callback is intact."""
-    owes_resync: bool = True
+    resync_due: bool = True
     """True until the RM was notified that it must register again."""
-    telling: bool = False
+    sending_resync: bool = False
     """True during the delivery of RESYNC: an update from within that call requires no further RESYNC."""
     overflowed: bool = False
     """True after more than `KEPT` entries were pending; then no entries are kept."""

@@ -85,11 +85,11 @@ class Sinks:
             if not any(outlet is new for new in outlets):
                 self._guard(outlet, "closing", outlet.sink.closed)
         for outlet in outlets:
-            told = self._failures.context_of(outlet.origin, self._context)
+            context = self._failures.context_of(outlet.origin, self._context)
             if any(outlet is old for old in before):
-                self._guard(outlet, "reloading", outlet.sink.reloaded, told)
+                self._guard(outlet, "reloading", outlet.sink.reloaded, context)
             else:
-                self._guard(outlet, "opening", outlet.sink.opened, told)
+                self._guard(outlet, "opening", outlet.sink.opened, context)
 
     def send(self, batch: Sequence[Event]) -> None:
         """Send events to every sink; a sink that raises is switched off and reported."""

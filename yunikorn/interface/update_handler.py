@@ -18,7 +18,7 @@ from yunikorn.interface.checks import (
     node_update_fault,
     release_fault,
     removal_fault,
-    told,
+    shown_id,
 )
 from yunikorn.interface.constants import NODE_PARTITION
 from yunikorn.interface.messages import NodeAction
@@ -130,7 +130,7 @@ class UpdateHandler:
         elif new.gang_scheduling_style and not reason and _is_atomic_without_size(new):
             reason = NO_SIZE
         if partition is None or reason:
-            refusal = Refusal(told(new.application_id), reason)
+            refusal = Refusal(shown_id(new.application_id), reason)
             self._partitions.unrouted.rejected_applications.append(refusal)
             return
         ugi = new.ugi
@@ -146,7 +146,7 @@ class UpdateHandler:
         if partition is not None:
             partition.remove_application(gone.application_id)
         else:
-            refusal = Refusal(told(gone.application_id), f"{reason}: nothing was removed")
+            refusal = Refusal(shown_id(gone.application_id), f"{reason}: nothing was removed")
             self._partitions.unrouted.rejected_applications.append(refusal)
 
     # -- releases ------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class UpdateHandler:
         name = "" if fault else _partition_of(new.attributes)
         partition, reason = self._asks.partition(name, fault)
         if partition is None:
-            self._partitions.unrouted.rejected_nodes.append(Refusal(told(new.node_id), reason))
+            self._partitions.unrouted.rejected_nodes.append(Refusal(shown_id(new.node_id), reason))
             return
         node = partition.add_node(
             new.node_id,
@@ -225,7 +225,7 @@ class UpdateHandler:
             reason = self._act(*found, update)
         if reason:
             outbox = self._partitions.unrouted if found is None else found[0].partition.outbox
-            outbox.failed_node_updates.append(Refusal(told(update.node_id), reason))
+            outbox.failed_node_updates.append(Refusal(shown_id(update.node_id), reason))
 
     @staticmethod
     def _act(partition: PartitionScheduler, node: Node, update: UpdateNodeInfo) -> str:

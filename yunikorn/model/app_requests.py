@@ -37,7 +37,7 @@ class Run:
     def add(self, ask: Ask) -> None:
         """Insert `ask` at its position."""
         asks = self.asks
-        if asks[-1].goes_before(ask):
+        if asks[-1].precedes(ask):
             asks.append(ask)
         else:
             insort(asks, ask, lo=self.head, key=_ORDER)
@@ -115,7 +115,7 @@ class Requests:
             bit = ask.pending_class.bit
             if run is None or run.bit != bit:
                 run = self._runs.get(bit)
-            if run is not None and run.asks[-1].goes_before(ask):
+            if run is not None and run.asks[-1].precedes(ask):
                 run.asks.append(ask)
             else:
                 self.add(ask)

@@ -340,7 +340,7 @@ class Application(QueueMember):
             self.fire("complete", "no requests and no allocations left")
 
     @property
-    def can_wake(self) -> bool:
+    def is_reactivated_by_asks(self) -> bool:
         """True if a new ask moves the application to its next active state."""
         return self.state in (NEW, COMPLETING)
 

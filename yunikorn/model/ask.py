@@ -232,7 +232,7 @@ class Ask(WithSpec):
         """Sort key among the requests of the application (docs/decisions/0016)."""
         return (-self.priority, self.created, self.arrival)
 
-    def goes_before(self, other: Ask) -> bool:
+    def precedes(self, other: Ask) -> bool:
         """Return True if the ask is ordered before `other`, which mostly arrived later."""
         if self.priority == other.priority and self.created <= other.created:
             return self.created < other.created or self.arrival <= other.arrival

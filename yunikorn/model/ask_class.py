@@ -152,7 +152,7 @@ class AskClasses:
         self._fit_index = FitIndex(())
         self._unknown = False
         """True if the fit index lacks an ask class with waiting requests."""
-        self._looks = 0
+        self._visits = 0
         """Number of uses of the fit index since the first such class appeared."""
         self.retired = 0
         """Incremented whenever the last waiting request of an ask class leaves."""
@@ -193,9 +193,9 @@ class AskClasses:
         if self._unknown:
             # The cost of a rebuild is amortised over the node checks that a complete index avoids, however
             # often new ask classes appear.
-            self._looks += 1
-            if self._looks > len(self._ask_classes):
-                self._looks, self._unknown = 0, False
+            self._visits += 1
+            if self._visits > len(self._ask_classes):
+                self._visits, self._unknown = 0, False
                 fit_index = FitIndex(
                     ask_class for ask_class in self._ask_classes.values() if ask_class.waiting
                 )

@@ -18,13 +18,13 @@ LN2 = math.log(2)
 class UsageHistory:
     """Decayed usage of one queue; `note` must be called before every change of the allocated amount."""
 
-    __slots__ = ("_at", "_held", "_kept", "_now", "half_life")
+    __slots__ = ("_allocated", "_at", "_kept", "_now", "half_life")
 
-    def __init__(self, half_life: float, now: Callable[[], int], held: Mapping[str, int]) -> None:
-        """Start with no usage; `half_life` is in seconds, and `held` is the live allocated amount."""
+    def __init__(self, half_life: float, now: Callable[[], int], allocated: Mapping[str, int]) -> None:
+        """Start with no usage; `half_life` is in seconds, and `allocated` is the live allocated amount."""
         self.half_life = half_life
         self._now = now
-        self._held = held
+        self._allocated = allocated
         self._kept: dict[str, float] = {}
         self._at = now()
 
@@ -39,7 +39,7 @@ class UsageHistory:
         kept = 2.0 ** (-(self._now() - self._at) / SECOND / self.half_life)
         whole = self.half_life / LN2 * (1.0 - kept)
         found = {name: usage * kept for name, usage in self._kept.items()}
-        for name, amount in self._held.items():
+        for name, amount in self._allocated.items():
             if amount:
                 found[name] = found.get(name, 0.0) + amount * whole
         return found

@@ -118,18 +118,18 @@ class RecordingScheduler(Scheduler):
             self.clock.now(), bound.arguments.get("timeouts") or Timeouts(), configurations
         )
 
-    def _tell(self, method: str, arguments: dict[str, Any]) -> None:
+    def _notify(self, method: str, arguments: dict[str, Any]) -> None:
         now = self.clock.now()
         if method == "fire_timers":
             due = self.next_timer()
             if due is None or due > now:
                 return  # most calls of fire_timers have no effect
-        told = tuple(
+        recorded = tuple(
             _SPOKEN[name](value) if name in _SPOKEN else value
             for name, value in arguments.items()
             if name != "self"
         )
-        self._recording_sink.on_call(now, method, told, within=self._within)
+        self._recording_sink.on_call(now, method, recorded, within=self._within)
 
     def _wrapped(self, arguments: dict[str, Any]) -> None:
         if "callback" in arguments:
@@ -149,18 +149,18 @@ class RecordingScheduler(Scheduler):
             self._busy, self._within = before
 
 
-def _told(method: str) -> Callable[..., Any]:
+def _recorded(method: str) -> Callable[..., Any]:
     """Return a method of `Scheduler` that records the call before its execution."""
     original = getattr(Scheduler, method)
     signature = inspect.signature(original)
 
     @functools.wraps(original)
-    def told(self: RecordingScheduler, *arguments: Any, **named: Any) -> Any:
+    def recorded(self: RecordingScheduler, *arguments: Any, **named: Any) -> Any:
         if self._busy:
             return original(self, *arguments, **named)
         bound = signature.bind(self, *arguments, **named)
         bound.apply_defaults()
-        self._tell(method, bound.arguments)
+        self._notify(method, bound.arguments)
         self._wrapped(bound.arguments)
         self._busy = True
         try:
@@ -168,12 +168,12 @@ def _told(method: str) -> Callable[..., Any]:
         finally:
             self._busy = False
 
-    return told
+    return recorded
 
 
 for _method in CALLS:
     if hasattr(Scheduler, _method):
-        setattr(RecordingScheduler, _method, _told(_method))
+        setattr(RecordingScheduler, _method, _recorded(_method))
 
 
 class _RecordingCallback:

@@ -97,7 +97,7 @@ def _lock(file: int) -> None:
 
 Content = dict[str, Any]
 
-_HELD = ("register_resource_manager", "reload_configuration")
+_DEFERRED = ("register_resource_manager", "reload_configuration")
 """Calls that read configurations; a replay needs the configurations before the call."""
 
 
@@ -127,7 +127,7 @@ class RecordingWriter:
         """Reason why the recording has ended; empty while the recording continues."""
         self._warn = warn
         self._start = 0
-        self._held: tuple[int, Content] | None = None
+        self._deferred: tuple[int, Content] | None = None
         self._texts: dict[str, Content] = {}
         self._file: int | None = _open(path)
         self._size = os.fstat(self._file).st_size
@@ -174,8 +174,8 @@ class RecordingWriter:
             content = {"gap": f"{method} with a value that no message can represent: {error}"}
         if within:
             content["within"] = True
-        if method in _HELD:
-            self._held = (at, content)
+        if method in _DEFERRED:
+            self._deferred = (at, content)
         else:
             self._write(at, content)
 
@@ -221,8 +221,8 @@ class RecordingWriter:
     # -- writing --------------------------------------------------------------------------------------
 
     def _release(self) -> None:
-        if self._held is not None:
-            (at, content), self._held = self._held, None
+        if self._deferred is not None:
+            (at, content), self._deferred = self._deferred, None
             self._write(at, content)
 
     def _write(self, at: int, content: Content) -> None:
@@ -353,7 +353,7 @@ def _fail(rm_id: Any, partition: Any, app_id: Any, reason: Any) -> Content:
     return {"rm": rm_id, "fail_application": content}
 
 
-def _said(kind: str) -> Callable[..., Content]:
+def _named_call(kind: str) -> Callable[..., Content]:
     return lambda rm_id, text: {"rm": rm_id, kind: text}
 
 
@@ -375,13 +375,13 @@ _CALLS: dict[str, Callable[..., Content]] = {
     "reload_configuration": _reload,
     "update_configuration": _update_configuration,
     "fail_application": _fail,
-    "pause": _said("pause"),
-    "resync": _said("resync"),
+    "pause": _named_call("pause"),
+    "resync": _named_call("resync"),
     "reconnect": _offering("reconnect"),
     "use_callback": _offering("use_callback"),
     "stop": lambda rm_id: {"rm": rm_id, "stop": True},
     "register_plugin": lambda rm_id, _, name: {"rm": rm_id, "register_plugin": name},
-    "unregister_plugin": _said("unregister_plugin"),
+    "unregister_plugin": _named_call("unregister_plugin"),
     "stop_queue": _queue("stop_queue"),
     "start_queue": _queue("start_queue"),
     "stop_partition": _partition("stop_partition"),

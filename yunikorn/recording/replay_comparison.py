@@ -41,20 +41,20 @@ class Counts:
         self.failed_node_updates += len(response.failed_node_updates)
 
     def __str__(self) -> str:
-        said = f"{self.responses} responses, {self.allocations} allocations, {self.releases} releases"
-        said += f", {self.rejected} rejected"
-        return said + (
+        text = f"{self.responses} responses, {self.allocations} allocations, {self.releases} releases"
+        text += f", {self.rejected} rejected"
+        return text + (
             f", {self.failed_node_updates} updates of nodes failed" if self.failed_node_updates else ""
         )
 
 
-def tell(response: UpdateResponse) -> Iterator[str]:
+def response_lines(response: UpdateResponse) -> Iterator[str]:
     """Yield a response as text, one line per entry, in the order of its parts."""
-    for line in _tell(response):
+    for line in _lines_of(response):
         yield printable(line)
 
 
-def _tell(response: UpdateResponse) -> Iterator[str]:
+def _lines_of(response: UpdateResponse) -> Iterator[str]:
     if response.action == SchedulerAction.RESYNC:
         yield "RESYNC: register again, and report everything"
     yield from (f"node {one.node_id} accepted" for one in response.accepted_nodes)

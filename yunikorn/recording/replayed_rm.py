@@ -74,7 +74,7 @@ class RecordedAnswers:
             if node in answer.refused:
                 refused[node] = answer.refused[node]
         if raised is not None:
-            return _what_was_wrong(raised)
+            return _uselessness(raised)
         return refused
 
     def save(self, rm_id: str) -> UpdateConfigurationResponse | Useless:
@@ -84,7 +84,7 @@ class RecordedAnswers:
             return UpdateConfigurationResponse(True)
         answer = _next(answers)
         if answer.raised is not None or answer.useless is not None:
-            return _what_was_wrong(answer)
+            return _uselessness(answer)
         return UpdateConfigurationResponse(answer.success, "", answer.reason)
 
 
@@ -92,7 +92,7 @@ def _next(answers: deque[RecordedAnswer]) -> RecordedAnswer:
     return answers.popleft() if len(answers) > 1 else answers[0]
 
 
-def _what_was_wrong(answer: RecordedAnswer) -> Useless:
+def _uselessness(answer: RecordedAnswer) -> Useless:
     """Raise a recorded exception under its name, or return the substitute for an invalid answer."""
     if answer.useless is not None:
         return Useless(answer.useless)
@@ -168,14 +168,14 @@ class ReplayedRM:
         self._now: dict[Ask, list[str]] = defaultdict(list)
         self._to_confirm: list[UpdateRequest] = []
 
-    def was_told(self, rm_id: str, response: UpdateResponse) -> None:
+    def note_recorded(self, rm_id: str, response: UpdateResponse) -> None:
         """Process a recorded response to an RM."""
         for one in response.new_allocations:
             ask = (rm_id, one.partition_name, one.application_id, one.allocation_key)
             self._then[rm_id, one.uuid] = (ask, self._counts[ask])
             self._counts[ask] += 1
 
-    def is_told(self, rm_id: str, response: UpdateResponse) -> None:
+    def note_replayed(self, rm_id: str, response: UpdateResponse) -> None:
         """Process a response of the replay to an RM."""
         for one in response.new_allocations:
             ask = (rm_id, one.partition_name, one.application_id, one.allocation_key)
@@ -189,7 +189,7 @@ class ReplayedRM:
         waiting, self._to_confirm = self._to_confirm, []
         return waiting
 
-    def says(self, request: UpdateRequest) -> UpdateRequest:
+    def translate(self, request: UpdateRequest) -> UpdateRequest:
         """Return a recorded update with the allocation ids of the replay."""
         for node in request.new_schedulable_nodes:
             for one in node.existing_allocations:

@@ -108,8 +108,8 @@ class Replay:
         if self._failure is not None:
             raise self._failure
         news, self._news = self._news, []
-        for tell in news:
-            tell()
+        for notify in news:
+            notify()
 
     def failed(self, error: BaseException) -> None:
         """Store an error of the replay in a callback, which the core contains, so that `run` raises it."""
@@ -161,7 +161,7 @@ class Replay:
         elif entry.kind == "response":
             self.comparison.missed(entry)
             if self.replayed_rm is not None:
-                self.replayed_rm.was_told(entry.rm_id, entry.content)
+                self.replayed_rm.note_recorded(entry.rm_id, entry.content)
         elif entry.kind == "gap":
             self.note(entry, f"the recording has a gap here: {entry.content}")
         elif entry.kind != "answer":
@@ -235,7 +235,7 @@ class Replay:
     def update(self, entry: RecordedEntry) -> None:
         """Play updates, in a what-if with the allocation ids of the replay."""
         for request in entry.content:
-            self.core.update(request if self.replayed_rm is None else self.replayed_rm.says(request))
+            self.core.update(request if self.replayed_rm is None else self.replayed_rm.translate(request))
 
     # -- callbacks of the RMs ---------------------------------------------------------------------------
 
@@ -243,12 +243,12 @@ class Replay:
         """Return the callback of an RM, with the optional methods that were recorded."""
         return _ReplayedCallback(self, entry.rm_id, offered)
 
-    def heard(self, rm_id: str, response: UpdateResponse) -> None:
+    def received(self, rm_id: str, response: UpdateResponse) -> None:
         """Compare a response with the recorded one, and play the calls that were made within the callback."""
         now = self._now
         self._news.append(lambda: self._listener.on_response(now, rm_id, response))
         if self.replayed_rm is not None:
-            self.replayed_rm.is_told(rm_id, response)
+            self.replayed_rm.note_replayed(rm_id, response)
             return
         while self._is_here("answer"):
             self._next += 1
@@ -292,11 +292,11 @@ class _ReplayedCallback:
             "update_configuration": self._update_configuration,
         }
         for method in OPTIONAL:
-            setattr(self, method, methods.get(method, _say_nothing) if method in offered else None)
+            setattr(self, method, methods.get(method, _ignore) if method in offered else None)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         try:
-            self._replay.heard(self._rm_id, response)
+            self._replay.received(self._rm_id, response)
         except RaisedThen:
             raise
         except BaseException as error:
@@ -317,7 +317,7 @@ class _ReplayedCallback:
         return self._replay.answers.save(self._rm_id)
 
 
-def _say_nothing(_: object) -> None:
+def _ignore(_: object) -> None:
     """Ignore a notice that needs no answer."""
 
 

@@ -63,7 +63,7 @@ class Observer(Recorder):
     def reloaded(self, event: Reloaded) -> None:
         """Note a reload of the configuration."""
         self.last = event.at
-        self.queues.look_again(event.at)
+        self.queues.check_again(event.at)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """Note the allocation of a task or a placeholder."""

@@ -180,7 +180,7 @@ class QueueObservations:
         self._observations[partition, path] = observation
         return observation
 
-    def look_again(self, moment: int) -> None:
+    def check_again(self, moment: int) -> None:
         """Read all quotas again after a reload of the configuration."""
         self._configured = moment
         for (partition, path), observation in self._observations.items():

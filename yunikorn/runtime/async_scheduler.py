@@ -147,7 +147,7 @@ class LoopCallback:
             elif method in ASKED:
                 setattr(self, method, self._asking(method))
             else:
-                setattr(self, method, self._telling(method))
+                setattr(self, method, self._notifier(method))
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._callback, name)
@@ -158,7 +158,7 @@ class LoopCallback:
 
     # -- telling --------------------------------------------------------------------------------------
 
-    def _telling(self, method: str) -> Callable[[object], None]:
+    def _notifier(self, method: str) -> Callable[[object], None]:
         return lambda argument: self._hand(method, argument)
 
     def _hand(self, method: str, argument: object) -> None:

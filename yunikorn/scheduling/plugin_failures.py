@@ -41,15 +41,15 @@ class PluginFailures:
     def __init__(self) -> None:
         self._failures: dict[tuple[str, str], PluginFailure] = {}
         self._listeners: list[Callable[[PluginFailure], None]] = []
-        self._told: deque[tuple[str, str, BaseException | str]] = deque()
+        self._reports: deque[tuple[str, str, BaseException | str]] = deque()
         """Failures reported by plugins, possibly from other threads, and not recorded yet."""
 
     def __iter__(self) -> Iterator[PluginFailure]:
-        self._note_told()
+        self._take_reports()
         return iter(self._failures.values())
 
     def __len__(self) -> int:
-        self._note_told()
+        self._take_reports()
         return len(self._failures)
 
     def since(self, count: int) -> list[PluginFailure]:
@@ -64,14 +64,14 @@ class PluginFailures:
 
     def context_of(self, plugin: str, context: Context) -> Context:
         """Return a copy of `context` whose `report` attributes failures to this plugin."""
-        return attrs.evolve(context, report=partial(self._tell, plugin))
+        return attrs.evolve(context, report=partial(self._add_report, plugin))
 
-    def _tell(self, plugin: str, operation: str, cause: BaseException | str) -> None:
-        self._told.append((plugin, operation, cause))
+    def _add_report(self, plugin: str, operation: str, cause: BaseException | str) -> None:
+        self._reports.append((plugin, operation, cause))
 
-    def _note_told(self) -> None:
-        while self._told:
-            plugin, operation, cause = self._told.popleft()
+    def _take_reports(self) -> None:
+        while self._reports:
+            plugin, operation, cause = self._reports.popleft()
             text = str(self.report(plugin, operation, cause))
             failure = self._failures[plugin, operation]
             if failure.count > 1 and text != failure.last:

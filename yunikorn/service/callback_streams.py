@@ -35,7 +35,7 @@ from yunikorn.service.call_endings import (
     refuse,
     send_headers,
 )
-from yunikorn.service.open_streams import WHO, first_message
+from yunikorn.service.open_streams import RM_MISSING, first_message
 from yunikorn.service.peers import Peer
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
@@ -61,7 +61,7 @@ class CallbackStreams:
 
     async def serve(self, messages: AsyncIterator[bytes], context: Context) -> None:
         """Serve one stream from its first message to its end."""
-        data = await first_message(messages, self._settings.patience, WHO)
+        data = await first_message(messages, self._settings.patience, RM_MISSING)
         if data is None:
             return
         await send_headers(context)
@@ -125,17 +125,17 @@ class CallbackStreams:
     async def _converse(
         self, line: RemoteCallback, messages: AsyncIterator[bytes], context: Context
     ) -> CallRefusal | None:
-        hearing = asyncio.create_task(self._hear(line, messages))
-        telling = asyncio.create_task(_tell(line, context))
+        receiving = asyncio.create_task(self._receive(line, messages))
+        sending = asyncio.create_task(_send(line, context))
         try:
-            return await end_of(line, hearing, telling)
+            return await end_of(line, receiving, sending)
         finally:
             line.close()
-            hearing.cancel()
-            telling.cancel()
-            await asyncio.gather(hearing, telling, return_exceptions=True)
+            receiving.cancel()
+            sending.cancel()
+            await asyncio.gather(receiving, sending, return_exceptions=True)
 
-    async def _hear(self, line: RemoteCallback, messages: AsyncIterator[bytes]) -> None:
+    async def _receive(self, line: RemoteCallback, messages: AsyncIterator[bytes]) -> None:
         room = asyncio.Semaphore(CALLS)
         calls: set[asyncio.Task[None]] = set()
         try:
@@ -151,7 +151,7 @@ class CallbackStreams:
                     text = "open: the stream is open already"
                     raise CallRefusal(grpc.StatusCode.INVALID_ARGUMENT, text)
                 else:
-                    line.heard(message)
+                    line.received(message)
         finally:
             # The core completes calls that have begun; a broken stream only loses their answers.
             await asyncio.gather(*calls, return_exceptions=True)
@@ -206,7 +206,7 @@ def _configure(core: Scheduler, remote: RemoteRM, message: FromResourceManager) 
     return FromScheduler(configuration_updated=callbacks.to_configured(answer))
 
 
-async def _tell(line: RemoteCallback, context: Context) -> None:
+async def _send(line: RemoteCallback, context: Context) -> None:
     while (message := await line.take()) is not None:
         await send(context, message.SerializeToString())
         line.sent(message)
@@ -361,7 +361,7 @@ class RemoteCallback:
         self._gone += len(run)
         return _envelope(run)
 
-    def heard(self, message: FromResourceManager) -> None:
+    def received(self, message: FromResourceManager) -> None:
         """Process an answer; a late answer only shows that the RM responds again."""
         self._silent_until = 0.0
         waiting = self._calls.pop(message.call, None)

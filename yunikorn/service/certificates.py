@@ -213,7 +213,7 @@ PATIENCE = 1.0
 """Seconds to wait for the last lines when the logging ends."""
 
 _OF_GRPC = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\] ")
-_NOTHING_SAID = ": Invalid certificate verification context"
+_UNSPECIFIC = ": Invalid certificate verification context"
 """End of lines about handshakes that failed before a certificate was checked."""
 _FAILED = re.compile(r"\] Handshake failed with error (?:\w+: )?(?:error:\w+:[\w ]*:\w*:)?(.*)")
 
@@ -232,7 +232,7 @@ class Handshakes:
         if failed is None:
             _log.debug("the library of gRPC: %s", line.partition("] ")[2])
         else:
-            self._failed(failed[1].removesuffix(_NOTHING_SAID).strip())
+            self._failed(failed[1].removesuffix(_UNSPECIFIC).strip())
         return True
 
     def _failed(self, reason: str) -> None:

@@ -198,7 +198,7 @@ def _use(core: Scheduler, configurations: LoadedConfigurations, texts: Texts) ->
 INTERVAL = 1.0
 """Seconds between two polls."""
 
-Look = tuple[tuple[str, int, int, int], ...]
+FileStates = tuple[tuple[str, int, int, int], ...]
 """Path, modification time in ns, size in bytes and inode of each file."""
 
 
@@ -207,21 +207,21 @@ class FileWatch:
 
     def __init__(self, files: Callable[[], Iterable[Path]]) -> None:
         self._files = files
-        self._known = self._last = self._look()
+        self._known = self._last = self._file_states()
 
     def settled(self) -> bool:
         """Return True once after each change, as soon as the files are the same in two consecutive calls.
 
         Call this method at intervals. A file that is being written changes between two calls.
         """
-        now = self._look()
+        now = self._file_states()
         same, self._last = now == self._last, now
         if not same or now == self._known:
             return False
         self._known = now
         return True
 
-    def _look(self) -> Look:
+    def _file_states(self) -> FileStates:
         return tuple(_trait(path) for path in self._files())
 
 

@@ -21,7 +21,7 @@ from yunikorn.service.settings import Limits, Patience
 M = TypeVar("M")
 
 UNIX = "unix:"
-WHO = ": the first message must name the resource manager"
+RM_MISSING = ": the first message must name the resource manager"
 """Purpose of the first message of an RM's stream, for texts."""
 
 

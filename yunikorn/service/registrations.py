@@ -120,7 +120,7 @@ class Registrations:
             core.stop(remote.rm_id)
             raise UsageError("it did not open a stream")
 
-        self._tell(remote, end)
+        self._notify(remote, end)
 
     def is_current(self, remote: RemoteRM) -> bool:
         """Return True if this is the latest registration of its RM."""
@@ -140,23 +140,23 @@ class Registrations:
                 raise UsageError("its session was stopped")
             if state == PAUSED:
                 # The core was busy, or its timeout has restarted since: the session may still end.
-                self._loop.call_soon_threadsafe(self._loop.call_later, later, look_again)
+                self._loop.call_soon_threadsafe(self._loop.call_later, later, check_again)
             else:
                 remote.is_awaited = False
 
         later = max(GRACE, delay / 10)
-        look_again = functools.partial(self._check_given_up, remote, delay)
-        self._tell(remote, check)
+        check_again = functools.partial(self._check_given_up, remote, delay)
+        self._notify(remote, check)
 
     # -- connections: from any thread -----------------------------------------------------------------
 
     def pause(self, remote: RemoteRM, reason: str) -> None:
         """Pause the session, because the connection of this registration was lost."""
-        self._tell(remote, lambda core: core.pause(remote.rm_id, reason))
+        self._notify(remote, lambda core: core.pause(remote.rm_id, reason))
 
     def reconnect(self, remote: RemoteRM) -> None:
         """Send RESYNC to an RM that has connected again without a new registration."""
-        self._tell(remote, lambda core: core.reconnect(remote.rm_id, remote.callback))
+        self._notify(remote, lambda core: core.reconnect(remote.rm_id, remote.callback))
 
     async def stop(self, remote: RemoteRM) -> None:
         """Stop the session of an RM that shuts down; a session that is paused stays paused."""
@@ -188,8 +188,8 @@ class Registrations:
         with contextlib.suppress(CoreStopped):
             self.core.threaded.notify(operation)
 
-    def _tell(self, remote: RemoteRM, operation: Callable[[Scheduler], None]) -> None:
-        def told(core: Scheduler) -> None:
+    def _notify(self, remote: RemoteRM, operation: Callable[[Scheduler], None]) -> None:
+        def end_if_stopped(core: Scheduler) -> None:
             if not remote.is_current:
                 return
             try:
@@ -200,7 +200,7 @@ class Registrations:
                 self._loop.call_soon_threadsafe(remote.end, not_registered(remote.rm_id))
 
         with contextlib.suppress(CoreStopped):
-            self.core.threaded.notify(told)
+            self.core.threaded.notify(end_if_stopped)
 
 
 def decode_registration(data: bytes) -> RegisterResourceManagerRequest:

@@ -257,7 +257,7 @@ class RemoteRM:
         assert self.layout is not None
         for line in list(self.lines.values()):
             line.is_stale = True
-            if not self.layout.tells_resync:
+            if not self.layout.sends_resync:
                 line.end(resync("the scheduler needs a full report"))
 
     def sent(self, response: UpdateResponse) -> None:
@@ -303,7 +303,7 @@ class RemoteRM:
             self._lost, self._cut = False, False
             self._sessions.reconnect(self)
 
-    def hears(self, line: ResponseStream) -> bool:
+    def accepts_from(self, line: ResponseStream) -> bool:
         """Return True if messages received on a stream are to be processed."""
         return not line.is_stale and self.lines.get(line.kind) is line
 

@@ -33,7 +33,7 @@ class ServerLayout:
     """Encoders of responses by kind of stream."""
     parts: Callable[[UpdateResponse], Parts]
     """Splitter of a response into parts, with the kind of stream for each part."""
-    tells_resync: bool
+    sends_resync: bool
     """True if responses have a field for RESYNC; otherwise the streams end with a status for RESYNC."""
 
 
@@ -90,7 +90,7 @@ ONE_STREAM = ServerLayout(
     {UPDATE: _one},
     {UPDATE: v0_11.UPDATE_RESPONSE.encode},
     _whole,
-    tells_resync=True,
+    sends_resync=True,
 )
 """Layout of the scheduler interface v0.11.0."""
 
@@ -107,7 +107,7 @@ BY_SUBJECT = ServerLayout(
         UPDATE_NODE: _bytes(current.to_node_response),
     },
     _by_subject,
-    tells_resync=False,
+    sends_resync=False,
 )
 """Layout of later versions of the scheduler interface."""
 

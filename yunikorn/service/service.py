@@ -45,7 +45,7 @@ DIED = 70
 """Exit status when the core died of a bug."""
 ENDED_AT_ONCE = 130
 """Exit status after a second signal."""
-LOOK = 1.0
+POLL_INTERVAL = 1.0
 """Seconds between two checks of the core's progress."""
 
 
@@ -160,7 +160,7 @@ class _Service:
         self._keep(keep_budgets(Budgets(self.core.threaded, budget), budget.interval))
         if self._network is not None:
             dog = Watchdog(self.core.threaded, options.settings.patience.hang)
-            self._keep(keep_watch(dog, self._network.report, LOOK))
+            self._keep(keep_watch(dog, self._network.report, POLL_INTERVAL))
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` in the background, and log its errors."""
@@ -220,7 +220,7 @@ class _Service:
         if self._signals_to_stop.asks():
             _log.info("%s: stopping; a second signal ends the process at once", why)
             self._over.set()
-        elif self._signals_to_stop.insists:
+        elif self._signals_to_stop.is_repeated:
             _log.warning("%s again: ending at once", why)
             os._exit(ENDED_AT_ONCE)
 

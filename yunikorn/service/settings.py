@@ -115,7 +115,7 @@ class Budget:
     """Maximum duration of one call in seconds; None for no limit."""
     share: float = 0.5
     """Maximum fraction of samples that find the plugin running."""
-    looks: int = 600
+    samples: int = 600
     """Number of samples from which a share is computed."""
     interval: float = 0.1
     """Seconds between two samples."""

@@ -28,6 +28,6 @@ class StopSignals:
         return False
 
     @property
-    def insists(self) -> bool:
+    def is_repeated(self) -> bool:
         """True if a signal that arrives now, after the first, requests an immediate exit."""
         return self._first is not None and self._now() - self._first >= ECHO

@@ -24,7 +24,7 @@ from yunikorn.service.call_endings import (
     send_headers,
     shown,
 )
-from yunikorn.service.open_streams import WHO, first_message
+from yunikorn.service.open_streams import RM_MISSING, first_message
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import ResponseStream
 from yunikorn.service.server_layouts import Decoding, ServerLayout, pieces
@@ -44,7 +44,7 @@ class UpdateStreams:
         self, layout: ServerLayout, kind: str, messages: AsyncIterator[bytes], context: Context
     ) -> None:
         """Serve one stream from its first message to its end."""
-        data = await first_message(messages, self._registrations.settings.patience, WHO)
+        data = await first_message(messages, self._registrations.settings.patience, RM_MISSING)
         if data is None:
             return
         await send_headers(context)
@@ -80,17 +80,17 @@ class UpdateStreams:
         context: Context,
     ) -> CallRefusal | None:
         """Receive and send until either side ends the stream; returns the final refusal, or None."""
-        hearing = asyncio.create_task(self._hear(layout, line, first, messages))
-        telling = asyncio.create_task(self._tell(layout, line, context))
+        receiving = asyncio.create_task(self._receive(layout, line, first, messages))
+        sending = asyncio.create_task(self._send(layout, line, context))
         try:
-            refusal = await end_of(line, hearing, telling)
+            refusal = await end_of(line, receiving, sending)
         except asyncio.CancelledError:
             line.remote.lost(line, "the connection was lost")
             raise
         finally:
-            hearing.cancel()
-            telling.cancel()
-            await asyncio.gather(hearing, telling, return_exceptions=True)
+            receiving.cancel()
+            sending.cancel()
+            await asyncio.gather(receiving, sending, return_exceptions=True)
         if refusal is not None and refusal is not line.last and not line.ended.done():
             line.remote.lost(line, f"its stream ended: {refusal.text}")
         line.remote.detach(line)
@@ -98,7 +98,7 @@ class UpdateStreams:
 
     # -- from the RM ------------------------------------------------------------------------------------
 
-    async def _hear(
+    async def _receive(
         self,
         layout: ServerLayout,
         line: ResponseStream,
@@ -108,7 +108,7 @@ class UpdateStreams:
         begun: deque[asyncio.Future[None]] = deque()
         updates: list[UpdateRequest] | None = first
         while updates is not None:
-            if line.remote.hears(line):
+            if line.remote.accepts_from(line):
                 begun.append(await self._take(line, updates))
                 if len(begun) >= self._limits.in_flight:
                     await asyncio.wait([begun.popleft()])
@@ -143,7 +143,7 @@ class UpdateStreams:
 
     # -- to the RM --------------------------------------------------------------------------------------
 
-    async def _tell(self, layout: ServerLayout, line: ResponseStream, context: Context) -> None:
+    async def _send(self, layout: ServerLayout, line: ResponseStream, context: Context) -> None:
         encode = layout.encode[line.kind]
         while (response := await line.take()) is not None:
             remote = line.remote
@@ -178,24 +178,24 @@ class EndableStream(Protocol):
 
 
 async def end_of(
-    line: EndableStream, hearing: asyncio.Task[None], telling: asyncio.Task[None]
+    line: EndableStream, receiving: asyncio.Task[None], sending: asyncio.Task[None]
 ) -> CallRefusal | None:
     """Wait until a stream ends; returns the refusal with which the stream ends, or None.
 
     A stream ends when the service ends it, when everything has been sent, or when receiving or sending fails.
     The end of the received messages does not end the stream.
     """
-    parts: set[asyncio.Future[Any]] = {hearing, telling, line.ended}
+    parts: set[asyncio.Future[Any]] = {receiving, sending, line.ended}
     while True:
         done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
         if line.ended in done:
             return line.ended.result()
-        for part in (hearing, telling):
+        for part in (receiving, sending):
             if part in done and part.exception() is not None:
                 return _refusal_for(part.exception())
-        if telling in done:
+        if sending in done:
             return line.last
-        parts.discard(hearing)
+        parts.discard(receiving)
 
 
 def _refusal_for(error: BaseException | None) -> CallRefusal:

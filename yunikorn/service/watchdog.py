@@ -28,7 +28,7 @@ _log = logging.getLogger("yunikorn.core")
 
 
 class Watchdog:
-    """Observer of the core's progress; `look` must be called at intervals."""
+    """Observer of the core's progress; `poll` must be called at intervals."""
 
     def __init__(self, core: ThreadedScheduler, patience: float) -> None:
         self._core = core
@@ -38,7 +38,7 @@ class Watchdog:
         self.hangs = False
         """True if the core is busy and has made no progress for the allowed time."""
 
-    def look(self, now: float) -> bool:
+    def poll(self, now: float) -> bool:
         """Check the core at time `now` (seconds, any clock); returns True if `hangs` has changed."""
         core = self._core
         if core.steps != self._steps or not core.at_work:
@@ -64,18 +64,18 @@ class Watchdog:
             return f"unknown: {type(error).__name__}: {error}"
 
 
-async def keep_watch(dog: Watchdog, told: Callable[[bool], Awaitable[object]], interval: float) -> None:
-    """Check the core at intervals, and call `told` when its progress stops or resumes."""
+async def keep_watch(dog: Watchdog, report: Callable[[bool], Awaitable[object]], interval: float) -> None:
+    """Check the core at intervals, and call `report` when its progress stops or resumes."""
     reported = dog.hangs
 
-    async def look(now: float) -> None:
+    async def poll(now: float) -> None:
         nonlocal reported
-        dog.look(now)
+        dog.poll(now)
         if dog.hangs != reported:
-            await told(not dog.hangs)
+            await report(not dog.hangs)
             reported = dog.hangs
 
-    await look_repeatedly(look, interval, "watching the progress of the core")
+    await poll_repeatedly(poll, interval, "watching the progress of the core")
 
 
 @attrs.define
@@ -88,7 +88,7 @@ class _Call:
 
 
 class Budgets:
-    """Sampler of the core's activity; `look` must be called at short intervals.
+    """Sampler of the core's activity; `poll` must be called at short intervals.
 
     A call is observed from its first to its last sample, so the reported duration is a lower bound. A share
     is the fraction of samples that found the plugin running. Samples of an idle core count too, since a
@@ -99,11 +99,11 @@ class Budgets:
         self._core = core
         self._budget = budget
         self._call: _Call | None = None
-        self._looks = 0
+        self._samples = 0
         self._found: Counter[tuple[str, str]] = Counter()
         """Number of samples per plugin and operation that found the plugin running."""
 
-    def look(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Sample the core at `now` (seconds, any clock), and report calls and shares beyond the budget."""
         doing = self._core.core_activity() if self._core.at_work else None
         if doing is None or not doing.plugin:
@@ -111,8 +111,8 @@ class Budgets:
         else:
             self._found[doing.plugin, doing.operation] += 1
             self._follow(doing, now)
-        self._looks += 1
-        if self._looks >= self._budget.looks:
+        self._samples += 1
+        if self._samples >= self._budget.samples:
             self._sum_up()
 
     def _follow(self, doing: CoreActivity, now: float) -> None:
@@ -126,19 +126,19 @@ class Budgets:
         self._report(doing.plugin, f"taking long in {doing.operation}", text)
 
     def _sum_up(self) -> None:
-        most = self._budget.share * self._looks
+        most = self._budget.share * self._samples
         for plugin in dict.fromkeys(plugin for plugin, _ in self._found):
             by_operation = {
                 operation: times for (whose, operation), times in self._found.items() if whose == plugin
             }
             if sum(by_operation.values()) > most:
                 text = (
-                    f"it was running in {sum(by_operation.values())} of {self._looks} samples,"
+                    f"it was running in {sum(by_operation.values())} of {self._samples} samples,"
                     f" more than the limit of {self._budget.share:.0%}; mostly in"
                     f" {max(by_operation, key=by_operation.__getitem__)}"
                 )
                 self._report(plugin, "blocking the core", text)
-        self._looks = 0
+        self._samples = 0
         self._found.clear()
 
     def _report(self, plugin: str, operation: str, text: str) -> None:
@@ -153,17 +153,17 @@ class Budgets:
 async def keep_budgets(budgets: Budgets, interval: float) -> None:
     """Sample the core at intervals until the task is cancelled."""
 
-    async def look(now: float) -> None:
-        budgets.look(now)
+    async def poll(now: float) -> None:
+        budgets.poll(now)
 
-    await look_repeatedly(look, interval, "watching for slow plugins")
+    await poll_repeatedly(poll, interval, "watching for slow plugins")
 
 
 _service_log = logging.getLogger("yunikorn.service")
 
 
-async def look_repeatedly(look: Callable[[float], Awaitable[None]], interval: float, purpose: str) -> None:
-    """Call `look` with the loop's time every `interval` seconds, until the task is cancelled.
+async def poll_repeatedly(poll: Callable[[float], Awaitable[None]], interval: float, purpose: str) -> None:
+    """Call `poll` with the loop's time every `interval` seconds, until the task is cancelled.
 
     Errors do not end the loop, since a look may read data that another thread is changing. Each type of error
     is logged once.
@@ -172,7 +172,7 @@ async def look_repeatedly(look: Callable[[float], Awaitable[None]], interval: fl
     reported: set[type[BaseException]] = set()
     while True:
         try:
-            await look(loop.time())
+            await poll(loop.time())
         except CONTAINED as error:
             if type(error) not in reported:
                 reported.add(type(error))

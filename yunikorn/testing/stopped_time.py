@@ -30,7 +30,7 @@ DICE: dict[ModuleType, tuple[str, ...]] = {
 }
 USE_NOW = "use context.now() of `opened`"
 NO_CHANCE = "equal input, equal decisions"
-LET_PASS = "logging"
+ALLOWED_CALLER = "logging"
 """Module that may read the clock, because log records have a time."""
 
 
@@ -82,7 +82,7 @@ def _raising(real: Callable[..., Any], text: str, most: int | None = None) -> Ca
     def refuse(*arguments: Any, **named: Any) -> Any:
         if most is not None and len(arguments) > most:
             return real(*arguments, **named)
-        if sys._getframe(1).f_globals.get("__name__") == LET_PASS:
+        if sys._getframe(1).f_globals.get("__name__") == ALLOWED_CALLER:
             return real(*arguments, **named)
         raise ReadsClock(text)
 
