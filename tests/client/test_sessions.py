@@ -43,7 +43,7 @@ from yunikorn.service.call_endings import CallRefusal
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 from yunikorn.states import PAUSED, RUNNING, STOPPED
-from yunikorn.wire.malformed import MalformedMessage
+from yunikorn.wire.codec import MalformedMessage
 
 RM = RegisterResourceManagerRequest("rm", version="test")
 LAYOUTS = [pytest.param(ONE_STREAM, id="one-stream"), pytest.param(BY_SUBJECT, id="by-subject")]

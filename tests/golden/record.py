@@ -66,7 +66,7 @@ def record_newer_layout(file: Path, registry: Registry) -> None:
         played = "\n".join(json.dumps(one) for one in newer_layout.LINES[:count]).encode()
         Replay(parse_recording(played, "newer layout").lines, registry, listener).run()
         for _, rm_id, response in listener.responses[given:]:
-            content = to_json(v0_11.to_update_response(response))
+            content = to_json(v0_11.UPDATE_RESPONSE.to_wire(response))
             lines.append(json.dumps({"rm": rm_id, "response": content}))
         given = len(listener.responses)
     file.write_text("\n".join(lines) + "\n")

@@ -228,7 +228,7 @@ def with_responses(registry: Registry) -> list[dict[str, Any]]:
 
 def to_line(at: int, rm_id: str, response: Any) -> dict[str, Any]:
     """Return a response as a line."""
-    return {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))}
+    return {"rm": rm_id, "response": to_json(v0_11.UPDATE_RESPONSE.to_wire(response))}
 
 
 def test_written_responses_are_compared(registry: Registry) -> None:

@@ -24,7 +24,7 @@ from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.server import Server
 from yunikorn.service.settings import Settings
 from yunikorn.wire import v0_11
-from yunikorn.wire.methods import REGISTER, SCHEDULER, UPDATE, path
+from yunikorn.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
 
 HERE = "127.0.0.1:0"
 

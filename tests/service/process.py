@@ -20,7 +20,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.wire import v0_11
-from yunikorn.wire.methods import REGISTER, SCHEDULER, UPDATE, path
+from yunikorn.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
 
 
 class Service:

@@ -26,7 +26,7 @@ from yunikorn.interface.messages import (
 from yunikorn.resources import Resource
 from yunikorn.service.server_layouts import entries_of, pieces
 from yunikorn.service.settings import Limits, Patience, Settings
-from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
+from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 

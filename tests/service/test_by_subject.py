@@ -9,7 +9,7 @@ from tests.service.kit import work
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import UpdateRequest, UpdateResponse
 from yunikorn.wire import current
-from yunikorn.wire.methods import (
+from yunikorn.wire.protocol import (
     SCHEDULER,
     UPDATE_ALLOCATION,
     UPDATE_APPLICATION,

@@ -20,7 +20,7 @@ from yunikorn.interface.messages import UpdateRequest
 from yunikorn.service.settings import Limits, Patience, Settings
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.generated import si_v0_11_pb2 as si
-from yunikorn.wire.methods import CALLBACKS, CONNECT, path
+from yunikorn.wire.protocol import CALLBACKS, CONNECT, path
 
 Code = grpc.StatusCode
 IMPATIENT = Settings(HERE, patience=Patience(callback=0.02, silence=3600.0))

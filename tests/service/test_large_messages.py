@@ -20,7 +20,7 @@ from yunikorn.service.server_layouts import ONE_STREAM
 from yunikorn.wire import callbacks, v0_11
 from yunikorn.wire.codec import Decoder
 from yunikorn.wire.generated import callbacks_pb2 as wire
-from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
+from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 
 class SlowDecoding:

@@ -20,7 +20,7 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.service.settings import ServerTls, Settings
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire
-from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
+from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 

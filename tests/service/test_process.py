@@ -24,7 +24,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 from yunikorn.wire import v0_11
-from yunikorn.wire.methods import REGISTER, SCHEDULER, UPDATE, path
+from yunikorn.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
 
 BIGGER = configuration({"name": "a"}, {"name": "b"})
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")

@@ -21,7 +21,7 @@ from yunikorn.service.call_endings import refusal_of
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.generated import si_v0_11_pb2 as si
-from yunikorn.wire.methods import CALLBACKS, CONNECT, REGISTER, SCHEDULER, path
+from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, path
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 SECRETS = """\

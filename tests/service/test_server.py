@@ -28,7 +28,7 @@ from yunikorn.service.call_endings import CallRefusal
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.settings import Patience, ServerTls, Settings
 from yunikorn.wire import v0_11
-from yunikorn.wire.methods import CALLBACKS, REGISTER, SCHEDULER, path
+from yunikorn.wire.protocol import CALLBACKS, REGISTER, SCHEDULER, path
 
 Code = grpc.StatusCode
 

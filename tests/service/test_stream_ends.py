@@ -24,7 +24,7 @@ from yunikorn.service.call_endings import OPEN_FILES, CallRefusal
 from yunikorn.service.settings import Patience, Settings
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire
-from yunikorn.wire.methods import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
+from yunikorn.wire.protocol import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
 MALFORMED = b"\xff\xff\xff"

@@ -27,22 +27,22 @@ from yunikorn.wire.generated import si_v0_11_pb2 as v0_11
 
 @given(st.builds(NodePredicatesArgs, TEXT, TEXT, st.lists(TEXT, max_size=3), st.booleans()))
 def test_a_question_about_nodes(args: NodePredicatesArgs) -> None:
-    envelope = wire.FromScheduler(call=7, predicates=callbacks.to_node_predicates(args))
+    envelope = wire.FromScheduler(call=7, predicates=callbacks.NODE_PREDICATES.to_wire(args))
     read = callbacks.FROM_SCHEDULER.decode(envelope.SerializeToString())
     assert (read.call, read.WhichOneof("content")) == (7, "predicates")
-    assert callbacks.from_node_predicates(read.predicates) == args
+    assert callbacks.NODE_PREDICATES.from_wire(read.predicates) == args
 
 
 @given(st.builds(PredicatesArgs, TEXT, TEXT, st.booleans(), TEXT))
 def test_a_question_about_one_node(args: PredicatesArgs) -> None:
-    assert callbacks.from_predicates(callbacks.to_predicates(args)) == args
+    assert callbacks.PREDICATES.from_wire(callbacks.PREDICATES.to_wire(args)) == args
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=3))
 def test_predicate_answer(refused: dict[str, str]) -> None:
-    envelope = wire.FromResourceManager(call=7, predicates=callbacks.to_refusals(refused))
+    envelope = wire.FromResourceManager(call=7, predicates=wire.PredicatesResponse(refused=refused))
     read = callbacks.FROM_RESOURCE_MANAGER.decode(envelope.SerializeToString())
-    assert callbacks.from_refusals(read.predicates) == refused
+    assert dict(read.predicates.refused) == refused
 
 
 @given(
@@ -69,17 +69,17 @@ def test_events(events: list[EventRecord]) -> None:
     )
 )
 def test_cache_updates(args: ReSyncSchedulerCacheArgs) -> None:
-    assert callbacks.from_cache(callbacks.to_cache(args)) == args
+    assert callbacks.CACHE.from_wire(callbacks.CACHE.to_wire(args)) == args
 
 
 @given(st.builds(UpdateConfigurationRequest, TEXT))
 def test_a_configuration(request: UpdateConfigurationRequest) -> None:
-    assert callbacks.from_configuration(callbacks.to_configuration(request)) == request
+    assert callbacks.CONFIGURATION.from_wire(callbacks.CONFIGURATION.to_wire(request)) == request
 
 
 @given(st.builds(UpdateConfigurationResponse, st.booleans(), TEXT, TEXT))
 def test_configuration_result(response: UpdateConfigurationResponse) -> None:
-    assert callbacks.from_configured(callbacks.to_configured(response)) == response
+    assert callbacks.CONFIGURED.from_wire(callbacks.CONFIGURED.to_wire(response)) == response
 
 
 def test_capabilities_are_the_methods_of_the_callback() -> None:

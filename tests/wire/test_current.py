@@ -59,14 +59,14 @@ def test_releases_round_trip_by_key(releases: list[AllocationRelease]) -> None:
     releases = [attrs.evolve(one, allocation_key=one.allocation_key or "k") for one in releases]
     message = current.to_allocation_request(UpdateRequest("rm", releases=AllocationReleasesRequest(releases)))
     assert message is not None
-    (request,) = current.from_allocation_request(message)
+    (request,) = current.ALLOCATION_REQUEST.from_wire(message)
     assert request.releases.allocations_to_release == [attrs.evolve(one, uuid="") for one in releases]
 
 
 def test_releases_follow_allocations_in_a_separate_update() -> None:
     message = wire.AllocationRequest(rmID="rm", allocations=[wire.Allocation(allocationKey="a", nodeID="n1")])
     message.releases.allocationsToRelease.add(applicationID="app", allocationKey="a")
-    first, second = current.from_allocation_request(message)
+    first, second = current.ALLOCATION_REQUEST.from_wire(message)
     assert [one.allocation_key for one in first.allocations] == ["a"]
     assert first.releases == AllocationReleasesRequest()
     assert [one.allocation_key for one in second.releases.allocations_to_release] == ["a"]
@@ -78,7 +78,7 @@ def test_an_ask_is_an_allocation_without_a_node() -> None:
     message = current.to_allocation_request(UpdateRequest("rm", asks=[ask]))
     assert message is not None
     assert message.allocations[0].nodeID == ""
-    (request,) = current.from_allocation_request(message)
+    (request,) = current.ALLOCATION_REQUEST.from_wire(message)
     assert request.allocations == [
         Allocation(
             "k",
@@ -100,9 +100,9 @@ def test_release_of_an_ask_equals_release_of_an_allocation() -> None:
     reported = current.to_allocation_response(UpdateResponse(released_allocation_asks=[gone]))
     assert reported is not None
     wanted = AllocationRelease("app", "", "default", TerminationType.TIMEOUT, "too late", "k")
-    (request,) = current.from_allocation_request(message)
+    (request,) = current.ALLOCATION_REQUEST.from_wire(message)
     assert request.releases.allocations_to_release == [wanted]
-    assert current.from_allocation_response(reported).released_allocations == [wanted]
+    assert current.ALLOCATION_RESPONSE.from_wire(reported).released_allocations == [wanted]
 
 
 def test_allocations_of_a_new_node_are_separate_entries_that_name_it() -> None:
@@ -117,7 +117,7 @@ def test_missing_or_unknown_termination_is_unknown() -> None:
     message = wire.AllocationRequest()
     message.releases.allocationsToRelease.add()
     message.releases.allocationsToRelease.add(terminationType=99)
-    (request,) = current.from_allocation_request(message)
+    (request,) = current.ALLOCATION_REQUEST.from_wire(message)
     kinds = [one.termination_type for one in request.releases.allocations_to_release]
     assert kinds == [TerminationType.UNKNOWN, TerminationType.UNKNOWN]
 
@@ -166,7 +166,7 @@ def test_node_actions_keep_their_order() -> None:
         ("n1", Info.UPDATE),
     ]:
         message.nodes.add(nodeID=node_id, action=action)
-    first, second = current.from_node_request(message)
+    first, second = current.NODE_REQUEST.from_wire(message)
     assert [(one.node_id, one.schedulable) for one in first.new_schedulable_nodes] == [
         ("n1", True),
         ("n2", False),
@@ -181,7 +181,7 @@ def test_node_actions_keep_their_order() -> None:
 
 def test_missing_or_unknown_action_is_invalid() -> None:
     message = wire.NodeRequest(nodes=[Info(nodeID="n1"), Info(nodeID="n2", action=99)])
-    (request,) = current.from_node_request(message)
+    (request,) = current.NODE_REQUEST.from_wire(message)
     assert [one.action for one in request.updated_nodes] == [NodeAction.UNKNOWN, NodeAction.UNKNOWN]
 
 
@@ -232,6 +232,6 @@ def test_empty_responses_are_not_sent() -> None:
 
 def test_message_with_only_an_rm_id_is_an_update() -> None:
     # So that an unknown RM receives the refusal.
-    assert current.from_allocation_request(wire.AllocationRequest(rmID="rm")) == [UpdateRequest("rm")]
-    assert current.from_application_request(wire.ApplicationRequest(rmID="rm")) == [UpdateRequest("rm")]
-    assert current.from_node_request(wire.NodeRequest(rmID="rm")) == [UpdateRequest("rm")]
+    assert current.ALLOCATION_REQUEST.from_wire(wire.AllocationRequest(rmID="rm")) == [UpdateRequest("rm")]
+    assert current.APPLICATION_REQUEST.from_wire(wire.ApplicationRequest(rmID="rm")) == [UpdateRequest("rm")]
+    assert current.NODE_REQUEST.from_wire(wire.NodeRequest(rmID="rm")) == [UpdateRequest("rm")]

@@ -17,9 +17,9 @@ from google.protobuf.descriptor_pb2 import (
 )
 from grpc_tools import protoc
 
-from yunikorn.wire import methods
-from yunikorn.wire.descriptor_pool import POOL
+from yunikorn.wire import protocol
 from yunikorn.wire.generated import callbacks_pb2, si_current_pb2, si_v0_11_pb2
+from yunikorn.wire.protocol import POOL
 
 PUBLISHED = Path(__file__).parent / "published"
 OURS = {"si_v0_11.proto": si_v0_11_pb2.DESCRIPTOR, "si_current.proto": si_current_pb2.DESCRIPTOR}
@@ -158,7 +158,7 @@ def test_the_option_for_secrets_is_declared_once() -> None:
 
 
 def test_the_service_has_the_published_methods_of_both_layouts() -> None:
-    service = POOL.FindServiceByName(methods.SCHEDULER)
+    service = POOL.FindServiceByName(protocol.SCHEDULER)
     found = {
         method.name: (method.client_streaming, method.server_streaming, method.input_type.name)
         for method in service.methods
@@ -174,18 +174,18 @@ def test_the_service_has_the_published_methods_of_both_layouts() -> None:
     }
     assert found == wanted
     assert set(found) == {
-        methods.REGISTER,
-        methods.UPDATE,
-        methods.UPDATE_ALLOCATION,
-        methods.UPDATE_APPLICATION,
-        methods.UPDATE_NODE,
+        protocol.REGISTER,
+        protocol.UPDATE,
+        protocol.UPDATE_ALLOCATION,
+        protocol.UPDATE_APPLICATION,
+        protocol.UPDATE_NODE,
     }
 
 
 def test_callback_service_has_the_name_of_its_file() -> None:
     (service,) = callbacks_pb2.DESCRIPTOR.services_by_name.values()
     assert (service.full_name, [method.name for method in service.methods]) == (
-        methods.CALLBACKS,
-        [methods.CONNECT],
+        protocol.CALLBACKS,
+        [protocol.CONNECT],
     )
-    assert methods.path(methods.CALLBACKS, methods.CONNECT) == "/yunikorn.shim.v1.Callbacks/Connect"
+    assert protocol.path(protocol.CALLBACKS, protocol.CONNECT) == "/yunikorn.shim.v1.Callbacks/Connect"

@@ -32,15 +32,17 @@ def faults(document: object, kind: Any = wire.UpdateRequest) -> list[str]:
 
 @given(UPDATES)
 def test_update_round_trips(request: UpdateRequest) -> None:
-    text = json.dumps(to_json(v0_11.to_update_request(request)))
-    assert v0_11.from_update_request(from_json(json.loads(text), wire.UpdateRequest, "", strict)) == request
-    message = v0_11.to_update_request(request)
+    text = json.dumps(to_json(v0_11.UPDATE_REQUEST.to_wire(request)))
+    assert (
+        v0_11.UPDATE_REQUEST.from_wire(from_json(json.loads(text), wire.UpdateRequest, "", strict)) == request
+    )
+    message = v0_11.UPDATE_REQUEST.to_wire(request)
     assert to_json(message) == json_format.MessageToDict(message)
 
 
 @given(RESPONSES)
 def test_json_form_is_readable_by_the_library(response: UpdateResponse) -> None:
-    message = v0_11.to_update_response(response)
+    message = v0_11.UPDATE_RESPONSE.to_wire(response)
     document = json.loads(json.dumps(to_json(message)))
     assert to_json(message) == json_format.MessageToDict(message)
     assert json_format.ParseDict(document, wire.UpdateResponse()) == message

@@ -23,8 +23,8 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 from yunikorn.wire import current, v0_11
+from yunikorn.wire.codec import MalformedMessage
 from yunikorn.wire.generated import si_v0_11_pb2 as wire
-from yunikorn.wire.malformed import MalformedMessage
 
 HUGE = 2**63
 
@@ -142,7 +142,7 @@ def test_fields_of_the_old_layout_only_are_rejected_by_the_newer_one(
     assert found.value.path.startswith(place)
     assert what in str(found.value)
     assert "use Update, of release v0.11.0" in str(found.value)
-    v0_11.to_update_request(request_)
+    v0_11.UPDATE_REQUEST.to_wire(request_)
 
 
 @pytest.mark.parametrize(
@@ -162,15 +162,17 @@ def test_foreign_usage_is_sent_as_foreign_allocations(request_: UpdateRequest) -
 
 def test_numbers_up_to_64_bits_are_preserved() -> None:
     amount = Resource(low=-HUGE, high=HUGE - 1)
-    message = v0_11.to_update_request(UpdateRequest("rm", asks=[AllocationAsk("k", resource_ask=amount)]))
+    message = v0_11.UPDATE_REQUEST.to_wire(
+        UpdateRequest("rm", asks=[AllocationAsk("k", resource_ask=amount)])
+    )
     assert message.asks[0].resourceAsk.resources["low"].value == -HUGE
-    assert v0_11.from_update_request(message).asks[0].resource_ask == amount
+    assert v0_11.UPDATE_REQUEST.from_wire(message).asks[0].resource_ask == amount
 
 
 def test_a_user_without_a_name_is_not_sent() -> None:
     assert (
         UserGroupInformation()
-        == v0_11.from_update_request(
+        == v0_11.UPDATE_REQUEST.from_wire(
             wire.UpdateRequest(newApplications=[wire.AddApplicationRequest(applicationID="app")])
         )
         .new_applications[0]

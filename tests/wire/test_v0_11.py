@@ -46,14 +46,14 @@ def test_response_round_trips(response: UpdateResponse) -> None:
 
 def ask(message: wire.AllocationAsk) -> AllocationAsk:
     """Return the text of an update's only ask."""
-    (found,) = v0_11.from_update_request(wire.UpdateRequest(asks=[message])).asks
+    (found,) = v0_11.UPDATE_REQUEST.from_wire(wire.UpdateRequest(asks=[message])).asks
     return found
 
 
 @given(ASKS)
 def test_priority_class_is_sent_before_a_priority_number(given_: AllocationAsk) -> None:
     given_.priority, given_.priority_class_name = 7, "urgent"
-    (message,) = v0_11.to_update_request(UpdateRequest("rm", asks=[given_])).asks
+    (message,) = v0_11.UPDATE_REQUEST.to_wire(UpdateRequest("rm", asks=[given_])).asks
     assert message.priority.WhichOneof("priority") == "priorityClassName"
     given_.priority = None
     assert ask(message) == given_
@@ -62,10 +62,10 @@ def test_priority_class_is_sent_before_a_priority_number(given_: AllocationAsk) 
 def test_an_allocation_may_have_a_priority_class_as_well() -> None:
     running = Allocation("k", "app", "u", priority_class_name="urgent")
     request = UpdateRequest("rm", new_schedulable_nodes=[NewNodeInfo("n", existing_allocations=[running])])
-    message = v0_11.to_update_request(request)
+    message = v0_11.UPDATE_REQUEST.to_wire(request)
     (sent,) = message.newSchedulableNodes[0].existingAllocations
     assert sent.priority.priorityClassName == "urgent"
-    assert v0_11.from_update_request(message) == request
+    assert v0_11.UPDATE_REQUEST.from_wire(message) == request
 
 
 def test_explicit_zero_priority_differs_from_none() -> None:
@@ -81,7 +81,7 @@ def test_missing_fields_of_an_ask_have_the_wire_defaults() -> None:
 
 def test_empty_amount_of_a_node_update_differs_from_none() -> None:
     def reported(message: wire.UpdateNodeInfo) -> UpdateNodeInfo:
-        return v0_11.from_update_request(wire.UpdateRequest(updatedNodes=[message])).updated_nodes[0]
+        return v0_11.UPDATE_REQUEST.from_wire(wire.UpdateRequest(updatedNodes=[message])).updated_nodes[0]
 
     assert reported(wire.UpdateNodeInfo()).schedulable_resource is None
     assert reported(wire.UpdateNodeInfo(schedulableResource=wire.Resource())).schedulable_resource == {}
@@ -106,19 +106,19 @@ def test_unknown_termination_is_unspecified() -> None:
     message = wire.UpdateRequest()
     message.releases.allocationsToRelease.add(terminationType=77)
     message.releases.allocationAsksToRelease.add(terminationType=78)
-    releases = v0_11.from_update_request(message).releases
+    releases = v0_11.UPDATE_REQUEST.from_wire(message).releases
     assert releases.allocations_to_release[0].termination_type is TerminationType.UNKNOWN
     assert releases.allocation_asks_to_release[0].termination_type is TerminationType.UNKNOWN
 
 
 def test_unknown_node_action_is_invalid() -> None:
     message = wire.UpdateRequest(updatedNodes=[wire.UpdateNodeInfo(nodeID="n1", action=9)])
-    assert v0_11.from_update_request(message).updated_nodes[0].action is NodeAction.UNKNOWN
+    assert v0_11.UPDATE_REQUEST.from_wire(message).updated_nodes[0].action is NodeAction.UNKNOWN
 
 
 def test_unknown_scheduler_action_is_none() -> None:
     message = wire.UpdateResponse(action=9)
-    assert v0_11.from_update_response(message).action is SchedulerAction.NOACTION
+    assert v0_11.UPDATE_RESPONSE.from_wire(message).action is SchedulerAction.NOACTION
 
 
 def test_unknown_fields_are_skipped() -> None:
@@ -139,6 +139,6 @@ def test_unknown_fields_are_skipped() -> None:
 def test_terminations_have_the_numbers_of_the_release(kind: TerminationType, number: int) -> None:
     message = wire.UpdateRequest()
     message.releases.allocationsToRelease.add(terminationType=number)
-    found = v0_11.from_update_request(message)
+    found = v0_11.UPDATE_REQUEST.from_wire(message)
     assert found.releases.allocations_to_release[0].termination_type is kind
-    assert v0_11.to_update_request(found).releases.allocationsToRelease[0].terminationType == number
+    assert v0_11.UPDATE_REQUEST.to_wire(found).releases.allocationsToRelease[0].terminationType == number

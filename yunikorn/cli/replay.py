@@ -112,7 +112,7 @@ class _Printer:
         if self._quiet:
             return
         if self._as_json:
-            self._print(at, {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))})
+            self._print(at, {"rm": rm_id, "response": to_json(v0_11.UPDATE_RESPONSE.to_wire(response))})
             return
         for line in response_lines(response):
             click.echo(f"{_seconds(at):>14} s  {printable(rm_id)}  {line}")

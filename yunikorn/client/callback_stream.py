@@ -29,7 +29,7 @@ from yunikorn.wire.generated.callbacks_pb2 import (
     Open,
     PredicatesResponse,
 )
-from yunikorn.wire.methods import CALLBACKS, CONNECT, path
+from yunikorn.wire.protocol import CALLBACKS, CONNECT, path
 
 _log = logging.getLogger("yunikorn.client")
 
@@ -99,9 +99,9 @@ class CallbackStream:
 
     async def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
         """Request the use of a configuration; raise `CallFailed` without an answer."""
-        message = callbacks.to_configuration(request)
+        message = callbacks.CONFIGURATION.to_wire(request)
         answer = await self._ask(FromResourceManager(update_configuration=message))
-        return callbacks.from_configured(answer.configuration_updated)
+        return callbacks.CONFIGURED.from_wire(answer.configuration_updated)
 
     async def fail_application(self, application_id: str, partition_name: str, reason: str) -> None:
         """Request the failure of an application; raise `CallFailed` if the request fails."""
@@ -145,7 +145,7 @@ class CallbackStream:
         elif content == "events":
             await self._tell("send_events", callbacks.from_events(message.events))
         elif content == "cache":
-            await self._tell("resync_scheduler_cache", callbacks.from_cache(message.cache))
+            await self._tell("resync_scheduler_cache", callbacks.CACHE.from_wire(message.cache))
 
     async def _answer(self, question: FromScheduler, finding: Any) -> None:
         try:
@@ -157,13 +157,12 @@ class CallbackStream:
         await self._send(answer)
 
     async def _predicates(self, question: FromScheduler) -> FromResourceManager:
-        args = callbacks.from_node_predicates(question.predicates)
+        args = callbacks.NODE_PREDICATES.from_wire(question.predicates)
         if "node_predicates" in self._methods:
             refused = await perform(self._callback, "node_predicates", args)
         else:
             refused = await self._one_by_one(args)
-        answer: PredicatesResponse = callbacks.to_refusals(refused)
-        return FromResourceManager(predicates=answer)
+        return FromResourceManager(predicates=PredicatesResponse(refused=refused))
 
     async def _one_by_one(self, args: NodePredicatesArgs) -> dict[str, str]:
         refused = {}
@@ -179,9 +178,9 @@ class CallbackStream:
         return refused
 
     async def _configuration(self, question: FromScheduler) -> FromResourceManager:
-        request = callbacks.from_configuration(question.configuration)
+        request = callbacks.CONFIGURATION.from_wire(question.configuration)
         response = await perform(self._callback, "update_configuration", request)
-        return FromResourceManager(configuration=callbacks.to_configured(response))
+        return FromResourceManager(configuration=callbacks.CONFIGURED.to_wire(response))
 
     async def _tell(self, method: str, argument: object) -> None:
         try:

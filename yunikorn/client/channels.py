@@ -11,7 +11,7 @@ from yunikorn.client.client_errors import Interrupted, judge
 from yunikorn.client.options import ClientOptions
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.wire import v0_11
-from yunikorn.wire.methods import REGISTER, SCHEDULER, path
+from yunikorn.wire.protocol import REGISTER, SCHEDULER, path
 
 KEEPALIVE = 20_000
 """Milliseconds without traffic before a ping; half of them until the answer is overdue."""

@@ -23,7 +23,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.wire.methods import SCHEDULER, path
+from yunikorn.wire.protocol import SCHEDULER, path
 
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError)
 """Errors of writing to an ended stream; reading from the stream has the reason of its end."""

@@ -9,7 +9,7 @@ import attrs
 from yunikorn.interface.messages import UpdateRequest, UpdateResponse
 from yunikorn.wire import current, v0_11
 from yunikorn.wire.generated import si_current_pb2 as wire
-from yunikorn.wire.methods import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
+from yunikorn.wire.protocol import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
 
 
 @attrs.frozen(eq=False)

@@ -351,7 +351,7 @@ def _message(kind: Any, translate: Callable[[Any], Any]) -> Reading:
 
 
 def _update(message: si_v0_11_pb2.UpdateRequest) -> list[UpdateRequest]:
-    return [v0_11.from_update_request(message)]
+    return [v0_11.UPDATE_REQUEST.from_wire(message)]
 
 
 _old, _new = si_v0_11_pb2, si_current_pb2
@@ -360,15 +360,15 @@ KINDS: dict[str, Reading] = {
     "recording": _beginning,
     "part": _part,
     "configuration": _configuration,
-    "register": _message(_old.RegisterResourceManagerRequest, v0_11.from_register_request),
+    "register": _message(_old.RegisterResourceManagerRequest, v0_11.REGISTER_REQUEST.from_wire),
     "update": _message(_old.UpdateRequest, _update),
-    "update_allocation": _message(_new.AllocationRequest, current.from_allocation_request),
-    "update_application": _message(_new.ApplicationRequest, current.from_application_request),
-    "update_node": _message(_new.NodeRequest, current.from_node_request),
+    "update_allocation": _message(_new.AllocationRequest, current.ALLOCATION_REQUEST.from_wire),
+    "update_application": _message(_new.ApplicationRequest, current.APPLICATION_REQUEST.from_wire),
+    "update_node": _message(_new.NodeRequest, current.NODE_REQUEST.from_wire),
     "schedule": _count,
     "advance": _span,
     "reload": _text_or_null,
-    "update_configuration": _message(_old.UpdateConfigurationRequest, callbacks.from_configuration),
+    "update_configuration": _message(_old.UpdateConfigurationRequest, callbacks.CONFIGURATION.from_wire),
     "fail_application": _structured(FailedApplication),
     "pause": _text,
     "reconnect": _methods,
@@ -384,7 +384,7 @@ KINDS: dict[str, Reading] = {
     "fire_timers": _true,
     "close": _true,
     "answer": _structured(RecordedAnswer),
-    "response": _message(_old.UpdateResponse, v0_11.from_update_response),
+    "response": _message(_old.UpdateResponse, v0_11.UPDATE_RESPONSE.from_wire),
     "gap": _text,
 }
 """Converter of the content by kind of entry."""

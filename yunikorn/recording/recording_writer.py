@@ -28,8 +28,8 @@ from yunikorn.interface.messages import (
 from yunikorn.model.context import Timeouts
 from yunikorn.recording.recorded_entry import VERSION, write_date, write_seconds
 from yunikorn.wire import callbacks, v0_11
+from yunikorn.wire.codec import REFUSED, MalformedMessage
 from yunikorn.wire.json_form import to_json
-from yunikorn.wire.malformed import REFUSED, MalformedMessage
 
 try:
     import fcntl as _fcntl
@@ -199,7 +199,7 @@ class RecordingWriter:
         """Record a response to a resource manager."""
         self._release()
         try:
-            self._write(at, {"rm": rm_id, "response": to_json(v0_11.to_update_response(response))})
+            self._write(at, {"rm": rm_id, "response": to_json(v0_11.UPDATE_RESPONSE.to_wire(response))})
         except UNSAYABLE as error:
             self._write(at, {"gap": f"a response with a value that no message can represent: {error}"})
 
@@ -332,12 +332,12 @@ def _unusual(timeouts: Timeouts) -> dict[str, str | None]:
 
 
 def _register(request: Any, offered: Any) -> Content:
-    content = {"rm": request.rm_id, "register": to_json(v0_11.to_register_request(request))}
+    content = {"rm": request.rm_id, "register": to_json(v0_11.REGISTER_REQUEST.to_wire(request))}
     return {**content, "callback": list(offered)} if offered else content
 
 
 def _update(request: Any) -> Content:
-    return {"rm": request.rm_id, "update": to_json(v0_11.to_update_request(request))}
+    return {"rm": request.rm_id, "update": to_json(v0_11.UPDATE_REQUEST.to_wire(request))}
 
 
 def _reload(rm_id: Any, text: Any) -> Content:
@@ -345,7 +345,7 @@ def _reload(rm_id: Any, text: Any) -> Content:
 
 
 def _update_configuration(rm_id: Any, request: Any) -> Content:
-    return {"rm": rm_id, "update_configuration": to_json(callbacks.to_configuration(request))}
+    return {"rm": rm_id, "update_configuration": to_json(callbacks.CONFIGURATION.to_wire(request))}
 
 
 def _fail(rm_id: Any, partition: Any, app_id: Any, reason: Any) -> Content:

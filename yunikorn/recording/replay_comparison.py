@@ -152,7 +152,7 @@ class ReplayComparison:
         elif recorded.rm_id != rm_id:
             self._differ(recorded, f"a response to {recorded.rm_id} is now a response to {rm_id}")
         elif recorded.content != response:
-            was, now = (to_json(v0_11.to_update_response(one)) for one in (recorded.content, response))
+            was, now = (to_json(v0_11.UPDATE_RESPONSE.to_wire(one)) for one in (recorded.content, response))
             place, before, after = next(differences(was, now), ("", was, now))
             self._differ(recorded, f"{place} was {before}, and is now {after}")
         else:

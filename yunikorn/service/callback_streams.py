@@ -200,10 +200,10 @@ def _fail(core: Scheduler, remote: RemoteRM, message: FromResourceManager) -> Fr
 
 
 def _configure(core: Scheduler, remote: RemoteRM, message: FromResourceManager) -> FromScheduler:
-    request = callbacks.from_configuration(message.update_configuration)
+    request = callbacks.CONFIGURATION.from_wire(message.update_configuration)
     remote.check_current()
     answer = core.update_configuration(remote.rm_id, request)
-    return FromScheduler(configuration_updated=callbacks.to_configured(answer))
+    return FromScheduler(configuration_updated=callbacks.CONFIGURED.to_wire(answer))
 
 
 async def _send(line: RemoteCallback, context: Context) -> None:
@@ -261,24 +261,24 @@ class RemoteCallback:
 
     def node_predicates(self, args: NodePredicatesArgs) -> Mapping[str, str]:
         """Return the nodes that must not take the request, with reasons; a default if the RM is too late."""
-        answer = self._ask(FromScheduler(predicates=callbacks.to_node_predicates(args)))
+        answer = self._ask(FromScheduler(predicates=callbacks.NODE_PREDICATES.to_wire(args)))
         if answer is None:
             if self._settings.accept_unanswered:
                 return {}
             return dict.fromkeys(args.node_ids, f"resource manager {self.remote.rm_id} does not answer")
         if answer.HasField("failure"):
             return dict.fromkeys(args.node_ids, answer.failure.reason or "the resource manager failed")
-        return callbacks.from_refusals(answer.predicates)
+        return dict(answer.predicates.refused)
 
     def update_configuration(self, request: UpdateConfigurationRequest) -> UpdateConfigurationResponse:
         """Ask the RM to save a configuration; without an answer in time, the configuration is not saved."""
-        answer = self._ask(FromScheduler(configuration=callbacks.to_configuration(request)))
+        answer = self._ask(FromScheduler(configuration=callbacks.CONFIGURATION.to_wire(request)))
         if answer is None:
             reason = f"resource manager {self.remote.rm_id} does not answer"
             return UpdateConfigurationResponse(success=False, reason=reason)
         if answer.HasField("failure"):
             return UpdateConfigurationResponse(success=False, reason=answer.failure.reason)
-        return callbacks.from_configured(answer.configuration)
+        return callbacks.CONFIGURED.from_wire(answer.configuration)
 
     def _ask(self, question: FromScheduler) -> FromResourceManager | None:
         if not self.is_open or self._loop.time() < self._silent_until:
@@ -408,5 +408,5 @@ def _envelope(run: list[Any]) -> FromScheduler:
     if isinstance(run[0], EventRecord):
         return FromScheduler(events=callbacks.to_events(run))
     if isinstance(run[0], ReSyncSchedulerCacheArgs):
-        return FromScheduler(cache=callbacks.to_cache(run[0]))
+        return FromScheduler(cache=callbacks.CACHE.to_wire(run[0]))
     return FromScheduler(states=callbacks.to_states(run))

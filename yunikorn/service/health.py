@@ -10,7 +10,7 @@ from grpc_health.v1 import health, health_pb2
 
 from yunikorn.service.open_streams import with_message
 from yunikorn.service.settings import Patience
-from yunikorn.wire.methods import CALLBACKS, SCHEDULER
+from yunikorn.wire.protocol import CALLBACKS, SCHEDULER
 
 CHECK, WATCH = "Check", "Watch"
 """Methods of the health service; each call has a single request message."""

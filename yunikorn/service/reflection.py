@@ -18,7 +18,7 @@ from yunikorn.wire.generated import (
     si_service_pb2,
     si_v0_11_pb2,
 )
-from yunikorn.wire.methods import CALLBACKS, SCHEDULER
+from yunikorn.wire.protocol import CALLBACKS, SCHEDULER
 
 V1 = "grpc.reflection.v1.ServerReflection"
 """Service that current tools query first; its messages are those of v1alpha in another package."""

@@ -27,8 +27,8 @@ from yunikorn.service.registrations import Registrations, TooMany, decode_regist
 from yunikorn.service.server_layouts import SERVER_LAYOUTS, Decoding, ServerLayout
 from yunikorn.service.settings import Settings
 from yunikorn.service.streams import UpdateStreams
-from yunikorn.wire import methods
-from yunikorn.wire.malformed import MalformedMessage
+from yunikorn.wire import protocol
+from yunikorn.wire.codec import MalformedMessage
 
 _log = logging.getLogger("yunikorn.grpc")
 
@@ -107,17 +107,17 @@ class Server:
 
     def _scheduler(self) -> grpc.GenericRpcHandler[Any, Any]:
         handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
-            methods.REGISTER: answered(self._register, methods.REGISTER, self._settings.patience)
+            protocol.REGISTER: answered(self._register, protocol.REGISTER, self._settings.patience)
         }
         for layout in SERVER_LAYOUTS:
             for kind in layout.decode:
                 serve = functools.partial(self._update, layout, kind)
                 handlers[kind] = grpc.stream_stream_rpc_method_handler(serve)
-        return grpc.method_handlers_generic_handler(methods.SCHEDULER, handlers)
+        return grpc.method_handlers_generic_handler(protocol.SCHEDULER, handlers)
 
     def _callback_handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         connect = grpc.stream_stream_rpc_method_handler(self._connect)
-        return grpc.method_handlers_generic_handler(methods.CALLBACKS, {methods.CONNECT: connect})
+        return grpc.method_handlers_generic_handler(protocol.CALLBACKS, {protocol.CONNECT: connect})
 
     async def _update(
         self, layout: ServerLayout, kind: str, messages: AsyncIterator[bytes], context: Context

@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from yunikorn.interface.messages import SchedulerAction, UpdateRequest, UpdateResponse
 from yunikorn.wire import current, v0_11
-from yunikorn.wire.methods import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
+from yunikorn.wire.protocol import UPDATE, UPDATE_ALLOCATION, UPDATE_APPLICATION, UPDATE_NODE
 
 Parts = Iterator[tuple[str, UpdateResponse]]
 

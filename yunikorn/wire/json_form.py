@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from yunikorn.errors import Problem
 from yunikorn.text import suggest
+from yunikorn.wire.protocol import is_list, is_map
 
 Wire = TypeVar("Wire", bound=Message)
 
@@ -47,7 +48,7 @@ def _make_writers(descriptor: Descriptor, empty: Message) -> _Writers:
     made = {
         field.number: (
             str(field.json_name),
-            _writer(field, repeated=hasattr(getattr(empty, field.name), "extend")),
+            _writer(field, repeated=is_list(field, empty)),
         )
         for field in descriptor.fields
     }
@@ -56,7 +57,7 @@ def _make_writers(descriptor: Descriptor, empty: Message) -> _Writers:
 
 
 def _writer(field: FieldDescriptor, *, repeated: bool) -> Callable[[Any], Any] | None:
-    if _is_map(field):
+    if is_map(field):
         assert field.message_type is not None
         if field.message_type.fields_by_name["value"].type == FieldDescriptor.TYPE_MESSAGE:
             return lambda value: {key: to_json(value[key]) for key in value}
@@ -124,11 +125,9 @@ class _JsonReader:
 
     def _field(self, field: FieldDescriptor, value: object, message: Message, path: str) -> None:
         inner = getattr(message, field.name)
-        if _is_map(field):
+        if is_map(field):
             self._map(field, value, inner, path)
-        elif hasattr(inner, "extend"):
-            # Duck typing, because the descriptor's API for repeated fields depends on the version of
-            # protobuf.
+        elif is_list(field, message):
             self._list(field, value, inner, path)
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
             inner.SetInParent()
@@ -213,10 +212,6 @@ def _fields(descriptor: Descriptor) -> dict[str, FieldDescriptor]:
     return {
         name: field for field in descriptor.fields for name in dict.fromkeys((field.json_name, field.name))
     }
-
-
-def _is_map(field: FieldDescriptor) -> bool:
-    return bool(field.message_type is not None and field.message_type.GetOptions().map_entry)
 
 
 def _whole(value: object) -> int | None:

@@ -1,7 +1,7 @@
 """The classes of proto/callbacks.proto. Made by `python -m yunikorn.wire.compile_protos`."""
 
 from yunikorn.wire.generated import si_v0_11_pb2 as si_v0_11_pb2
-from yunikorn.wire.descriptor_pool import define
+from yunikorn.wire.protocol import define
 
 DESCRIPTOR = define(
     b'\n\x0fcallbacks.proto\x12\x10yunikorn.shim.v1\x1a\x0esi_v0_11.proto"\xf1\x03\n\x13FromResourceMana'

@@ -1,7 +1,7 @@
 """The classes of proto/si_current.proto. Made by `python -m yunikorn.wire.compile_protos`."""
 
 from yunikorn.wire.generated import si_secret_pb2 as si_secret_pb2
-from yunikorn.wire.descriptor_pool import define
+from yunikorn.wire.protocol import define
 
 DESCRIPTOR = define(
     b'\n\x10si_current.proto\x12\x15yunikorn.wire.current\x1a\x0fsi_secret.proto"\xde\x03\n\x1eRegisterR'

@@ -1,6 +1,6 @@
 """The classes of proto/si_secret.proto. Made by `python -m yunikorn.wire.compile_protos`."""
 
-from yunikorn.wire.descriptor_pool import define
+from yunikorn.wire.protocol import define
 
 DESCRIPTOR = define(
     b'\n\x0fsi_secret.proto\x12\ryunikorn.wire\x1a google/protobuf/descriptor.proto:;\n\tsi'

@@ -2,7 +2,7 @@
 
 from yunikorn.wire.generated import si_current_pb2 as si_current_pb2
 from yunikorn.wire.generated import si_v0_11_pb2 as si_v0_11_pb2
-from yunikorn.wire.descriptor_pool import define
+from yunikorn.wire.protocol import define
 
 DESCRIPTOR = define(
     b'\n\x10si_service.proto\x12\x05si.v1\x1a\x10si_current.proto\x1a\x0esi_v0_11.proto2\xa5\x04\n\tSchedule'

@@ -1,7 +1,7 @@
 """The classes of proto/si_v0_11.proto. Made by `python -m yunikorn.wire.compile_protos`."""
 
 from yunikorn.wire.generated import si_secret_pb2 as si_secret_pb2
-from yunikorn.wire.descriptor_pool import define
+from yunikorn.wire.protocol import define
 
 DESCRIPTOR = define(
     b'\n\x0esi_v0_11.proto\x12\x13yunikorn.wire.v0_11\x1a\x0fsi_secret.proto"\xda\x03\n\x1eRegisterResou'

@@ -1,4 +1,4 @@
-"""The package's protobuf messages, in a separate descriptor pool.
+"""The package's protobuf messages, in a separate descriptor pool, and the names of services and methods.
 
 Names and extension numbers are unique per process in protobuf's default pool. A program that uses this client
 together with classes made from a published si.proto would define both there, and the extension 1059 twice. A
@@ -13,12 +13,31 @@ from __future__ import annotations
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.descriptor import FieldDescriptor, FileDescriptor
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+from google.protobuf.message import Message
 
 POOL = descriptor_pool.DescriptorPool()
 """All files of the package, services included; the content of server reflection."""
 POOL.AddSerializedFile(descriptor_pb2.DESCRIPTOR.serialized_pb)
+
+SCHEDULER = "si.v1.Scheduler"
+"""Service of the scheduler interface, in both layouts."""
+REGISTER = "RegisterResourceManager"
+UPDATE = "Update"
+"""Stream of release v0.11.0, for everything but the registration."""
+UPDATE_ALLOCATION = "UpdateAllocation"
+UPDATE_APPLICATION = "UpdateApplication"
+UPDATE_NODE = "UpdateNode"
+
+CALLBACKS = "yunikorn.shim.v1.Callbacks"
+"""Service for callbacks of a remote resource manager; not part of the published interface."""
+CONNECT = "Connect"
+
+
+def path(service: str, method: str) -> str:
+    """Return the path of a method: `/si.v1.Scheduler/Update`."""
+    return f"/{service}/{method}"
 
 
 def define(serialized: bytes, namespace: dict[str, Any]) -> FileDescriptor:
@@ -35,3 +54,16 @@ def define(serialized: bytes, namespace: dict[str, Any]) -> FileDescriptor:
         namespace[enum.name] = EnumTypeWrapper(enum)
         namespace.update({value.name: value.number for value in enum.values})
     return file
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    """Return True for a field that is a map."""
+    return bool(field.message_type is not None and field.message_type.GetOptions().map_entry)
+
+
+def is_list(field: FieldDescriptor, message: Message) -> bool:
+    """Return True for a repeated field of this message that is no map.
+
+    Duck typing, because the descriptor's API for repeated fields depends on the version of protobuf.
+    """
+    return hasattr(getattr(message, field.name), "extend")
