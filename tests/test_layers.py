@@ -23,6 +23,7 @@ FOUNDATION = {
     "yunikorn.clock",
     "yunikorn.resources",
     "yunikorn.text",
+    "yunikorn.event_types",
     "yunikorn.api",
 }
 """Parts without policies or state, which every other part may import."""
@@ -49,6 +50,7 @@ MAY_IMPORT = {
     "yunikorn.errors": set(),
     "yunikorn.clock": {"yunikorn.errors"},
     "yunikorn.text": set(),
+    "yunikorn.event_types": set(),
     "yunikorn.build": set(),
     "yunikorn.resources": {"yunikorn.errors"},
     "yunikorn.api": {"yunikorn.resources"},

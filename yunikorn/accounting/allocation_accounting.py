@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
+from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, TerminationType
 from yunikorn.model.application import COUNTED
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
     from yunikorn.resources import Resource, Tally
 
 _REMOVAL_DETAIL = {
-    TerminationType.UNKNOWN: "ALLOC_NODEREMOVED",
-    TerminationType.STOPPED_BY_RM: "ALLOC_CANCEL",
-    TerminationType.TIMEOUT: "ALLOC_TIMEOUT",
-    TerminationType.PREEMPTED_BY_SCHEDULER: "ALLOC_PREEMPT",
-    TerminationType.PLACEHOLDER_REPLACED: "ALLOC_REPLACED",
+    TerminationType.UNKNOWN: EventDetail.ALLOC_NODEREMOVED,
+    TerminationType.STOPPED_BY_RM: EventDetail.ALLOC_CANCEL,
+    TerminationType.TIMEOUT: EventDetail.ALLOC_TIMEOUT,
+    TerminationType.PREEMPTED_BY_SCHEDULER: EventDetail.ALLOC_PREEMPT,
+    TerminationType.PLACEHOLDER_REPLACED: EventDetail.ALLOC_REPLACED,
 }
 _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 
@@ -288,10 +289,20 @@ class AllocationAccounting:
     def _record_allocation(self, allocation: Allocation) -> None:
         resource, app, node = allocation.resource, allocation.app, allocation.node
         self.event_recorder.record(
-            "APP", app.id, allocation.uuid, change="ADD", detail="APP_ALLOC", resource=resource
+            EventType.APP,
+            app.id,
+            allocation.uuid,
+            change=EventChange.ADD,
+            detail=EventDetail.APP_ALLOC,
+            resource=resource,
         )
         self.event_recorder.record(
-            "NODE", node.id, allocation.uuid, change="ADD", detail="NODE_ALLOC", resource=resource
+            EventType.NODE,
+            node.id,
+            allocation.uuid,
+            change=EventChange.ADD,
+            detail=EventDetail.NODE_ALLOC,
+            resource=resource,
         )
 
     def recover(
@@ -374,10 +385,21 @@ class AllocationAccounting:
             detail = _REMOVAL_DETAIL[termination]
             resource, uuid = allocation.resource, allocation.uuid
             self.event_recorder.record(
-                "APP", app.id, uuid, change="REMOVE", detail=detail, message=message, resource=resource
+                EventType.APP,
+                app.id,
+                uuid,
+                change=EventChange.REMOVE,
+                detail=detail,
+                message=message,
+                resource=resource,
             )
             self.event_recorder.record(
-                "NODE", node.id, uuid, change="REMOVE", detail="NODE_ALLOC", resource=resource
+                EventType.NODE,
+                node.id,
+                uuid,
+                change=EventChange.REMOVE,
+                detail=EventDetail.NODE_ALLOC,
+                resource=resource,
             )
         if app.gang is not None:
             self.gangs.rest(app, allocation)

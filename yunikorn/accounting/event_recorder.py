@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.api import Event
+from yunikorn.event_types import EventChange, EventDetail
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock
@@ -41,8 +42,8 @@ class EventRecorder:
         object_id: str,
         reference_id: str = "",
         *,
-        change: str = "NONE",
-        detail: str = "DETAILS_NONE",
+        change: str = EventChange.NONE,
+        detail: str = EventDetail.DETAILS_NONE,
         message: str = "",
         resource: Mapping[str, int] | None = None,
         reason: str = "",

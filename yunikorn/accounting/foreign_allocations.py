@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.event_types import EventChange, EventDetail, EventType
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -59,5 +61,9 @@ class ForeignAllocations:
         self._accounting.node_reservations.capacity_changed(node)
         self._accounting.node_changed(node, gained=True)
         self._event_recorder.record(
-            "NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied
+            EventType.NODE,
+            node.id,
+            change=EventChange.SET,
+            detail=EventDetail.NODE_OCCUPIED,
+            resource=node.occupied,
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from yunikorn.event_types import EventChange, EventDetail, EventType
+
 if TYPE_CHECKING:
     from yunikorn.accounting.event_recorder import EventRecorder
     from yunikorn.model.ask import Ask
@@ -57,7 +59,9 @@ class NodeReservations:
         self.inheritable.pop(ask, None)
         # The node may fit `ask` already, if a reservation for another ask or a quota prevented the placement.
         self._changed(node, gained=ask.ask_class.fits(node))
-        self._event_recorder.record("NODE", node.id, ask.key, change="ADD", detail="NODE_RESERVATION")
+        self._event_recorder.record(
+            EventType.NODE, node.id, ask.key, change=EventChange.ADD, detail=EventDetail.NODE_RESERVATION
+        )
 
     def transfer(self, holder: Ask, ask: Ask) -> None:
         """Transfer the reservation of `holder` to `ask`, which belongs to the same ask class."""
@@ -83,7 +87,9 @@ class NodeReservations:
             ask.ask_class.reserving_ask = None
         del node.reservations[ask]
         self.inheritable.pop(ask, None)
-        self._event_recorder.record("NODE", node.id, ask.key, change="REMOVE", detail="NODE_RESERVATION")
+        self._event_recorder.record(
+            EventType.NODE, node.id, ask.key, change=EventChange.REMOVE, detail=EventDetail.NODE_RESERVATION
+        )
 
     def capacity_changed(self, node: Node) -> None:
         """Record a new node, or a change of the resources that a node could offer without allocations."""

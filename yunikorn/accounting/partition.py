@@ -21,6 +21,7 @@ from yunikorn.accounting.partition_gangs import PartitionGangs
 from yunikorn.accounting.queue_tree import QueueTree
 from yunikorn.accounting.user_group_usage import UserGroupUsage
 from yunikorn.config.durations import describe_duration
+from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import COUNTED
 from yunikorn.model.ask_class import AskClasses
@@ -30,6 +31,7 @@ from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
 from yunikorn.states import (
     ACTIVE,
+    APPLICATION,
     COMPLETED,
     COMPLETING,
     EXPIRED,
@@ -49,7 +51,11 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.context import CoreContext
 
-_STATE_DETAIL = {"Rejected": "APP_REJECT"}
+_STATE_DETAIL = {
+    state: EventDetail.APP_REJECT if state == REJECTED else EventDetail[f"APP_{state.upper()}"]
+    for state in APPLICATION.states
+}
+"""Detail of the event about a change to each state."""
 
 
 class Partition:
@@ -127,7 +133,9 @@ class Partition:
         self.usage.join(app)
         app.mark_dirty()
         self.outbox.accepted_applications.append(app.id)
-        self.event_recorder.record("QUEUE", queue.path, app.id, change="ADD", detail="QUEUE_APP")
+        self.event_recorder.record(
+            EventType.QUEUE, queue.path, app.id, change=EventChange.ADD, detail=EventDetail.QUEUE_APP
+        )
 
     def reject_application(self, app: Application, reason: str, *, answered: bool = True) -> None:
         """Reject an application; `answered` sends a rejection to the RM."""
@@ -149,8 +157,10 @@ class Partition:
         if app.state != REJECTED:
             self.outbox.updated_applications.append((app.id, entry))
         if self.event_recorder.enabled:
-            detail = _STATE_DETAIL.get(app.state) or f"APP_{app.state.upper()}"
-            self.event_recorder.record("APP", app.id, change="SET", detail=detail, message=reason)
+            detail = _STATE_DETAIL[app.state]
+            self.event_recorder.record(
+                EventType.APP, app.id, change=EventChange.SET, detail=detail, message=reason
+            )
         self._set_timer(app)
         if app.is_final and app.state != EXPIRED:
             self._retire(app)
@@ -211,8 +221,10 @@ class Partition:
         del queue.applications[app.id]
         app.mark_dirty()
         app.queue_name = queue.path
-        self.event_recorder.record("APP", app.id, change="REMOVE", message=message)
-        self.event_recorder.record("QUEUE", queue.path, app.id, change="REMOVE", detail="QUEUE_APP")
+        self.event_recorder.record(EventType.APP, app.id, change=EventChange.REMOVE, message=message)
+        self.event_recorder.record(
+            EventType.QUEUE, queue.path, app.id, change=EventChange.REMOVE, detail=EventDetail.QUEUE_APP
+        )
         self.usage.part(app)
         app.leave()
         if queue.is_cluttered:
@@ -343,7 +355,9 @@ class Partition:
         self._resize(gained=node.capacity)
         self.accounting.node_changed(node, gained=True)
         self.outbox.accepted_nodes.append(node.id)
-        self.event_recorder.record("NODE", node.id, change="ADD", message="Node added to the scheduler")
+        self.event_recorder.record(
+            EventType.NODE, node.id, change=EventChange.ADD, message="Node added to the scheduler"
+        )
         self._record_schedulable(node)
 
     def _resize(self, gained: Resource = NOTHING, lost: Resource = NOTHING) -> None:
@@ -355,7 +369,13 @@ class Partition:
 
     def _record_schedulable(self, node: Node) -> None:
         message = f"schedulable: {str(node.schedulable).lower()}"
-        self.event_recorder.record("NODE", node.id, change="SET", detail="NODE_SCHEDULABLE", message=message)
+        self.event_recorder.record(
+            EventType.NODE,
+            node.id,
+            change=EventChange.SET,
+            detail=EventDetail.NODE_SCHEDULABLE,
+            message=message,
+        )
 
     def update_node(
         self,
@@ -375,11 +395,19 @@ class Partition:
         if node.capacity != before:
             self._resize(gained=node.capacity, lost=before)
             self.event_recorder.record(
-                "NODE", node.id, change="SET", detail="NODE_CAPACITY", resource=node.capacity
+                EventType.NODE,
+                node.id,
+                change=EventChange.SET,
+                detail=EventDetail.NODE_CAPACITY,
+                resource=node.capacity,
             )
         if occupied is not None:
             self.event_recorder.record(
-                "NODE", node.id, change="SET", detail="NODE_OCCUPIED", resource=node.occupied
+                EventType.NODE,
+                node.id,
+                change=EventChange.SET,
+                detail=EventDetail.NODE_OCCUPIED,
+                resource=node.occupied,
             )
         self.accounting.node_changed(node, gained=True)
 
@@ -414,10 +442,10 @@ class Partition:
         self._resize(lost=node.capacity)
         self.accounting.node_changed(node, gained=False)
         self.event_recorder.record(
-            "NODE",
+            EventType.NODE,
             node.id,
-            change="REMOVE",
-            detail="NODE_DECOMISSION",
+            change=EventChange.REMOVE,
+            detail=EventDetail.NODE_DECOMISSION,
             message="Node removed from the scheduler",
         )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.accounting.gang_formation import GangFormation
 from yunikorn.accounting.outbox import AskRelease, Outbox, Release
+from yunikorn.event_types import EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.gang import HARD, Gang, TaskGroup, placeholder_timeout
 from yunikorn.resources import NOTHING, Resource, grow, shrink
@@ -60,7 +61,7 @@ class PartitionGangs:
         """Report a message about an application without a change of state, to the RM and the event sinks."""
         entered = app.state_log[-1].time if app.state_log else self._clock.now()
         self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
-        self._accounting.event_recorder.record("APP", app.id, message=message, reason=reason)
+        self._accounting.event_recorder.record(EventType.APP, app.id, message=message, reason=reason)
 
     # -- asks ---------------------------------------------------------------------------------------
 

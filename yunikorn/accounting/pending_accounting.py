@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.states import ASK, PENDING
 
@@ -124,7 +125,12 @@ class PendingAccounting:
         if self.event_recorder.enabled:
             for ask in asks:
                 self.event_recorder.record(
-                    "APP", ask.app.id, ask.key, change="ADD", detail="APP_REQUEST", resource=ask.resource
+                    EventType.APP,
+                    ask.app.id,
+                    ask.key,
+                    change=EventChange.ADD,
+                    detail=EventDetail.APP_REQUEST,
+                    resource=ask.resource,
                 )
 
     def _queue_up(self, ask: Ask) -> None:
@@ -294,12 +300,12 @@ class PendingAccounting:
             ask.state = ASK.next(ask.label, ask.state, "reject")
         if self.event_recorder.enabled:
             timed_out = termination == TerminationType.TIMEOUT
-            detail = "REQUEST_TIMEOUT" if timed_out else "REQUEST_CANCEL"
+            detail = EventDetail.REQUEST_TIMEOUT if timed_out else EventDetail.REQUEST_CANCEL
             self.event_recorder.record(
-                "APP",
+                EventType.APP,
                 app.id,
                 ask.key,
-                change="REMOVE",
+                change=EventChange.REMOVE,
                 detail=detail,
                 message=message,
                 resource=ask.resource,

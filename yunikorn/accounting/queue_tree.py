@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.names import is_queue_name
 from yunikorn.config.properties import InForce, read_settings
+from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.queue import RECOVERY, ROOT, ClusterSize, Queue
 from yunikorn.resources import NOTHING
 from yunikorn.states import ACTIVE, DRAINING, QUEUE, STOPPED
@@ -69,7 +70,7 @@ class QueueTree:
             QUEUE.fire(queue, "return")
         self._settle(queue, in_force.settings)
         if not was_managed:
-            self._record(queue, "SET", "QUEUE_TYPE", "now configured")
+            self._record(queue, EventChange.SET, EventDetail.QUEUE_TYPE, "now configured")
         if queue.children or config.queues:
             self._configure_children(queue, config, in_force)
 
@@ -92,7 +93,9 @@ class QueueTree:
         if queue.is_leaf != is_leaf:
             queue.is_leaf = is_leaf
             self.changed.append(queue)
-            self._record(queue, "SET", "QUEUE_TYPE", f"leaf queue: {str(is_leaf).lower()}")
+            self._record(
+                queue, EventChange.SET, EventDetail.QUEUE_TYPE, f"leaf queue: {str(is_leaf).lower()}"
+            )
 
     def _drain(self, queue: Queue) -> None:
         for each in queue.walk():
@@ -123,11 +126,19 @@ class QueueTree:
             return
         if queue.guaranteed != before[0]:
             self.event_recorder.record(
-                "QUEUE", queue.path, change="SET", detail="QUEUE_GUARANTEED", resource=queue.guaranteed
+                EventType.QUEUE,
+                queue.path,
+                change=EventChange.SET,
+                detail=EventDetail.QUEUE_GUARANTEED,
+                resource=queue.guaranteed,
             )
         if queue.max != before[1]:
             self.event_recorder.record(
-                "QUEUE", queue.path, change="SET", detail="QUEUE_MAX", resource=queue.max or {}
+                EventType.QUEUE,
+                queue.path,
+                change=EventChange.SET,
+                detail=EventDetail.QUEUE_MAX,
+                resource=queue.max or {},
             )
 
     # -- dynamic queues -----------------------------------------------------------------------------
@@ -186,7 +197,9 @@ class QueueTree:
         self._queues[queue.path] = queue
         if parent is not None:
             parent.children[name] = queue
-        self._record(queue, "ADD", "DETAILS_NONE" if managed else "QUEUE_DYNAMIC")
+        self._record(
+            queue, EventChange.ADD, EventDetail.DETAILS_NONE if managed else EventDetail.QUEUE_DYNAMIC
+        )
         return queue
 
     def check_empty(self, queue: Queue) -> None:
@@ -205,11 +218,15 @@ class QueueTree:
         parent.sorted_members.remove(queue)
         if parent.is_cluttered:
             self.put_in_order(parent)
-        self._record(queue, "REMOVE", "DETAILS_NONE" if queue.managed else "QUEUE_DYNAMIC")
+        self._record(
+            queue,
+            EventChange.REMOVE,
+            EventDetail.DETAILS_NONE if queue.managed else EventDetail.QUEUE_DYNAMIC,
+        )
         self.check_empty(parent)
 
-    def _record(self, queue: Queue, change: str, detail: str, message: str = "") -> None:
-        self.event_recorder.record("QUEUE", queue.path, change=change, detail=detail, message=message)
+    def _record(self, queue: Queue, change: EventChange, detail: EventDetail, message: str = "") -> None:
+        self.event_recorder.record(EventType.QUEUE, queue.path, change=change, detail=detail, message=message)
 
 
 def _hand_down(made: Queue) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.config.names import WILDCARD
+from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.usage_tracker import GROUP, USER, UsageTracker
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class UserGroupUsage:
     def join(self, app: Application) -> None:
         """Assign the usage trackers of its user and group to an application that joins a queue."""
         self._find(app)
-        self._record_link(app, app.group, "SET")
+        self._record_link(app, app.group, EventChange.SET)
 
     def _find(self, app: Application) -> None:
         group = _group_of(app)
@@ -92,11 +93,13 @@ class UserGroupUsage:
                 if not self._owners[owner]:
                     del self._owners[owner]
         app.tracked = app.owner = ()
-        self._record_link(app, app.group, "REMOVE")
+        self._record_link(app, app.group, EventChange.REMOVE)
 
-    def _record_link(self, app: Application, group: str, change: str) -> None:
+    def _record_link(self, app: Application, group: str, change: EventChange) -> None:
         if group:
-            self._event_recorder.record("USERGROUP", group, app.id, change=change, detail="UG_APP_LINK")
+            self._event_recorder.record(
+                EventType.USERGROUP, group, app.id, change=change, detail=EventDetail.UG_APP_LINK
+            )
 
     # -- booking ------------------------------------------------------------------------------------
 
@@ -115,7 +118,7 @@ class UserGroupUsage:
             app.usage_dirty = True
             self._usage_dirty.append(app)
         if self._event_recorder.enabled:
-            self._record_usage(app, "ADD")
+            self._record_usage(app, EventChange.ADD)
 
     def recount(self, app: Application) -> None:
         """Count an application as running for its user and group, or stop counting.
@@ -152,7 +155,7 @@ class UserGroupUsage:
             app.usage_dirty = True
             self._usage_dirty.append(app)
         if self._event_recorder.enabled:
-            self._record_usage(app, "REMOVE")
+            self._record_usage(app, EventChange.REMOVE)
 
     def flush(self) -> None:
         """Book the usage of all marked applications."""
@@ -167,11 +170,11 @@ class UserGroupUsage:
             if _runs(app) != app.counted_by_limits:
                 self._count(app)
 
-    def _record_usage(self, app: Application, change: str) -> None:
+    def _record_usage(self, app: Application, change: EventChange) -> None:
         for tracker in app.tracked:
-            detail = "UG_USER_RESOURCE" if tracker.kind == USER else "UG_GROUP_RESOURCE"
+            detail = EventDetail.UG_USER_RESOURCE if tracker.kind == USER else EventDetail.UG_GROUP_RESOURCE
             self._event_recorder.record(
-                "USERGROUP",
+                EventType.USERGROUP,
                 tracker.name,
                 tracker.path,
                 change=change,
@@ -198,8 +201,8 @@ class UserGroupUsage:
                     tracker.start(app.id)
                 tracker.full = tracker.is_full
             if app.group != before:
-                self._record_link(app, before, "REMOVE")
-                self._record_link(app, app.group, "SET")
+                self._record_link(app, before, EventChange.REMOVE)
+                self._record_link(app, app.group, EventChange.SET)
 
     def _declare(self, queues: Iterable[Queue]) -> bool:
         """Record the limits of these queues; return True if any limit changed."""
@@ -208,16 +211,18 @@ class UserGroupUsage:
             return False
         for key, limit in self._declared.items():
             if before.get(key) != limit:
-                self._record_limit(*key, "SET", limit)
+                self._record_limit(*key, EventChange.SET, limit)
         for key in before:
             if key not in self._declared:
-                self._record_limit(*key, "REMOVE", None)
+                self._record_limit(*key, EventChange.REMOVE, None)
         return True
 
-    def _record_limit(self, kind: str, name: str, path: str, change: str, limit: LimitConfig | None) -> None:
-        detail = "UG_USER_LIMIT" if kind == USER else "UG_GROUP_LIMIT"
+    def _record_limit(
+        self, kind: str, name: str, path: str, change: EventChange, limit: LimitConfig | None
+    ) -> None:
+        detail = EventDetail.UG_USER_LIMIT if kind == USER else EventDetail.UG_GROUP_LIMIT
         self._event_recorder.record(
-            "USERGROUP",
+            EventType.USERGROUP,
             name,
             path,
             change=change,

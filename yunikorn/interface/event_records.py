@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.interface.messages import (
     AssumedAllocation,
     EventRecord,
@@ -42,7 +43,7 @@ class EventRecords:
     def of(self, events: Sequence[Event]) -> list[EventRecord]:
         """Return a record for each event, in order; events of types that records lack are left out."""
         for event in events:
-            if event.detail == "QUEUE_APP" and event.change == "ADD":
+            if event.detail == EventDetail.QUEUE_APP and event.change == EventChange.ADD:
                 # Done first, because an application has events before it has its queue.
                 self._queues[event.reference_id] = event.object_id
         records = [self._record(event) for event in events if event.type in EventRecordType.__members__]
@@ -57,15 +58,15 @@ class EventRecords:
             EventRecordType[event.type],
             event.object_id,
             self._group(event),
-            event.reason or (event.change if event.detail == "DETAILS_NONE" else event.detail),
+            event.reason or (event.change if event.detail == EventDetail.DETAILS_NONE else event.detail),
             _message(event),
             event.timestamp,
         )
 
     def _group(self, event: Event) -> str:
-        if event.type == "REQUEST":
+        if event.type == EventType.REQUEST:
             return event.reference_id
-        if event.type == "APP":
+        if event.type == EventType.APP:
             return self._queues.get(event.object_id) or self._queue_of(event.object_id)
         return ""
 
@@ -74,7 +75,7 @@ def _message(event: Event) -> str:
     """Return the message of an event, with change, reference and amount, for which records have no field."""
     if event.message and event.resource is None:
         return event.message
-    words = [event.change if event.change != "NONE" else "", event.reference_id]
+    words = [event.change if event.change != EventChange.NONE else "", event.reference_id]
     if event.resource is not None:
         words.append(describe(event.resource))
     text = " ".join(word for word in words if word)

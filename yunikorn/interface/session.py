@@ -18,6 +18,7 @@ from yunikorn.errors import (
     UsageError,
     printable,
 )
+from yunikorn.event_types import EventType
 from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
 from yunikorn.interface.delivery import collect
@@ -291,7 +292,10 @@ class Session:
             self._failures_sent += len(found)
             now = self._core_context.clock.now()
             self.sinks.send(
-                [Event("PLUGIN", failure.plugin, message=failure.message, timestamp=now) for failure in found]
+                [
+                    Event(EventType.PLUGIN, failure.plugin, message=failure.message, timestamp=now)
+                    for failure in found
+                ]
             )
             self._listen()
 

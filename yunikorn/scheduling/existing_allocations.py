@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.accounting.outbox import Refusal, UnknownRelease
+from yunikorn.event_types import EventType
 from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
 from yunikorn.model.node import ForeignAllocation
 from yunikorn.model.queue import RECOVERY
@@ -233,7 +234,7 @@ class ExistingAllocations:
         kind = one.tags[FOREIGN_TAG]
         if kind not in (FIXED, ORDINARY):
             partition.event_recorder.record(
-                "NODE",
+                EventType.NODE,
                 node.id,
                 one.key,
                 message=f"foreign allocation of unknown kind '{kind}'; treated as '{ORDINARY}'",

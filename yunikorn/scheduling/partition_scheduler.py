@@ -11,6 +11,7 @@ from yunikorn.accounting.outbox import Refusal
 from yunikorn.accounting.partition import Partition
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
+from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
@@ -181,7 +182,9 @@ class PartitionScheduler:
             arrival=partition.next_arrival(),
             listener=partition.state_changed,
         )
-        partition.event_recorder.record("APP", app.id, change="ADD", detail="APP_NEW")
+        partition.event_recorder.record(
+            EventType.APP, app.id, change=EventChange.ADD, detail=EventDetail.APP_NEW
+        )
         app.forced = is_forced(submission.tags)
         style = style_named(submission.gang_style) if submission.gang_style else SOFT
         app.gang_style = style or SOFT
@@ -237,7 +240,7 @@ class PartitionScheduler:
             known = ", ".join(name for name in self.orders.policies if name) or "none"
             message = f"unknown node sort policy '{chosen}' in tag {NODE_SORT_TAG}; known: {known}"
             self.partition.event_recorder.record(
-                "APP", app.id, message=message, reason="UnknownNodeSortPolicy"
+                EventType.APP, app.id, message=message, reason="UnknownNodeSortPolicy"
             )
             chosen = ""
         chosen = chosen or of_queue
