@@ -15,7 +15,7 @@ from benchmarks.harness import ResourceManager
 from benchmarks.service_process import ServiceProcess
 from benchmarks.workload import RM, Workload
 from yunikorn.client import BY_SUBJECT, ONE_STREAM, AsyncClient, ClientOptions
-from yunikorn.client.layouts import Layout
+from yunikorn.client.client_options import Layout
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 
 PATIENCE = 300.0

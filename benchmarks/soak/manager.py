@@ -10,7 +10,7 @@ import attrs
 
 from benchmarks.failure import BenchmarkFailure
 from yunikorn.client import AsyncClient, ClientOptions
-from yunikorn.client.layouts import Layout
+from yunikorn.client.client_options import Layout
 from yunikorn.interface.constants import REQUIRED_NODE_TAG
 from yunikorn.interface.messages import (
     AddApplicationRequest,

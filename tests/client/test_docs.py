@@ -11,7 +11,7 @@ import pytest
 
 from tests.client.service_process import Service
 from yunikorn import client
-from yunikorn.client.options import doubling
+from yunikorn.client.client_options import doubling
 from yunikorn.interface import constants
 from yunikorn.interface.callback import OPTIONAL, ResourceManagerCallback
 from yunikorn.interface.checks import LONGEST_NAME

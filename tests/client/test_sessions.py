@@ -22,7 +22,7 @@ from yunikorn.client import (
     Refused,
     TakenOver,
 )
-from yunikorn.client.layouts import Layout
+from yunikorn.client.client_options import Layout
 from yunikorn.clock import Clock, SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry

@@ -11,7 +11,7 @@ from typing import Self
 
 from tests.service.kit import PATIENCE
 from yunikorn.client import BY_SUBJECT, ONE_STREAM, Client, ClientOptions
-from yunikorn.client.layouts import Layout
+from yunikorn.client.client_options import Layout
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import Callback

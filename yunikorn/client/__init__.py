@@ -10,12 +10,12 @@ except ModuleNotFoundError as error:
         f"{missing} is not installed, which the client needs: pip install 'yunikorn[grpc]'", name=error.name
     ) from error
 from yunikorn.client.blocking import Client as Client
-from yunikorn.client.client_errors import CallFailed as CallFailed
-from yunikorn.client.client_errors import ClientError as ClientError
-from yunikorn.client.client_errors import ConnectionLost as ConnectionLost
-from yunikorn.client.client_errors import Refused as Refused
-from yunikorn.client.client_errors import TakenOver as TakenOver
-from yunikorn.client.layouts import BY_SUBJECT as BY_SUBJECT
-from yunikorn.client.layouts import ONE_STREAM as ONE_STREAM
-from yunikorn.client.options import ClientOptions as ClientOptions
-from yunikorn.client.options import ClientTls as ClientTls
+from yunikorn.client.client_options import BY_SUBJECT as BY_SUBJECT
+from yunikorn.client.client_options import ONE_STREAM as ONE_STREAM
+from yunikorn.client.client_options import ClientOptions as ClientOptions
+from yunikorn.client.client_options import ClientTls as ClientTls
+from yunikorn.client.connection import CallFailed as CallFailed
+from yunikorn.client.connection import ClientError as ClientError
+from yunikorn.client.connection import ConnectionLost as ConnectionLost
+from yunikorn.client.connection import Refused as Refused
+from yunikorn.client.connection import TakenOver as TakenOver

@@ -8,9 +8,9 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
 from yunikorn.client.callback_stream import perform
-from yunikorn.client.client_errors import ClientError, ConnectionLost, Interrupted, OutOfStep
+from yunikorn.client.client_options import ClientOptions
 from yunikorn.client.client_session import ClientSession
-from yunikorn.client.options import ClientOptions
+from yunikorn.client.connection import ClientError, ConnectionLost, Interrupted, OutOfStep
 from yunikorn.errors import CONTAINED, UsageError
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from yunikorn.client.async_client import AsyncClient, Report
-from yunikorn.client.client_errors import ConnectionLost
-from yunikorn.client.options import ClientOptions
+from yunikorn.client.client_options import ClientOptions
+from yunikorn.client.connection import ConnectionLost
 from yunikorn.errors import UsageError
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (
@@ -46,11 +46,9 @@ class Client:
         options: ClientOptions | None = None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        def make() -> AsyncClient:
-            return AsyncClient(address, registration, callback, report=report, options=options, sleep=sleep)
-
-        self._make = make
-        self._client: AsyncClient | None = None
+        self._client = AsyncClient(
+            address, registration, callback, report=report, options=options, sleep=sleep
+        )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gate = threading.Lock()
         self._closed = False
@@ -68,9 +66,10 @@ class Client:
             raise UsageError("this client was started already: make a new one")
         self._loop = asyncio.new_event_loop()
         self._thread.start()
-        self._client = self._wait(self._made())
         try:
-            self._wait(self._start(timeout))
+            if not self._wait(_within(timeout, self._client.start)):
+                trouble = self.last_trouble or "the scheduler has not answered"
+                raise ConnectionLost(f"there is no session after {timeout:g} s: {trouble}")
         except BaseException:
             self._stop()
             raise
@@ -80,15 +79,15 @@ class Client:
 
         Raises the error that ended the client, unless this side ended it.
         """
-        return self._wait(self._over(timeout))
+        return self._wait(_within(timeout, self._started.wait))
 
     def close(self) -> None:
         """Shut the resource manager down. See `AsyncClient.close`."""
-        self._end(lambda client: client.close())
+        self._end(self._client.close)
 
     def disconnect(self) -> None:
         """Disconnect without shutting down. See `AsyncClient.disconnect`."""
-        self._end(lambda client: client.disconnect())
+        self._end(self._client.disconnect)
 
     def __enter__(self) -> Client:
         self.start()
@@ -100,12 +99,12 @@ class Client:
     @property
     def connected(self) -> bool:
         """True while there is a session."""
-        return self._client is not None and self._client.connected
+        return self._client.connected
 
     @property
     def last_trouble(self) -> str:
         """Reason why there is or was no session, as stated by the scheduler or gRPC."""
-        return "" if self._client is None else self._client.last_trouble
+        return self._client.last_trouble
 
     # -- updates and calls --------------------------------------------------------------------------------
 
@@ -115,8 +114,8 @@ class Client:
         Does not wait in the client's thread, that is, in callbacks.
         """
         if threading.current_thread() is self._thread:
-            return self._at_work.post(request)
-        return self._wait(self._at_work.update(request))
+            return self._started.post(request)
+        return self._wait(self._started.update(request))
 
     def call(self, operation: Callable[[], T]) -> T:
         """Run an operation in the client's thread, and return its result or raise its error."""
@@ -130,26 +129,23 @@ class Client:
 
     def responses(self) -> Iterator[UpdateResponse]:
         """Yield the scheduler's responses if there is no callback. See `AsyncClient.responses`."""
-        responses = self._at_work.responses()
-        while True:
-            response = self._wait(_next(responses))
-            if response is None:
-                return
+        responses = self._started.responses()
+        while (response := self._wait(_next(responses))) is not None:
             yield response
 
     def update_configuration(self, configs: str) -> UpdateConfigurationResponse:
         """Request the use of a configuration. See `AsyncClient.update_configuration`."""
-        return self._wait(self._at_work.update_configuration(configs))
+        return self._wait(self._started.update_configuration(configs))
 
     def fail_application(self, application_id: str, reason: str, partition_name: str = "") -> None:
         """Request the failure of an application. See `AsyncClient.fail_application`."""
-        self._wait(self._at_work.fail_application(application_id, reason, partition_name))
+        self._wait(self._started.fail_application(application_id, reason, partition_name))
 
     # -- the thread -----------------------------------------------------------------------------------
 
     @property
-    def _at_work(self) -> AsyncClient:
-        if self._client is None:
+    def _started(self) -> AsyncClient:
+        if self._loop is None:
             raise UsageError("this client was not started: call start(), or use it with `with`")
         return self._client
 
@@ -158,25 +154,6 @@ class Client:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
         self._loop.close()
-
-    async def _made(self) -> AsyncClient:
-        return self._make()
-
-    async def _start(self, timeout: float | None) -> None:
-        try:
-            async with asyncio.timeout(timeout):
-                await self._at_work.start()
-        except TimeoutError:
-            trouble = self._at_work.last_trouble or "the scheduler has not answered"
-            raise ConnectionLost(f"there is no session after {timeout:g} s: {trouble}") from None
-
-    async def _over(self, timeout: float | None) -> bool:
-        try:
-            async with asyncio.timeout(timeout):
-                await self._at_work.wait()
-        except TimeoutError:
-            return False
-        return True
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         if threading.current_thread() is self._thread:
@@ -189,11 +166,10 @@ class Client:
             done: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return done.result()
 
-    def _end(self, ending: Callable[[AsyncClient], Coroutine[Any, Any, None]]) -> None:
-        if self._client is None or self._closed:
-            return
-        self._wait(ending(self._client))
-        self._stop()
+    def _end(self, ending: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if self._loop is not None and not self._closed:
+            self._wait(ending())
+            self._stop()
 
     def _stop(self) -> None:
         with self._gate:
@@ -215,6 +191,15 @@ class Client:
         loop.call_soon(loop.stop)
 
 
-async def _next(responses: Any) -> UpdateResponse | None:
-    found: UpdateResponse | None = await anext(responses, None)
-    return found
+async def _within(timeout: float | None, work: Callable[[], Awaitable[None]]) -> bool:
+    """Wait for `timeout` seconds at most; return True if the work was done in this time."""
+    try:
+        async with asyncio.timeout(timeout):
+            await work()
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _next(responses: AsyncIterator[UpdateResponse]) -> UpdateResponse | None:
+    return await anext(responses, None)

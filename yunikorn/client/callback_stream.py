@@ -10,8 +10,7 @@ from typing import Any
 
 import grpc.aio
 
-from yunikorn.client.channels import receive
-from yunikorn.client.client_errors import CallFailed, Interrupted
+from yunikorn.client.connection import CallFailed, Interrupted, receive
 from yunikorn.errors import CONTAINED
 from yunikorn.interface.callback import OPTIONAL, implements
 from yunikorn.interface.messages import (

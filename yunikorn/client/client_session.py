@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 import attrs
 import grpc.aio
 
-from yunikorn.client.awaited_answers import AwaitedAnswers
 from yunikorn.client.callback_stream import CallbackStream
-from yunikorn.client.channels import channel_to, receive, register
-from yunikorn.client.client_errors import CallFailed, Interrupted, OutOfStep
-from yunikorn.client.options import ClientOptions
-from yunikorn.client.outgoing import Outgoing
+from yunikorn.client.client_options import ClientOptions
+from yunikorn.client.connection import CallFailed, Interrupted, OutOfStep, channel_to, receive, register
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -27,6 +25,94 @@ from yunikorn.wire.protocol import SCHEDULER, path
 
 BROKEN = (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError)
 """Errors of writing to an ended stream; reading from the stream has the reason of its end."""
+
+
+class AwaitedAnswers:
+    """New nodes and applications whose answer must precede updates about their allocations."""
+
+    def __init__(self) -> None:
+        self._awaited: dict[tuple[str, str], int] = {}
+        """Nodes and applications in their order, each with the number of the latest update that has it."""
+        self._updates = 0
+        self._heard = asyncio.Event()
+
+    def asked(self, request: UpdateRequest) -> int:
+        """Add the new nodes and applications of an update about to be sent; return the update's number."""
+        self._updates += 1
+        new = [("node", node.node_id) for node in request.new_schedulable_nodes]
+        new += [("application", app.application_id) for app in request.new_applications]
+        for one in new:
+            self._awaited.pop(one, None)
+            self._awaited[one] = self._updates
+        return self._updates
+
+    def heard(self, response: UpdateResponse) -> None:
+        """Remove the nodes and applications that a response answers."""
+        answered = [("node", one.node_id) for one in response.accepted_nodes]
+        answered += [("node", one.node_id) for one in response.rejected_nodes]
+        answered += [("application", one.application_id) for one in response.accepted_applications]
+        answered += [("application", one.application_id) for one in response.rejected_applications]
+        for one in answered:
+            self._awaited.pop(one, None)
+        self._heard.set()
+
+    async def all_until(self, number: int) -> None:
+        """Wait until all nodes and applications of the updates up to this number are answered."""
+        while self._awaited and next(iter(self._awaited.values())) <= number:
+            self._heard.clear()
+            await self._heard.wait()
+
+
+class Outgoing:
+    """Outgoing messages of one stream of a session; used in one event loop."""
+
+    def __init__(self, call: Any, awaited: AwaitedAnswers | None = None) -> None:
+        self.call = call
+        self._awaited = awaited
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._some = asyncio.Event()
+        self._room = asyncio.Event()
+        self._finished = False
+
+    def put(self, data: bytes, number: int = 0) -> None:
+        """Queue bytes for sending.
+
+        Where answers are awaited, the bytes wait until all updates up to `number` are answered.
+        """
+        self._waiting.append((number, data))
+        self._some.set()
+
+    def finish(self) -> None:
+        """Half-close the stream after all queued messages."""
+        self._finished = True
+        self._some.set()
+
+    @property
+    def waits(self) -> int:
+        """Number of queued messages."""
+        return len(self._waiting)
+
+    async def room(self, most: int) -> None:
+        """Wait until fewer than `most` messages are queued."""
+        while len(self._waiting) >= most:
+            self._room.clear()
+            await self._room.wait()
+
+    async def send(self) -> None:
+        """Send messages until the stream is finished."""
+        while True:
+            while self._waiting:
+                number, data = self._waiting[0]
+                if self._awaited is not None:
+                    await self._awaited.all_until(number)
+                await self.call.write(data)
+                self._waiting.popleft()
+                self._room.set()
+            if self._finished:
+                break
+            self._some.clear()
+            await self._some.wait()
+        await self.call.done_writing()
 
 
 class ClientSession:
@@ -71,10 +157,10 @@ class ClientSession:
         """Send and receive until the end of the session; return if this side ended it, raise otherwise."""
         callbacks = self._callback_stream
         assert callbacks is not None
-        hearing = [self._begin(self._hear(kind, stream)) for kind, stream in self._streams.items()]
-        sending = [self._begin(_quietly(stream.send())) for stream in self._streams.values()]
-        asking = self._begin(self._keep_hearing(callbacks))
-        tasks = [*hearing, *sending, asking, self._begin(callbacks.work())]
+        hearing = [asyncio.create_task(self._hear(kind, stream)) for kind, stream in self._streams.items()]
+        sending = [asyncio.create_task(_quietly(stream.send())) for stream in self._streams.values()]
+        asking = asyncio.create_task(self._keep_hearing(callbacks))
+        tasks = [*hearing, *sending, asking, asyncio.create_task(callbacks.work())]
         try:
             await _first_failure(hearing, asking)
         finally:
@@ -120,8 +206,8 @@ class ClientSession:
 
     async def room(self) -> bool:
         """Wait until there is room for an update; return False if the session has ended meanwhile."""
-        ended = self._begin(_wait_for(self._ended))
-        room = self._begin(self._room_everywhere())
+        ended = asyncio.create_task(self._ended.wait())
+        room = asyncio.create_task(self._room_everywhere())
         try:
             await asyncio.wait({ended, room}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -147,10 +233,6 @@ class ClientSession:
 
     # -- the parts ----------------------------------------------------------------------------------------
 
-    @staticmethod
-    def _begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        return asyncio.create_task(work)
-
     async def _hear(self, kind: str, stream: Outgoing) -> None:
         decode = self._options.layout.decode[kind]
         what = f"the stream {kind} ended"
@@ -168,10 +250,6 @@ class ClientSession:
         await callbacks.hear()
         if not self._leaving:
             raise Interrupted("the stream of callbacks ended, although the client did not end it")
-
-
-async def _wait_for(event: asyncio.Event) -> None:
-    await event.wait()
 
 
 async def _first_failure(needed: list[asyncio.Task[None]], beside: asyncio.Task[None]) -> None:

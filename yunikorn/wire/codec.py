@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import attrs
 from google.protobuf.message import DecodeError, Message
@@ -13,8 +13,6 @@ from yunikorn.errors import YunikornError, printable
 Plain = TypeVar("Plain")
 Wire = TypeVar("Wire", bound=Message)
 Entry = TypeVar("Entry")
-Target = TypeVar("Target")
-Added_co = TypeVar("Added_co", covariant=True)
 
 REFUSED = (ValueError, TypeError, AttributeError, LookupError)
 """Errors for a value that does not fit its field: of protobuf, or of a value with another type."""
@@ -67,13 +65,7 @@ class Codec(Decoder[Plain, Wire]):
 # -- encoding with errors that name the field ---------------------------------------------------------------
 
 
-class _Growing(Protocol[Added_co]):
-    def add(self) -> Added_co: ...
-
-
-def fill_all(
-    path: str, entries: Iterable[Entry], fill: Callable[[Entry, Target], None], into: _Growing[Target]
-) -> None:
+def fill_all(path: str, entries: Iterable[Entry], fill: Callable[[Entry, Any], None], into: Any) -> None:
     """Encode all entries; raise `MalformedMessage` with the field of the first invalid one."""
     index = 0
     entry = None
@@ -86,7 +78,7 @@ def fill_all(
         _blame(f"{path}[{index}]", entry, lambda one: fill(one, into.add()), error)
 
 
-def fill_one(path: str, entry: Entry, fill: Callable[[Entry, Target], None], into: Target) -> None:
+def fill_one(path: str, entry: Entry, fill: Callable[[Entry, Any], None], into: Message) -> None:
     """Encode a single entry; raise `MalformedMessage` like `fill_all`."""
     try:
         fill(entry, into)

@@ -2,17 +2,17 @@
 
 A request of an RM becomes updates of the core: several ones where their order matters, since the core applies
 the parts of one update in a fixed order (`docs/decisions/0030`). A response of the core is split into three
-kinds of responses; `to_..._response` returns None if there is no content of its kind.
+kinds of responses. A function `to_...` returns None if there is no content of its kind, and raises
+`MalformedMessage` for a request that this layout cannot express.
 
 This layout cannot express everything. The following parts of a response are left out: the action (RESYNC),
 the queue and the UUID of an allocation, and failed updates of nodes. The end of an ask is sent like the end
-of an allocation. A request that cannot be expressed is refused with `MalformedMessage`: the other layout can
-express it.
+of an allocation. The other layout can express everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -49,9 +49,9 @@ def _refused(condition: str, what: str, row: Row = ABSENT) -> Row:
     return attrs.evolve(row, check=check, using={**row.using, "unsayable": _unsayable})
 
 
-def _if_any(codec: Codec[Plain, Wire], plain: Plain, *content: str) -> Wire | None:
-    """Encode a message, or return None if none of the attributes has content."""
-    return codec.to_wire(plain) if any(getattr(plain, name) for name in content) else None
+def _sender(codec: Codec[Plain, Wire], *content: str) -> Callable[[Plain], Wire | None]:
+    """Return a function that encodes a message, or returns None if none of these attributes has content."""
+    return lambda plain: codec.to_wire(plain) if any(getattr(plain, name) for name in content) else None
 
 
 # -- asks, allocations and releases -------------------------------------------------------------------------
@@ -164,18 +164,13 @@ ALLOCATION_RESPONSE = codec(
     released_allocation_asks=write_only(many(_ASK_RELEASE, "released")),
     rejected_allocations=many(codec(RejectedAllocationAsk, wire.RejectedAllocation)),
 )
-
-
-def to_allocation_response(response: UpdateResponse) -> wire.AllocationResponse | None:
-    """Encode the results for asks and allocations; None if there are none."""
-    return _if_any(
-        ALLOCATION_RESPONSE,
-        response,
-        "new_allocations",
-        "released_allocations",
-        "released_allocation_asks",
-        "rejected_allocations",
-    )
+to_allocation_response = _sender(
+    ALLOCATION_RESPONSE,
+    "new_allocations",
+    "released_allocations",
+    "released_allocation_asks",
+    "rejected_allocations",
+)
 
 
 # -- applications -----------------------------------------------------------------------------------------
@@ -199,22 +194,10 @@ APPLICATION_RESPONSE = codec(
     accepted_applications=many(v0_11.ACCEPTED_APPLICATION, "accepted"),
     updated_applications=many(v0_11.UPDATED_APPLICATION, "updated"),
 )
-
-
-def to_application_request(request: UpdateRequest) -> wire.ApplicationRequest | None:
-    """Encode new and removed applications; None if there are none. Raises `MalformedMessage`."""
-    return _if_any(_APPLICATION_REQUEST, request, "new_applications", "remove_applications")
-
-
-def to_application_response(response: UpdateResponse) -> wire.ApplicationResponse | None:
-    """Encode the results for applications; None if there are none."""
-    return _if_any(
-        APPLICATION_RESPONSE,
-        response,
-        "rejected_applications",
-        "accepted_applications",
-        "updated_applications",
-    )
+to_application_request = _sender(_APPLICATION_REQUEST, "new_applications", "remove_applications")
+to_application_response = _sender(
+    APPLICATION_RESPONSE, "rejected_applications", "accepted_applications", "updated_applications"
+)
 
 
 # -- nodes ------------------------------------------------------------------------------------------------
@@ -279,11 +262,6 @@ def _from_node_request(message: wire.NodeRequest) -> list[UpdateRequest]:
     return requests
 
 
-def to_node_request(request: UpdateRequest) -> wire.NodeRequest | None:
-    """Encode new and changed nodes; None if there are none. Raises `MalformedMessage`."""
-    return _if_any(_NODE_REQUEST, request, "new_schedulable_nodes", "updated_nodes")
-
-
 NODE_REQUEST = Decoder(wire.NodeRequest, _from_node_request)
 NODE_RESPONSE = codec(
     UpdateResponse,
@@ -292,8 +270,5 @@ NODE_RESPONSE = codec(
     rejected_nodes=many(v0_11.REJECTED_NODE, "rejected"),
     accepted_nodes=many(v0_11.ACCEPTED_NODE, "accepted"),
 )
-
-
-def to_node_response(response: UpdateResponse) -> wire.NodeResponse | None:
-    """Encode the results for new nodes; None if there are none."""
-    return _if_any(NODE_RESPONSE, response, "rejected_nodes", "accepted_nodes")
+to_node_request = _sender(_NODE_REQUEST, "new_schedulable_nodes", "updated_nodes")
+to_node_response = _sender(NODE_RESPONSE, "rejected_nodes", "accepted_nodes")

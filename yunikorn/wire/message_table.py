@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Collection, Mapping
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -41,19 +41,7 @@ LONGEST = 512
 """Maximum encoded bytes of a cached amount: longer amounts are rare, and might be sent to fill the memory."""
 
 
-class WireAmount(Protocol):
-    """A `Resource` of either layout."""
-
-    def SerializeToString(self, *, deterministic: bool = ...) -> bytes:
-        """Return the encoded bytes."""
-        ...
-
-    def MergeFromString(self, serialized: bytes) -> int:
-        """Merge encoded bytes into this message."""
-        ...
-
-
-def from_amount(message: WireAmount) -> Resource:
+def from_amount(message: Message) -> Resource:
     """Decode an amount; a missing or empty one is `NOTHING`."""
     serialized = message.SerializeToString()
     if not serialized:
@@ -69,7 +57,7 @@ def _parse(serialized: bytes) -> Resource:
 _remembered = lru_cache(REMEMBERED)(_parse)
 
 
-def fill_amount(amount: Mapping[str, int], message: WireAmount) -> None:
+def fill_amount(amount: Mapping[str, int], message: Message) -> None:
     """Encode an amount; raise `ValueError` for a value that is not a 64-bit integer."""
     if amount:
         serialized = _written(amount) if type(amount) is Resource else _write(amount)

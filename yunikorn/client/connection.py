@@ -1,4 +1,4 @@
-"""gRPC connections to a scheduler, and the interpretation of how a call ended."""
+"""Connections to a scheduler over gRPC, and the errors with which they end."""
 
 from __future__ import annotations
 
@@ -7,11 +7,64 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from yunikorn.client.client_errors import Interrupted, judge
-from yunikorn.client.options import ClientOptions
+from yunikorn.client.client_options import ClientOptions
+from yunikorn.errors import YunikornError, printable
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.wire import v0_11
 from yunikorn.wire.protocol import REGISTER, SCHEDULER, path
+
+
+class ClientError(YunikornError):
+    """Base of all errors that a client raises because of the scheduler or the connection."""
+
+
+class Refused(ClientError):
+    """Refusal of a registration or message, which the scheduler would refuse again; see the text."""
+
+
+class TakenOver(ClientError):
+    """Loss of the session to another client, which has registered with the same resource manager id."""
+
+
+class ConnectionLost(ClientError):
+    """End of the session without a report with which another one could begin."""
+
+
+class CallFailed(ClientError):
+    """Failure of a call, for the scheduler's reason, or by a lost connection before the answer."""
+
+
+class Interrupted(Exception):
+    """End of a session after which another one can begin; internal to the client."""
+
+
+class OutOfStep(Interrupted):
+    """Request of the scheduler for a full report, by RESYNC."""
+
+
+FINAL_CODES = {
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.UNIMPLEMENTED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.UNAUTHENTICATED,
+    grpc.StatusCode.OUT_OF_RANGE,
+}
+"""Status codes with which a retry would fail again."""
+RESYNC = "RESYNC"
+"""Beginning of a status text that requests a full report, in the layout without a field for the action."""
+
+
+def judge(code: grpc.StatusCode, text: str, what: str) -> Exception:
+    """Return the error for the end of a call: `Interrupted` if a new session may begin, else a final one."""
+    said = "\n".join(printable(line) for line in text.splitlines())
+    if code is grpc.StatusCode.ABORTED:
+        if text.startswith(RESYNC):
+            return OutOfStep(said)
+        return TakenOver(f"{what}: {said}")
+    if code in FINAL_CODES:
+        return Refused(f"{what}: {said} ({code.name})")
+    return Interrupted(f"{what}: {said or 'the connection was lost'} ({code.name})")
+
 
 KEEPALIVE = 20_000
 """Milliseconds without traffic before a ping; half of them until the answer is overdue."""
