@@ -172,8 +172,7 @@ def _recorded(method: str) -> Callable[..., Any]:
 
 
 for _method in CALLS:
-    if hasattr(Scheduler, _method):
-        setattr(RecordingScheduler, _method, _recorded(_method))
+    setattr(RecordingScheduler, _method, _recorded(_method))
 
 
 class _RecordingCallback:
