@@ -76,11 +76,14 @@ class AllocationAccounting:
 
     def __init__(
         self,
+        applications: Mapping[str, Application],
         pending_classes: PendingClasses,
         usage: UserGroupUsage,
         event_recorder: EventRecorder,
         serial: Iterator[int],
     ) -> None:
+        self.applications = applications
+        """Applications that have not ended, by id."""
         self.pending_classes = pending_classes
         self.usage = usage
         self.event_recorder = event_recorder
@@ -101,8 +104,6 @@ class AllocationAccounting:
         self._serial = serial
         self.gangs: AllocationGangs
         """Set by the partition."""
-        self.applications: Mapping[str, Application]
-        """Applications that have not ended, by id; set by the partition."""
         self.changes = 0
         """Number of commits, releases, node changes, and stops and starts of queues so far.
 

@@ -78,22 +78,19 @@ class Partition:
         self.ask_classes = AskClasses()
         self.pending_classes = PendingClasses(self.ask_classes)
         self.usage = UserGroupUsage(self.pending_classes, self.event_recorder)
+        self.applications: dict[str, Application] = {}
+        """Applications that have not ended, by id."""
         self.accounting = AllocationAccounting(
-            self.pending_classes, self.usage, self.event_recorder, core_context.serial
+            self.applications, self.pending_classes, self.usage, self.event_recorder, core_context.serial
         )
-        self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers)
+        self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers, self._announce)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
-        self.gangs.announce = self._announce
         self.foreign = ForeignAllocations(self.accounting, self.event_recorder)
         self.unknown_releases = UnknownReleases()
-        self.queues = QueueTree(root, self.cluster, self.event_recorder)
-        self.queues.on_empty = self._schedule_cleanup
+        self.queues = QueueTree(root, self.cluster, self.event_recorder, self._schedule_cleanup)
         self.usage.rebuild((), self.queues)
         self.pending_classes.on_forget.append(self._forget_pending_classes)
         self.nodes: dict[str, Node] = {}
-        self.applications: dict[str, Application] = {}
-        """Applications that have not ended, by id."""
-        self.accounting.applications = self.applications
         self.ended: dict[str, Application] = {}
         """Ended applications by id, until their retention is over; only the latest for each id."""
         self.arrivals = 0

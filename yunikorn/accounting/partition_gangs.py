@@ -44,7 +44,12 @@ class PartitionGangs:
     """State of the gangs of one partition."""
 
     def __init__(
-        self, accounting: AllocationAccounting, outbox: Outbox, clock: Clock, timers: Timers
+        self,
+        accounting: AllocationAccounting,
+        outbox: Outbox,
+        clock: Clock,
+        timers: Timers,
+        announce: Callable[[Allocation], None],
     ) -> None:
         self._accounting = accounting
         self._outbox = outbox
@@ -54,8 +59,8 @@ class PartitionGangs:
         """Task groups in which a request may be able to replace a placeholder."""
         self.formation = GangFormation(accounting.pending_accounting, accounting.pending_classes, self.report)
         """Atomic gangs that wait for their members or for room."""
-        self.announce: Callable[[Allocation], None]
-        """Callback for real allocations that replaced a placeholder; set by the partition."""
+        self._announce = announce
+        """Callback for real allocations that replaced a placeholder."""
 
     def report(self, app: Application, reason: str, message: str) -> None:
         """Report a message about an application without a change of state, to the RM and the event sinks."""
@@ -231,7 +236,7 @@ class PartitionGangs:
         # allocation.
         if app.state not in (ACCEPTED, STARTING, RUNNING) or len(app.allocations) > gang.placeholders + 1:
             self._accounting.start(app)
-        self.announce(real)
+        self._announce(real)
         return True
 
     def undo(self, real: Allocation) -> None:

@@ -22,13 +22,20 @@ if TYPE_CHECKING:
 class QueueTree:
     """All queues of a partition by path."""
 
-    def __init__(self, config: QueueConfig, cluster: ClusterSize, event_recorder: EventRecorder) -> None:
+    def __init__(
+        self,
+        config: QueueConfig,
+        cluster: ClusterSize,
+        event_recorder: EventRecorder,
+        on_empty: Callable[[Queue], None],
+    ) -> None:
+        """Create the queues of a configuration; `on_empty` is called with each dynamic or draining queue that
+        became empty."""
         self.cluster = cluster
         self.event_recorder = event_recorder
         self.changed: list[Queue] = []
         """Queues that are new or reconfigured, for the scheduling layer to prepare their policies."""
-        self.on_empty: Callable[[Queue], None] = lambda queue: None
-        """Callback for a dynamic or draining queue that became empty."""
+        self._on_empty = on_empty
         self.put_in_order: Callable[[Queue], None] = lambda queue: None
         """Callback that updates the order of a queue's members and thereby drops members that left."""
         self._queues: dict[str, Queue] = {}
@@ -203,9 +210,9 @@ class QueueTree:
         return queue
 
     def check_empty(self, queue: Queue) -> None:
-        """Call `on_empty` if `queue` is empty and either dynamic or draining."""
+        """Report a queue that is empty and either dynamic or draining."""
         if queue.is_empty and queue.parent is not None and (not queue.managed or queue.state == DRAINING):
-            self.on_empty(queue)
+            self._on_empty(queue)
 
     def remove(self, queue: Queue) -> None:
         """Remove an empty queue from the tree, then check if the parent became empty."""
