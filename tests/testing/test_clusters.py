@@ -156,7 +156,7 @@ def test_nodes_are_added_changed_and_removed(scheduler: MakeScheduler) -> None:
     cluster.run()
     assert_placed(cluster, "app", on="n2", count=1)
     assert_node_order(cluster, "n1", "n2")
-    with pytest.raises(AssertionError, match="node n2 was refused"):
+    with pytest.raises(AssertionError, match="node n2 was rejected"):
         cluster.add(node("n2", vcore=1))
 
 
@@ -216,35 +216,41 @@ def test_failing_assertions_show_the_actual_state(scheduler: MakeScheduler) -> N
     cluster.submit(application("idle", "root.batch"))
     cluster.run()
     quota = r"larger than the quota of queue root\.small \(requested vcore 2, available vcore 1\)"
-    with pytest.raises(AssertionError, match=f"nothing of application waits runs: request big .*{quota}"):
+    with pytest.raises(AssertionError, match=f"application waits has no allocations: request big .*{quota}"):
         assert_placed(cluster, "waits")
-    with pytest.raises(AssertionError, match="nothing of application lost runs: it was refused: "):
+    with pytest.raises(
+        AssertionError, match="application lost has no allocations: the application was rejected: "
+    ):
         assert_placed(cluster, "lost")
-    with pytest.raises(AssertionError, match=r"it asks for nothing \(it is New, with 0 allocations running"):
+    with pytest.raises(AssertionError, match=r"no request is pending \(state New, 0 allocations\)"):
         assert_placed(cluster, "idle")
     with pytest.raises(AssertionError, match=r"there is no application 'wait', did you mean 'waits'\?"):
         assert_placed(cluster, "wait")
-    with pytest.raises(AssertionError, match="application runs runs on n1, not on n2"):
+    with pytest.raises(AssertionError, match="application runs runs on n1, expected n2"):
         assert_placed(cluster, "runs", on="n2")
-    with pytest.raises(AssertionError, match=r"1 allocations of application runs run \(on n1\), not 2: "):
+    with pytest.raises(AssertionError, match=r"application runs has 1 allocations \(on n1\), expected 2: "):
         assert_placed(cluster, "runs", count=2)
-    with pytest.raises(AssertionError, match="in the order runs; expected waits, runs"):
+    with pytest.raises(
+        AssertionError, match="in order of their first allocation: runs; expected: waits, runs"
+    ):
         assert_order(cluster, "waits", "runs")
-    with pytest.raises(AssertionError, match="nodes were first used in the order n1; expected n2"):
+    with pytest.raises(AssertionError, match="nodes in order of their first allocation: n1; expected: n2"):
         assert_node_order(cluster, "n2")
-    with pytest.raises(AssertionError, match=rf"big of .* waits because: {quota}.*; expected: no node"):
+    with pytest.raises(AssertionError, match=rf"big of .* is pending because: {quota}.*; expected: no node"):
         assert_pending_because(cluster, "waits", "no node")
-    with pytest.raises(AssertionError, match="nothing of application runs waits"):
+    with pytest.raises(AssertionError, match="application runs has no pending request"):
         assert_pending_because(cluster, "runs", "anything")
-    with pytest.raises(AssertionError, match="no request small of application waits waits"):
+    with pytest.raises(AssertionError, match="application waits has no pending request small"):
         assert_pending_because(cluster, "waits", "anything", key="small")
-    with pytest.raises(AssertionError, match=r"application runs is in queue root\.batch, not in root\.small"):
+    with pytest.raises(
+        AssertionError, match=r"application runs is in queue root\.batch, expected root\.small"
+    ):
         assert_queue(cluster, "runs", "root.small")
-    with pytest.raises(AssertionError, match="application lost was refused: "):
+    with pytest.raises(AssertionError, match="application lost was rejected: "):
         assert_queue(cluster, "lost", "root.nowhere")
-    with pytest.raises(AssertionError, match="runs was not refused; refused: lost"):
+    with pytest.raises(AssertionError, match="runs was not rejected; rejected: lost"):
         assert_rejected_because(cluster, "runs", "anything")
-    with pytest.raises(AssertionError, match=r"lost was refused because: .*; expected: another reason"):
+    with pytest.raises(AssertionError, match=r"lost was rejected because: .*; expected: another reason"):
         assert_rejected_because(cluster, "lost", "another reason")
 
 

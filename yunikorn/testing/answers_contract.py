@@ -1,8 +1,8 @@
 """Contract test of plugins that return answers, that is, of all kinds except event sinks.
 
-An answer must be a pure, deterministic function of the question and the options. It must not depend on
-earlier questions, on the plugin object, or on the hash seed of Python. Its cost must not grow with the number
-of earlier questions.
+An answer must be a pure, deterministic function of the question and the options. An answer must not depend on
+earlier questions, on the plugin object, or on the hash seed of Python. The cost of an answer must not grow
+with the number of earlier questions.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import attrs
 import pytest
 
 from yunikorn.testing.hash_seeds import different_answers
+from yunikorn.testing.nondeterminism import without_clock_and_random_numbers
 from yunikorn.testing.operations import count_operations
 from yunikorn.testing.plugin_contract import PluginContract
-from yunikorn.testing.stopped_time import without_clock_and_chance
 
 SLACK = 100
 """Tolerance in operations, for negligible differences."""
@@ -37,7 +37,7 @@ class Question:
 class AnswersContract(PluginContract):
     """Tests of all kinds with answers; derive from the contract of the plugin's kind."""
 
-    asks_the_world = False
+    uses_external_state = False
     """True if the plugin may use external state, including the system clock and random numbers."""
 
     def questions(self) -> Sequence[Question]:
@@ -59,33 +59,47 @@ class AnswersContract(PluginContract):
         """Raise `AssertionError` for the first question with different answers."""
         for question, one, other in zip(self.questions(), first, second, strict=True):
             if not _same(one, other):
-                raise AssertionError(f"{question.text} is {one!r}, but {when} it is {other!r}")
+                raise AssertionError(f"{question.text} is {one!r}, but {other!r} {when}")
 
     def test_repeated_calls_return_equal_answers(self) -> None:
         """Check that answers do not depend on earlier questions."""
         plugin = self.fresh()
         forth = self._answers(plugin)
         back = [question.put(plugin) for question in self.questions()[::-1]][::-1]
-        self._compare(forth, back, "asked again, after other questions,")
+        self._compare(
+            forth,
+            back,
+            "when asked again after other questions: an answer must depend only on the arguments and the "
+            "options; do not keep state between calls, and do not change the arguments",
+        )
 
     def test_equal_options_give_equal_answers(self) -> None:
         """Check that answers depend only on the question and the options."""
         first, second = self._answers(self.fresh()), self._answers(self.fresh())
-        self._compare(first, second, "asked of another object with the same options")
+        self._compare(
+            first,
+            second,
+            "from another object with the same options: an answer must depend only on the arguments and the "
+            "options; do not use class attributes, globals or id()",
+        )
 
     def test_reload_changes_no_answer(self) -> None:
         """Check that `reloaded` does not change answers."""
         plugin = self.fresh()
         before = self._answers(plugin)
         plugin.reloaded(self.context())
-        self._compare(before, self._answers(plugin), "after a reload that leaves it alone")
+        self._compare(
+            before,
+            self._answers(plugin),
+            "after a reload that does not change the plugin's options: keep the plugin's state in reloaded()",
+        )
 
     def test_answers_depend_on_neither_clock_nor_randomness(self) -> None:
         """Check that the plugin uses no clock other than `context.now()`, and no random numbers."""
-        if self.asks_the_world:
+        if self.uses_external_state:
             return
         plugin = self.fresh()
-        with without_clock_and_chance(type(plugin)):
+        with without_clock_and_random_numbers(type(plugin)):
             self._answers(plugin)
 
     def test_cost_of_an_answer_is_independent_of_earlier_calls(self) -> None:
@@ -98,8 +112,8 @@ class AnswersContract(PluginContract):
                 question.put(plugin)
         after = count_operations(lambda: one.put(plugin))
         assert after <= 2 * before + SLACK, (
-            f"{one.text} takes {before} steps of Python at first, {after} after many questions: it must not "
-            "go through all that it was ever asked"
+            f"{one.text} costs {before} executed lines at first, and {after} after {ASKED_BEFORE} questions: "
+            "the cost must not grow; do not iterate over data collected from earlier questions"
         )
 
     def test_hash_seed_changes_no_answer(self, request: pytest.FixtureRequest) -> None:
@@ -108,8 +122,8 @@ class AnswersContract(PluginContract):
         found = different_answers(request, lambda: self.comparable(self._answers(self.fresh())))
         assert not found, "\n".join(
             [
-                "answers differ from process to process, with the seed by which Python hashes texts (do they "
-                "depend on hash(), or on the order of a set? then sort it):",
+                "answers depend on the hash seed of Python, so equal runs decide differently; do not use "
+                "hash() or the order of a set, sort the set instead:",
                 *found,
             ]
         )

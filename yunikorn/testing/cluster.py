@@ -123,7 +123,7 @@ class Cluster:
             self._update(UpdateRequest(RM_ID, new_schedulable_nodes=infos))
         for node in nodes:
             if node.id in self.rejected:
-                raise AssertionError(f"node {node.id} was refused: {self.rejected[node.id]}")
+                raise AssertionError(f"node {node.id} was rejected: {self.rejected[node.id]}")
 
     def change(self, node: NodeSample) -> None:
         """Update the capacity, attributes and occupied resources of the node with the same id."""
@@ -244,7 +244,7 @@ class Cluster:
     def _objects(self) -> Partition:
         at = self.scheduler.partition(RM_ID, self.partition)
         if at is None:
-            raise AssertionError(f"partition {self.partition} is no more")
+            raise AssertionError(f"partition {self.partition} was removed")
         return at.partition
 
     def _find(self, app_id: str) -> Application:

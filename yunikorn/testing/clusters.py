@@ -84,5 +84,5 @@ class Clusters:
         self._made.clear()
         if found:
             raise AssertionError(
-                "\n".join(["plugins did what they must not (contained, as in a service):", *found])
+                "\n".join(["plugins failed; the scheduler contained the failures and continued:", *found])
             )

@@ -48,9 +48,11 @@ def different_answers(request: pytest.FixtureRequest, ask: Callable[[], Mapping[
         known[request.path] = _run_both(request)
     one, other = (answers.get(test, {}) for answers in known[request.path])
     if not one or not other:
-        raise AssertionError(f"{test} did not answer in a process of its own; run it alone to see why")
+        raise AssertionError(
+            f"{test} returned no answers in a separate process; run this test alone to see the error"
+        )
     differing = [
-        f"{question} is {one[question]} in one, {other[question]} in another"
+        f"{question} is {one[question]} with hash seed {SEEDS[0]}, {other.get(question)} with {SEEDS[1]}"
         for question in one
         if one[question] != other.get(question)
     ]
@@ -83,7 +85,7 @@ def _run_both(request: pytest.FixtureRequest) -> tuple[Answers, ...]:
         found = tuple(_read(folder) for folder in folders)
     for process, text, answers in zip(running, written, found, strict=True):
         if process.returncode not in (0, 1) or not answers:
-            raise AssertionError(f"pytest failed in a process of its own:\n{text.strip()[-3_000:]}")
+            raise AssertionError(f"pytest failed in a separate process:\n{text.strip()[-3_000:]}")
     return found
 
 

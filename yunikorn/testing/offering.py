@@ -19,7 +19,7 @@ def kind_of(cls: type[Any]) -> Kind:
         if isinstance(cls, type) and issubclass(cls, kind.base):
             return kind
     bases = ", ".join(kind.base.__name__ for kind in KINDS)
-    raise TypeError(f"{cls!r} is no plugin class: derive it from one of {bases} (yunikorn.api)")
+    raise TypeError(f"{cls!r} is not a plugin class: derive the class from one of {bases} (yunikorn.api)")
 
 
 def registry_with(*plugins: type[Plugin] | ModuleType, defaults: bool = True) -> Registry:

@@ -44,11 +44,13 @@ def _in_property(value: Any) -> str:
         texts = [_text(item) for item in plain if not isinstance(item, (list, dict))]
         if len(texts) < len(plain) or any("," in text for text in texts):
             raise ValueError(
-                f"{value!r} cannot be said in a queue property: a list there is text with commas"
+                f"{value!r} has no syntax in a queue property: a list there is comma-separated text"
             )
         return ",".join(texts)
     if isinstance(plain, dict):
-        raise ValueError(f"{value!r} cannot be said in a queue property, which is text")
+        raise ValueError(
+            f"{value!r} has no syntax in a queue property, which is text: use text, numbers or lists"
+        )
     return _text(plain)
 
 
@@ -72,4 +74,6 @@ def _plain(value: Any) -> Any:
     if attrs.has(type(value)):
         options = options_of(value)
         return {name: _plain(item) for name, item in options.items() if item is not None}
-    raise ValueError(f"{value!r} is nothing that a configuration can say")
+    raise ValueError(
+        f"{value!r} has no configuration syntax: use text, numbers, lists, mappings or attrs classes"
+    )

@@ -40,8 +40,8 @@ def broken_laws(keyed: Sequence[Keyed]) -> list[str]:
                 continue
             if sum(map(bool, relations)) != 1:
                 found.append(
-                    f"of the keys of {left.label} and {right.label}, {left.key!r} and {right.key!r}, not "
-                    "exactly one holds: smaller, equal, greater"
+                    f"for the keys of {left.label} and {right.label}, {left.key!r} and {right.key!r}, not "
+                    "exactly one of smaller, equal and greater is true"
                 )
     return found or _intransitive(keyed)
 
@@ -55,7 +55,7 @@ def _intransitive(keyed: Sequence[Keyed]) -> list[str]:
                 if second.key < third.key and not first.key < third.key:
                     keys = ", ".join(repr(one.key) for one in (first, second, third))
                     return [
-                        f"{first.label} goes before {second.label}, that before {third.label}, but "
-                        f"{first.label} not before {third.label}: their keys are {keys}"
+                        f"{first.label} precedes {second.label}, {second.label} precedes {third.label}, but "
+                        f"{first.label} does not precede {third.label}: the keys are {keys}"
                     ]
     return []

@@ -54,12 +54,14 @@ class PlacementRuleContract(AnswersContract):
         rule = self.fresh()
         for sample in self.samples():
             answer = rule.place(sample)
-            what = f"application {sample.id} is placed at {answer!r}"
-            assert answer is None or isinstance(answer, str), f"{what}: a name or None is wanted"
+            what = f"place() returned {answer!r} for application {sample.id}"
+            assert answer is None or isinstance(answer, str), f"{what}: return a queue name, or None"
             if answer:
                 levels = answer.removesuffix(".").split(".") if answer == "root." else answer.split(".")
-                assert all(level.strip() for level in levels), f"{what}: one of its levels is empty"
-            assert answer != "", f"{what}: say None where there is no match"
+                assert all(level.strip() for level in levels), (
+                    f"{what}: a level of the name is empty, so the application is rejected"
+                )
+            assert answer != "", f"{what}: return None if the rule does not match"
 
     def test_names_contain_only_allowed_characters(self) -> None:
         """Check that characters that the rule itself adds to a name are legal; those of users may not be."""
@@ -70,7 +72,8 @@ class PlacementRuleContract(AnswersContract):
             own = "".join(char for char in answer if not any(char in text for text in texts))
             wrong = [char for char in own if char != "." and not is_queue_name(f"a{char}")]
             assert not wrong, (
-                f"application {sample.id} is placed at {answer!r}: no queue has {wrong} in its name"
+                f"place() returned {answer!r} for application {sample.id}: the rule added {wrong}, which are "
+                "illegal in queue names, so the application is rejected; use letters, digits, '-' and '_'"
             )
 
     def test_dots_in_user_and_group_names_create_no_level(self) -> None:
@@ -80,8 +83,8 @@ class PlacementRuleContract(AnswersContract):
             answer = f".{rule.place(sample) or ''}."
             for name in (sample.user, *sample.groups):
                 assert "." not in name or f".{name}." not in answer, (
-                    f"application {sample.id} is placed at {answer[1:-1]!r}, where the dot of {name!r} "
-                    "parts two levels: write dotless(...)"
+                    f"place() returned {answer[1:-1]!r} for application {sample.id}: the dot in {name!r} "
+                    "separates two queue levels; use dotless(name)"
                 )
 
 

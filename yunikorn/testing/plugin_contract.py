@@ -46,7 +46,7 @@ class PluginContract:
             name, base = type(self).__name__, self.kind.base.__name__
             wrong = f"{self.subject} is {found!r}" if found is not None else f"there is no {self.subject}"
             raise AssertionError(
-                f"{name}: {wrong}; write `{self.subject} = YourPlugin(...)` in it, an object of a {base}"
+                f"{name}: {wrong}; set `{self.subject} = YourPlugin(...)` in the class, a {base}"
             )
         return found
 
@@ -119,20 +119,24 @@ class PluginContract:
     def test_class_has_a_docstring(self) -> None:
         """Check that the class has a docstring; `yunikorn plugins` prints its first line."""
         (offer,) = self.registry().offers(self.kind)
-        assert offer.summary, f"write a docstring for {offer.cls.__qualname__}: `yunikorn plugins` shows it"
+        assert offer.summary, (
+            f"{offer.cls.__qualname__} has no docstring; write one, because `yunikorn plugins` prints it"
+        )
 
     def test_options_survive_the_configuration(self) -> None:
         """Check that options are unchanged after conversion to text and back."""
         made = self.registry().make(
             self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
         )
-        assert type(made) is type(self.given), f"the configuration makes a {type(made)!r}"
+        assert type(made) is type(self.given), (
+            f"the configuration creates a {type(made)!r}, not a {type(self.given)!r}"
+        )
         _refuse_hidden_options(type(self.given))
         before, after = options_of(self.given), options_of(made)
         for name, value in before.items():
             assert after[name] == value, (
-                f"option '{name}' is {value!r}, but {after[name]!r} when the configuration gives it as "
-                f"{self.option_texts().get(name)!r}"
+                f"option '{name}' is {value!r}, but {after[name]!r} when read from the configuration value "
+                f"{self.option_texts().get(name)!r}; do not change options in the constructor"
             )
 
     def test_plugin_opens_and_closes(self) -> None:
@@ -147,31 +151,35 @@ class PluginContract:
         failures = [
             f"{failure.message} ({failure.count} times)" for failure in cluster.failures if not failure.last
         ]
-        assert not failures, "\n".join(["in a cluster it did what it must not:", *failures])
+        assert not failures, "\n".join(["the plugin failed in a cluster; correct these failures:", *failures])
 
     def test_equal_input_gives_equal_decisions(self) -> None:
         """Check that two clusters with equal input make equal decisions."""
         first, second = self.play(reload=False), self.play(reload=False)
-        _assert_equal(first, second, "two clusters to which the same happened decided differently")
+        _assert_equal(first, second, "two clusters with equal input made different decisions")
 
     def test_reload_without_changes_changes_no_decision(self) -> None:
         """Check that a reload of another part of the configuration keeps the plugin's state and decisions."""
-        # A reload drops reservations, so they are disabled.
+        # A reload drops reservations, so reservations are disabled.
         before, after = (self.play(reload=reload, reservations=False) for reload in (False, True))
-        _assert_equal(before, after, "with a reload that leaves it alone (the second) it decided differently")
+        _assert_equal(
+            before, after, "a reload (second run) of other parts of the configuration changed decisions"
+        )
 
 
 def _assert_equal(first: Cluster, second: Cluster, what: str) -> None:
     """Raise `AssertionError` with the first decision in which two clusters differ."""
     __tracebackhide__ = True
-    decided = zip_longest(map(_say, first.placements), map(_say, second.placements), fillvalue="nothing")
+    decided = zip_longest(map(_say, first.placements), map(_say, second.placements), fillvalue="none")
     for number, (one, other) in enumerate(decided, start=1):
         if one != other:
-            raise AssertionError(f"{what}: decision {number} is {one} in one, {other} in the other")
+            raise AssertionError(
+                f"{what}: decision {number} is {one} in the first run, {other} in the second"
+            )
     for name in first.rejected.keys() | second.rejected.keys():
-        one, other = first.rejected.get(name, "not"), second.rejected.get(name, "not")
+        one, other = first.rejected.get(name, "accepted"), second.rejected.get(name, "accepted")
         if one != other:
-            raise AssertionError(f"{what}: {name} was rejected in one: {one}, in the other: {other}")
+            raise AssertionError(f"{what}: {name} in the first run: {one}; in the second: {other}")
 
 
 def _say(placement: Placement) -> str:
@@ -185,8 +193,8 @@ def _refuse_hidden_options(cls: type[Any]) -> None:
     taken = [name for name in inspect.signature(cls).parameters]
     if taken:
         raise AssertionError(
-            f"{cls.__qualname__} takes {', '.join(taken)} when it is made, which no configuration can give: "
-            "make typed attributes of them, and write @attrs.frozen above the class"
+            f"the constructor of {cls.__qualname__} takes {', '.join(taken)}, which a configuration cannot "
+            "set: declare typed attributes instead, and decorate the class with @attrs.frozen"
         )
 
 

@@ -61,7 +61,9 @@ class PredicateContract(AnswersContract):
         for wanted, found in self._pairs():
             for answer in (predicate.check(wanted, found), predicate.check_reservation(wanted, found)):
                 fits = answer is None or (isinstance(answer, str) and answer.strip())
-                assert fits, f"check({wanted.key}, {found.id}) is {answer!r}: None, or the reason for no"
+                assert fits, (
+                    f"check({wanted.key}, {found.id}) is {answer!r}: return None, or the reason as text"
+                )
 
     def test_answers_for_many_nodes_equal_answers_for_single_nodes(self) -> None:
         """Check that `check_nodes` gives the same answers as calls for single nodes."""
@@ -72,7 +74,8 @@ class PredicateContract(AnswersContract):
                 alone = [one(wanted, found) for found in nodes]
                 assert together == alone, (
                     f"check_nodes({wanted.key}, all nodes, allocate={allocate}) is {together!r}, "
-                    f"but {one.__name__} of each is {alone!r}"
+                    f"but {one.__name__} for each node is {alone!r}: both must agree, because the scheduler "
+                    "may call either"
                 )
 
     def test_equal_classes_have_equal_answers(self) -> None:
@@ -87,8 +90,9 @@ class PredicateContract(AnswersContract):
             answer = predicate.check(wanted, found)
             first, before = known.setdefault(classes, (f"check({wanted.key}, {found.id})", answer))
             assert answer == before, (
-                f"{first} is {before!r} and check({wanted.key}, {found.id}) is {answer!r}, although their "
-                f"classes are equal: {classes!r}"
+                f"{first} is {before!r} and check({wanted.key}, {found.id}) is {answer!r}, although the "
+                f"classes are equal: {classes!r}; the scheduler asks once per pair of classes, so include "
+                "everything that check() reads in ask_class() or node_class()"
             )
 
     def test_node_class_depends_on_attributes_only(self) -> None:
@@ -100,8 +104,8 @@ class PredicateContract(AnswersContract):
             changed = attrs.evolve(found, capacity=Resource(vcore=1), allocated=Resource(vcore=1))
             one, other = predicate.node_class(found), predicate.node_class(changed)
             assert one == other, (
-                f"node_class({found.id}) is {one!r}, and {other!r} with another size and load: it may "
-                "depend on attributes only"
+                f"node_class({found.id}) is {one!r}, and {other!r} with another capacity and load: use "
+                "attributes only, because the class is not computed again when other fields change"
             )
 
     def test_requirement_is_a_text_or_none(self) -> None:
@@ -109,7 +113,9 @@ class PredicateContract(AnswersContract):
         predicate = self.fresh()
         for wanted in self.asks():
             words = predicate.wanted(wanted)
-            assert words is None or (isinstance(words, str) and words), f"wanted({wanted.key}) is {words!r}"
+            assert words is None or (isinstance(words, str) and words), (
+                f"wanted({wanted.key}) is {words!r}: return text or None"
+            )
 
     def questions(self) -> Sequence[Question]:
         """Return questions for allocation and reservation of each request on each node."""

@@ -17,7 +17,7 @@ class UserGroupResolverContract(AnswersContract):
 
     kind = RESOLVER
     subject = "resolver"
-    asks_the_world = True
+    uses_external_state = True
     resolver: ClassVar[UserGroupResolver]
 
     def name_in(self, document: Yaml) -> None:
@@ -41,9 +41,11 @@ class UserGroupResolverContract(AnswersContract):
             if groups is None:
                 continue
             fits = isinstance(groups, Sequence) and not isinstance(groups, str)
-            assert fits, f"{what}: a list of names is wanted, or None"
-            assert all(isinstance(group, str) and group for group in groups), f"{what}: a group has no name"
-            assert len(set(groups)) == len(groups), f"{what}: one is named twice"
+            assert fits, f"{what}: return a list of names, or None for an unknown user"
+            assert all(isinstance(group, str) and group for group in groups), (
+                f"{what}: each group must be non-empty text"
+            )
+            assert len(set(groups)) == len(groups), f"{what}: a group is listed twice; remove duplicates"
 
 
 def _groups(resolver: Any, user: str) -> Any:

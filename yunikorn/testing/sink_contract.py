@@ -21,7 +21,7 @@ SENT_BEFORE = 300
 class EventSinkContract(PluginContract):
     """Tests that an event sink must pass; set `sink = Mine(...)`.
 
-    The tests use the sink, so give it options that make it write where a test may write.
+    The tests use the sink, so set options with which the sink writes to a place for tests.
     """
 
     kind = EVENT_SINK
@@ -57,7 +57,9 @@ class EventSinkContract(PluginContract):
             for batch in self.batches():
                 given = [attrs.evolve(event) for event in batch]
                 sink.send(given)
-                assert given == list(batch), "send() changed the list that it was given, or an event of it"
+                assert given == list(batch), (
+                    "send() modified the batch or an event, which other sinks share; copy the batch"
+                )
         finally:
             sink.closed()
 
@@ -82,8 +84,8 @@ class EventSinkContract(PluginContract):
         finally:
             sink.closed()
         assert after <= 2 * before + SLACK, (
-            f"send() takes {before} steps of Python at first, {after} after {SENT_BEFORE} events: "
-            "it must not go through all that it was ever sent"
+            f"send() costs {before} executed lines at first, and {after} after {SENT_BEFORE} events: "
+            "the cost must not grow; do not iterate over earlier events"
         )
 
     def test_sink_without_events_closes(self) -> None:

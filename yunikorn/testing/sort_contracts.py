@@ -83,7 +83,7 @@ class SortContract(AnswersContract):
         policy, samples = self.fresh(clock), self.samples()
         every = policy.refresh_every
         assert every is None or every > 0, (
-            f"refresh_every is {every!r}; a number of seconds is wanted, or None"
+            f"refresh_every is {every!r}: set a positive number of seconds, or None"
         )
         if every is None:
             labels = [_label(sample) for sample in samples]
@@ -91,7 +91,8 @@ class SortContract(AnswersContract):
             clock.advance(86_400)
             after = _order_of(labels, self._keys(policy, samples))
             assert after == before, (
-                f"keys age: the order is {before}, and a day later {after}; set refresh_every"
+                f"the order changes with time alone: it is {before}, and a day later {after}; the scheduler "
+                "would not notice, so set refresh_every to the number of seconds between updates"
             )
 
     def test_cost_of_a_key_is_at_most_linear_in_resource_types(self) -> None:
@@ -100,7 +101,10 @@ class SortContract(AnswersContract):
         few = count_operations(partial(self.key_of, policy, self.wide(FEW)))
         many = count_operations(partial(self.key_of, policy, self.wide(MANY)))
         most = few * MANY // FEW * 2 + SLACK
-        assert many <= most, f"{MANY} resource types cost {many} operations, {FEW} cost {few}: at most {most}"
+        assert many <= most, (
+            f"a key costs {many} executed lines with {MANY} resource types, and {few} with {FEW}: at most "
+            f"{most} are allowed, because keys are computed often; do not compare all types with all"
+        )
 
 
 class AppSortPolicyContract(SortContract):
@@ -154,11 +158,12 @@ class AppSortPolicyContract(SortContract):
         for admission_class, most in answer.items():
             fits = most is None or (isinstance(most, int) and most >= 0)
             assert fits, (
-                f"admission_limits({counts}) has {most!r} for {admission_class!r}: expected a count or None"
+                f"admission_limits({counts}) has {most!r} for {admission_class!r}: return a count, or None"
             )
         shares = [answer.get(admission_class) for admission_class in counts]
         assert any(share is None or share > 0 for share in shares), (
-            f"admission_limits({counts}) lets no application take part"
+            f"admission_limits({counts}) admits no application, so the queue would never be served: return "
+            "None or a positive count for at least one class"
         )
 
 
@@ -284,8 +289,8 @@ class NodeSortPolicyContract(SortContract):
             for sample in self.samples():
                 score = self._score(policy, sample, ask_class)
                 what = f"the score of {sample.id} for a request of {ask_class.resource} is {score!r}"
-                assert isinstance(score, (int, float)), f"{what}: a number is wanted"
-                assert score == score, what
+                assert isinstance(score, (int, float)), f"{what}: return a number"
+                assert score == score, f"{what}: NaN cannot be sorted, return a number"
 
     def test_scores_order_nodes_consistently_for_every_request(self) -> None:
         """Check for a total order of the scores for every request."""
@@ -311,7 +316,11 @@ def _assert_ordered(keyed: Sequence[Keyed]) -> None:
     broken = broken_laws(keyed)
     if broken:
         more = [f"and {len(broken) - SHOWN} more"] if len(broken) > SHOWN else []
-        raise AssertionError("\n".join(["the keys have no total order:", *broken[:SHOWN], *more]))
+        raise AssertionError(
+            "\n".join(
+                ["the keys have no total order, so sorting is not deterministic:", *broken[:SHOWN], *more]
+            )
+        )
 
 
 def _takes_ask_class(policy: Any) -> bool:

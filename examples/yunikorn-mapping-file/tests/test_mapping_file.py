@@ -22,7 +22,7 @@ from yunikorn.testing import (
 TEAMS = """
 # who                 where
 user ann              root.science.physics
-group staff           root.staff    # everybody who works here
+group staff           root.staff    # all employees
 tag team=games        games
 *                     root.default
 """
@@ -79,9 +79,7 @@ def test_changed_file_is_read_again(scheduler: MakeScheduler, file: Path) -> Non
 @pytest.mark.parametrize(
     "text", ["usr ann root.a\n", "user ann\n", "tag team root.a\n", "user ann root..a\n", None]
 )
-def test_invalid_file_leaves_the_mapping_unchanged(
-    text: str | None, scheduler: MakeScheduler, file: Path
-) -> None:
+def test_invalid_file_leaves_the_mapping_unchanged(text: str | None, scheduler: MakeScheduler, file: Path) -> None:
     cluster = scheduler(configuration(file), plugins=[MappingFile])
     if text is None:
         file.unlink()
@@ -92,8 +90,8 @@ def test_invalid_file_leaves_the_mapping_unchanged(
         cluster.submit(application(f"app-{number}", "", user="ann"))
         assert_queue(cluster, f"app-{number}", "root.science.physics")
     (fault,) = cluster.failures
-    assert fault.count == 1, "errors of one version of a file are reported once"
-    assert "teams.txt again, what it said before holds: " in fault.message
+    assert fault.count == 1, "an error of one version of the file is reported once"
+    assert "teams.txt again; the previous mappings still apply: " in fault.message
     assert ("No such file" if text is None else "line 2: ") in fault.message
     file.write_text("user ann root.mended\n", "utf-8")
     cluster.advance(10)

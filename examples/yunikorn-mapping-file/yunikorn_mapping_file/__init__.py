@@ -90,11 +90,11 @@ class MappingFile(PlacementRule):
         try:
             if self._stamp_of_file() != self._stamp:
                 self._read()
-                _log.info("mapping_file: %s was read again: %d mappings", self.path, len(self._mappings))
+                _log.info("mapping_file: read %s again: %d mappings", self.path, len(self._mappings))
         except (OSError, ValueError) as error:
             stamp = self._stamp_if_any()
             if stamp != self._stamp and self._report is not None:
-                self._report(f"reading {self.path} again, what it said before holds", error)
+                self._report(f"reading {self.path} again; the previous mappings still apply", error)
             self._stamp = stamp
 
     def _read(self) -> None:

@@ -78,7 +78,7 @@ class Courier:
             room = max(0, self._capacity - len(self._events) - self._in_hand)
             self._events.extend(batch[:room])
             self._changed.notify_all()
-            self._drop(len(batch) - room, "its buffer is full")
+            self._drop(len(batch) - room, "the buffer is full")
 
     def stop(self, patience: float) -> None:
         """Deliver remaining events for up to `patience` seconds, and drop the rest."""
@@ -91,7 +91,7 @@ class Courier:
             self._changed.notify_all()
             left = len(self._events)
             self._events.clear()
-            self._drop(left, "they were not delivered in time at the end")
+            self._drop(left, "they were not delivered before the sink was closed")
 
     def _drop(self, count: int, why: str) -> None:
         if count > 0:

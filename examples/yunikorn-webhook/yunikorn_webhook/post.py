@@ -32,7 +32,7 @@ def post_to(url: str, headers: Mapping[str, str], timeout: float) -> Post:
         except (OSError, http.client.HTTPException) as error:
             raise TryLater(f"{type(error).__name__}: {error}") from None
         except ValueError as error:
-            raise Refused(f"it cannot be sent: {error}") from None
+            raise Refused(f"the request cannot be sent: {error}") from None
 
     return post
 

@@ -19,8 +19,8 @@ import pytest
 CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
 CALENDARS = {"gmtime": 0, "localtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
 """Functions of `time` that read the clock if called with at most this number of arguments."""
-DAYS = {datetime.datetime: ("now", "utcnow", "today"), datetime.date: ("today",)}
-DICE: dict[ModuleType, tuple[str, ...]] = {
+DATES = {datetime.datetime: ("now", "utcnow", "today"), datetime.date: ("today",)}
+RANDOM: dict[ModuleType, tuple[str, ...]] = {
     random: tuple(
         name for name in vars(random)["__all__"] if name.islower() and not name.endswith(("seed", "state"))
     ),
@@ -28,25 +28,25 @@ DICE: dict[ModuleType, tuple[str, ...]] = {
     uuid: ("uuid1", "uuid4"),
     os: ("urandom",),
 }
-USE_NOW = "use context.now() of `opened`"
-NO_CHANCE = "equal input, equal decisions"
+USE_NOW = "call context.now() of the context passed to opened(), so that a simulation uses its own time"
+NO_RANDOM_NUMBERS = "equal input must give equal decisions; do not use random numbers"
 ALLOWED_CALLER = "logging"
 """Module that may read the clock, because log records have a time."""
 
 
-class ReadsClock(Exception):
-    """Raised in a plugin that reads the system clock or a random number generator."""
+class NondeterministicCall(Exception):
+    """Raised in a plugin that reads the system clock or generates random numbers."""
 
 
 @contextmanager
-def without_clock_and_chance(cls: type[Any] | None = None) -> Iterator[None]:
-    """Make functions that read the clock or generate random numbers raise `ReadsClock`.
+def without_clock_and_random_numbers(cls: type[Any] | None = None) -> Iterator[None]:
+    """Make functions that read the clock or generate random numbers raise `NondeterministicCall`.
 
     Names that the package of the plugin class `cls` has imported are replaced, too.
     """
     replaced = {id(real): (real, other) for real, other in _replacements()}
     with pytest.MonkeyPatch.context() as patch:
-        for module in (time, datetime, *DICE, *_around(cls)):
+        for module in (time, datetime, *RANDOM, *_around(cls)):
             for name, real in list(vars(module).items()):
                 if id(real) in replaced:
                     patch.setattr(module, name, replaced[id(real)][1])
@@ -70,11 +70,11 @@ def _replacements() -> Iterator[tuple[Any, Any]]:
         yield getattr(time, name), _raising(getattr(time, name), f"time.{name}() was called: {USE_NOW}")
     for name, most in CALENDARS.items():
         yield getattr(time, name), _raising(getattr(time, name), f"time.{name}() was called: {USE_NOW}", most)
-    for real, names in DAYS.items():
+    for real, names in DATES.items():
         yield real, _without_today(real, names)
-    for module, found in DICE.items():
+    for module, found in RANDOM.items():
         for name in found:
-            what = f"{module.__name__}.{name}() was called: {NO_CHANCE}"
+            what = f"{module.__name__}.{name}() was called: {NO_RANDOM_NUMBERS}"
             yield getattr(module, name), _raising(getattr(module, name), what)
 
 
@@ -84,7 +84,7 @@ def _raising(real: Callable[..., Any], text: str, most: int | None = None) -> Ca
             return real(*arguments, **named)
         if sys._getframe(1).f_globals.get("__name__") == ALLOWED_CALLER:
             return real(*arguments, **named)
-        raise ReadsClock(text)
+        raise NondeterministicCall(text)
 
     return refuse
 
@@ -101,7 +101,7 @@ def _without_today(real: type[Any], names: tuple[str, ...]) -> type[Any]:
 
     def refusing(name: str) -> Any:
         def refuse(_: type[Any], /, *__: object, **___: object) -> NoReturn:
-            raise ReadsClock(f"datetime.{real.__name__}.{name}() was called: {USE_NOW}")
+            raise NondeterministicCall(f"datetime.{real.__name__}.{name}() was called: {USE_NOW}")
 
         return classmethod(refuse)
 
