@@ -121,7 +121,7 @@ def test_invalid_switch_value_is_rejected(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("YUNIKORN_COMPILE", "maybe")
 
     with pytest.raises(
-        SystemExit, match="YUNIKORN_COMPILE=maybe says neither yes nor no: set it to 1, or to 0"
+        SystemExit, match="YUNIKORN_COMPILE=maybe is not a boolean: set YUNIKORN_COMPILE to 1 or 0"
     ):
         BUILD.asked()
 

@@ -1,10 +1,10 @@
-"""Takes into the site what stands outside of docs/: the README as its first page, and pages linked to.
+"""Hooks of mkdocs that add pages from outside docs/, such as README.md, which is the first page of the site.
 
-A link that leads out of docs/ leads to the page made of that file; one to a file that is no page (code, a
-configuration) becomes plain text, since the site has no source to show.
+Links to these files are changed to links to their pages. Links to other files outside docs/, such as code,
+become plain text, because the site has no page for these files.
 
-Diagrams of state machines, which GitHub draws itself, become the pictures that `docs/images/draw_states.py`
-has drawn of them: so nothing is fetched to show them.
+Mermaid diagrams of state machines, which GitHub renders, are replaced with the images of
+`docs/images/draw_states.py`, so that the site loads no script from the network.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mkdocs.structure.pages import Page
 
 CHECKOUT = Path(__file__).parent.parent.parent
 STATES = "images/states"
-"""Where the pictures of state machines are, in docs/."""
+"""Folder of the images of state machines, relative to docs/."""
 _DIAGRAM = re.compile(r"^```mermaid\n---\n(?P<name>.*?)\n---\n.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 
 def outside() -> dict[str, str]:
-    """The pages from outside: path in the checkout, and name in the site."""
+    """Return the pages from outside docs/: path in the checkout, and name in the site."""
     found = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "benchmarks/README.md": "benchmarks.md"}
     for readme in sorted(CHECKOUT.glob("examples/*/README.md")):
         found[readme.relative_to(CHECKOUT).as_posix()] = f"examples/{readme.parent.name}.md"
@@ -33,14 +33,14 @@ def outside() -> dict[str, str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages from outside."""
+    """Add the pages from outside docs/."""
     for path, name in outside().items():
         files.append(File.generated(config, name, content=(CHECKOUT / path).read_text("utf-8")))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point each link to the place of its file in the site, and replace state diagrams by pictures."""
+    """Return the page with links adapted to the site, and state diagrams replaced with images."""
     here = page.file.src_uri
     markdown = _DIAGRAM.sub(lambda diagram: _picture(diagram["name"], posixpath.dirname(here)), markdown)
     origin = next((path for path, name in outside().items() if name == here), f"docs/{here}")

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Draws the pictures of docs/reports.md and docs/comparing.md again. Run it in the checkout, with the extra `plots` installed:
+# Updates the images of docs/reports.md and docs/comparing.md. Run in the checkout, with the extra `plots` installed:
 #   sh docs/images/draw.sh [hpc2n.swf]
-# The picture of three policies needs the log (with hpc2n.swf.machines beside it), and is left as it is without.
+# The image of three policies is updated only if the log is given (with hpc2n.swf.machines beside the log).
 set -eu
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT

@@ -1,6 +1,6 @@
-"""Draws the state machines for the site, which shows pictures where GitHub draws the diagrams itself.
+"""Script that draws the state machines for the documentation site, which cannot render Mermaid diagrams.
 
-Run it in the checkout, with Graphviz installed: python docs/images/draw_states.py
+Run in the checkout, with Graphviz installed: python docs/images/draw_states.py
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMMENT = re.compile(r"<!--.*?-->\n?|<!DOCTYPE.*?>\n?", re.DOTALL)
 
 
 def arrows(lifecycle: Lifecycle) -> dict[tuple[str, str], list[str]]:
-    """The events that lead from one state to another, by both."""
+    """Return the events of each transition, by source and target state."""
     found: dict[tuple[str, str], list[str]] = {}
     for event, sources, target in lifecycle.table:
         for source in sources:
@@ -31,7 +31,7 @@ def arrows(lifecycle: Lifecycle) -> dict[tuple[str, str], list[str]]:
 
 
 def graph(lifecycle: Lifecycle) -> str:
-    """The machine in Graphviz's language; the state in which everything begins is dark."""
+    """Return the machine in the language of Graphviz; the initial state is dark."""
     states = "".join(f'  "{state}";\n' for state in lifecycle.states)
     begin = f'  "{lifecycle.initial}" [fillcolor="#4a5bb5", fontcolor=white];\n'
     lines = "".join(
@@ -42,7 +42,7 @@ def graph(lifecycle: Lifecycle) -> str:
 
 
 def draw(lifecycle: Lifecycle) -> str:
-    """The machine as SVG, without what differs between versions of Graphviz for no reason."""
+    """Return the machine as SVG, without the comments, which differ between versions of Graphviz."""
     done = subprocess.run(
         ["dot", "-Tsvg"], input=graph(lifecycle), capture_output=True, check=True, encoding="utf-8"
     )
@@ -50,7 +50,7 @@ def draw(lifecycle: Lifecycle) -> str:
 
 
 def main() -> None:
-    """Draw all of them."""
+    """Draw all state machines."""
     FOLDER.mkdir(exist_ok=True)
     for lifecycle in LIFECYCLES:
         path = FOLDER / f"{lifecycle.name.lower().replace(' ', '-')}.svg"

@@ -228,7 +228,7 @@ def test_failing_assertions_show_the_actual_state(scheduler: MakeScheduler) -> N
         assert_placed(cluster, "wait")
     with pytest.raises(AssertionError, match="application runs runs on n1, expected n2"):
         assert_placed(cluster, "runs", on="n2")
-    with pytest.raises(AssertionError, match=r"application runs has 1 allocations \(on n1\), expected 2: "):
+    with pytest.raises(AssertionError, match=r"application runs has 1 allocation \(on n1\), expected 2: "):
         assert_placed(cluster, "runs", count=2)
     with pytest.raises(
         AssertionError, match="in order of their first allocation: runs; expected: waits, runs"

@@ -41,11 +41,15 @@ class Counts:
         self.failed_node_updates += len(response.failed_node_updates)
 
     def __str__(self) -> str:
-        text = f"{self.responses} responses, {self.allocations} allocations, {self.releases} releases"
-        text += f", {self.rejected} rejected"
-        return text + (
-            f", {self.failed_node_updates} updates of nodes failed" if self.failed_node_updates else ""
-        )
+        parts = [
+            _count(self.responses, "response"),
+            _count(self.allocations, "allocation"),
+            _count(self.releases, "release"),
+            f"{self.rejected} rejected",
+        ]
+        if self.failed_node_updates:
+            parts.append(_count(self.failed_node_updates, "failed node update"))
+        return ", ".join(parts)
 
 
 def response_lines(response: UpdateResponse) -> Iterator[str]:
@@ -204,3 +208,7 @@ def _show(value: object) -> str:
     if isinstance(value, list):
         return f"{len(value)} entries"
     return f"'{value}'" if isinstance(value, str) else str(value)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -16,7 +16,7 @@ def assert_placed(cluster: Cluster, app_id: str, *, on: str | None = None, count
         raise AssertionError(f"application {app_id} has no allocations: {_reasons(cluster, app_id)}")
     if count is not None and len(running) != count:
         raise AssertionError(
-            f"application {app_id} has {len(running)} allocations (on {nodes}), expected {count}: "
+            f"application {app_id} has {_count(len(running))} (on {nodes}), expected {count}: "
             f"{_reasons(cluster, app_id)}"
         )
     if on is not None and {one.node for one in running} != {on}:
@@ -100,4 +100,8 @@ def _reasons(cluster: Cluster, app_id: str) -> str:
 
 
 def _state(cluster: Cluster, app_id: str) -> str:
-    return f" (state {cluster.state(app_id)}, {len(cluster.running(app_id))} allocations)"
+    return f" (state {cluster.state(app_id)}, {_count(len(cluster.running(app_id)))})"
+
+
+def _count(allocations: int) -> str:
+    return f"{allocations} allocation" if allocations == 1 else f"{allocations} allocations"
