@@ -359,7 +359,8 @@ TEMPLATE = KeySection(
     title="Child templates",
     intro="""\
 A child template holds the settings of a leaf queue that a placement rule creates ([dynamic
-queues](scheduling.md#dynamic-queues)). A parent queue without a template uses the template of its own parent.""",
+queues](scheduling.md#dynamic-queues)). A parent queue without a template uses the template of its own
+parent.""",
     cls=TemplateConfig,
     keys=(
         Key("maxapplications", "as for queues", COUNT, field="max_applications", example="5"),
