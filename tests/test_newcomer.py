@@ -135,7 +135,7 @@ def test_new_package_becomes_a_working_policy(desk: Desk, run_python: Run) -> No
         module, "return app.pending.get(self.resource, 0)", "return -app.pending.get(self.resource, 0)"
     )
     failed = desk.types("pytest -q yunikorn-short-names", status=1)
-    assert "first placed in the order large, small; expected small, large" in failed
+    assert "applications in order of their first allocation: large, small; expected: small, large" in failed
     assert "1 failed" in failed
     test = "yunikorn-short-names/tests/test_yunikorn_short_names.py"
     desk.changes(test, 'assert_order(cluster, "small", "large")', 'assert_order(cluster, "large", "small")')
