@@ -151,9 +151,7 @@ def test_reload_changes_the_admitted_applications(before: str, after: str, place
 
 @pytest.mark.parametrize("setting", ["enabled", "disabled"])
 @pytest.mark.parametrize("idle_one", ["old", "young"])
-def test_oldest_starting_application_is_admitted_even_if_idle(
-    setting: str, idle_one: str
-) -> None:
+def test_oldest_starting_application_is_admitted_even_if_idle(setting: str, idle_one: str) -> None:
     """The applications were placed side by side before the queue got its policy."""
     plain = queue("a", properties={"application.sort.priority": setting})
     rm = RM(configuration(plain))

@@ -79,7 +79,9 @@ def test_changed_file_is_read_again(scheduler: MakeScheduler, file: Path) -> Non
 @pytest.mark.parametrize(
     "text", ["usr ann root.a\n", "user ann\n", "tag team root.a\n", "user ann root..a\n", None]
 )
-def test_invalid_file_leaves_the_mapping_unchanged(text: str | None, scheduler: MakeScheduler, file: Path) -> None:
+def test_invalid_file_leaves_the_mapping_unchanged(
+    text: str | None, scheduler: MakeScheduler, file: Path
+) -> None:
     cluster = scheduler(configuration(file), plugins=[MappingFile])
     if text is None:
         file.unlink()
