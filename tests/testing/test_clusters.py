@@ -102,7 +102,7 @@ def test_invalid_plugin_is_rejected_with_the_reason(scheduler: MakeScheduler) ->
 
     with pytest.raises(AssertionError, match="Nameless has no name"):
         scheduler(plugins=[Nameless])
-    with pytest.raises(TypeError, match="derive it from one of AppSortPolicy"):
+    with pytest.raises(TypeError, match="derive the class from one of AppSortPolicy"):
         scheduler(plugins=[int])  # type: ignore[list-item]
 
 

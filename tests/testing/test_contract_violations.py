@@ -340,7 +340,7 @@ def test_missing_docstring_is_found() -> None:
         def groups(self, user: str) -> None:
             return None
 
-    assert "write a docstring" in broken_promises(Silent())["test_class_has_a_docstring"]
+    assert "has no docstring" in broken_promises(Silent())["test_class_has_a_docstring"]
 
 
 METHODS = {
