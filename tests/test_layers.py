@@ -40,7 +40,6 @@ TRANSPORTS = WIRE | {
     "yunikorn.recording",
     "yunikorn.simulation",
     "yunikorn.reporting",
-    "yunikorn.reference",
     "yunikorn.cli",
     "yunikorn.build",
 }
@@ -69,7 +68,6 @@ MAY_IMPORT = {
     "yunikorn.service": WIRE | {"yunikorn.recording", "yunikorn.runtime"},
     "yunikorn.simulation": INTERFACE,
     "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},
-    "yunikorn.reference": ACCOUNTING,
     "yunikorn.testing": INTERFACE,
     "yunikorn.pytest_plugin": {"yunikorn.testing"},
     "yunikorn.cli": TRANSPORTS,

@@ -6,9 +6,9 @@ import json
 
 import click
 
+from yunikorn.config.json_schema import json_schema
+from yunikorn.config.reference_page import markdown
 from yunikorn.framework.registry import Registry
-from yunikorn.reference.json_schema import json_schema
-from yunikorn.reference.markdown import markdown
 
 
 @click.command()

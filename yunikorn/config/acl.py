@@ -52,9 +52,9 @@ EVERYBODY = Acl(everybody=True)
 NOBODY = Acl()
 
 
-def illegal_names(text: str) -> tuple[str, ...]:
+def illegal_names(text: str, parsed: Acl | None = None) -> tuple[str, ...]:
     """Return the names in an ACL that are not legal for users or groups, and are therefore ignored."""
-    known = Acl.parse(text)
+    known = parsed or Acl.parse(text)
     if known.everybody:
         return ()
     names = [name for field in text.split() for name in field.split(",") if name]

@@ -86,10 +86,3 @@ def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
     # Entries that are not texts were reported by each_text and not counted.
     amount.faulty = amount.faulty or texts < len(amount.table.node.entries)
     return amount
-
-
-def smaller(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """Return the minimum per type; a type that only one side has is taken from there."""
-    return {
-        name: min(one.get(name, amount), other.get(name, amount)) for name, amount in {**one, **other}.items()
-    }

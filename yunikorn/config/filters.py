@@ -12,16 +12,30 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from yunikorn.config.keys import key
 from yunikorn.config.names import is_expression, is_group_name, is_user_name
+from yunikorn.config.values import NAMES, choice
 
 
 @attrs.frozen
 class FilterConfig:
     """Filter that matches users by name or group."""
 
-    allow: bool = True
-    users: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
+    allow: bool = key(
+        choice({"allow": True, "deny": False}),
+        True,
+        "allow: the rule applies only to the named users and groups; deny: to all others",
+        "deny",
+        name="type",
+    )
+    users: tuple[str, ...] = key(
+        NAMES,
+        (),
+        "one entry: a name, or a regular expression if it is not a valid name and has one of"
+        " ``^ $ * + ? ( ) [ { } \\|``. Several entries: names. No users and no groups: all users",
+        '["^test-"]',
+    )
+    groups: tuple[str, ...] = key(NAMES, (), "as `users`, for groups", "[guests, bots]")
     _is_user: Callable[[str], bool] = attrs.field(init=False, eq=False, repr=False)
     _is_group: Callable[[str], bool] = attrs.field(init=False, eq=False, repr=False)
 

@@ -9,21 +9,15 @@ from collections.abc import Iterable
 import attrs
 
 from yunikorn.config.document import Mapping, compose, decode, show
-from yunikorn.config.hierarchy import KEY as SAME_HIERARCHY
-from yunikorn.config.hierarchy import check_hierarchy
-from yunikorn.config.partitions import PartitionDraft, read_partition
+from yunikorn.config.keys import Draft
+from yunikorn.config.partitions import PartitionDraft, check_hierarchy, read_partition
 from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
 from yunikorn.config.reading import Findings, Spot, Table
-from yunikorn.config.schema import PluginRef, SchedulerConfig
+from yunikorn.config.schema import TOP, PluginRef, SchedulerConfig
 from yunikorn.errors import ConfigError, Problem
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.framework.registry import Registry
 from yunikorn.text import suggest
-
-OWN_KEYS = ("events", "plugins", "priorityclasses", SAME_HIERARCHY)
-"""Keys that YuniKorn 1.9 does not have; see `docs/decisions/0004`."""
-KEYS = ("partitions", "checksum", *OWN_KEYS)
-INT32 = (-(2**31), 2**31 - 1)
 
 DEFAULT_TEXT = """\
 partitions:
@@ -103,32 +97,39 @@ def checksum_of(text: str) -> str:
     return hashlib.sha256((text.replace(own[0], "") if own else text).encode()).hexdigest().upper()
 
 
+class SchedulerDraft(Draft[SchedulerConfig]):
+    """Whole configuration as read."""
+
+    section = TOP
+    partitions: list[PartitionDraft]
+    sinks: tuple[PluginRef, ...]
+    disabled: list[tuple[str, Spot]]
+    same_hierarchy: bool
+
+
 def _read(table: Table, text: str, registry: Registry) -> SchedulerConfig | None:
     findings = table.findings
-    table.only(KEYS)
-    for key in OWN_KEYS:
-        if key in table:
-            findings.note(table.key_spot(key), "YuniKorn 1.9 does not have this key and refuses the file")
-    table.text("checksum")
-    disabled = _read_disabled(table, registry)
-    plugins = PluginCheck(registry.without(disabled), findings)
-    same_hierarchy = table.boolean(SAME_HIERARCHY)
-    partitions = [read_partition(partition, plugins) for partition in table.tables("partitions")]
-    _check_names(partitions, findings)
-    check_hierarchy([partition.root for partition in partitions], same_hierarchy, findings)
-    sinks = _read_sinks(table, plugins)
-    classes = _read_priority_classes(table)
+    draft = SchedulerDraft(table)
+    _check_disabled(draft, registry)
+    plugins = PluginCheck(registry.without(name for name, _ in draft.disabled), findings)
+    draft.partitions = [read_partition(partition, plugins) for partition in table.tables("partitions")]
+    _check_names(draft.partitions, findings)
+    check_hierarchy([partition.root for partition in draft.partitions], draft.same_hierarchy, findings)
+    events = table.table("events", TOP.names_inside("events"))
+    draft.sinks = read_plugin_list(events, "sinks", EVENT_SINK, plugins) if events else ()
     if findings.problems:
         return None
-    return SchedulerConfig(
-        partitions=tuple(partition.build() for partition in partitions),
-        sinks=sinks,
-        disabled=disabled,
-        priority_classes=classes,
-        same_hierarchy=same_hierarchy,
-        checksum=checksum_of(text),
-        text=text,
-    )
+    return attrs.evolve(draft.build(), checksum=checksum_of(text), text=text)
+
+
+def _check_disabled(draft: SchedulerDraft, registry: Registry) -> None:
+    """Report disabled plugins that do not exist, and leave them out."""
+    known = registry.names_to_disable() if draft.disabled else []
+    for name, spot in draft.disabled:
+        if name not in known:
+            text = f"no plugin is called '{name}'{suggest(name, known)}; `yunikorn plugins` lists all"
+            draft.table.findings.problem(spot, text)
+    draft.disabled = [(name, spot) for name, spot in draft.disabled if name in known]
 
 
 def _check_names(partitions: list[PartitionDraft], findings: Findings) -> None:
@@ -138,35 +139,6 @@ def _check_names(partitions: list[PartitionDraft], findings: Findings) -> None:
             text = f"partition '{partition.name}' is defined twice (case does not matter)"
             findings.problem(partition.table.spot("name"), text)
         seen.add(partition.name.lower())
-
-
-def _read_disabled(table: Table, registry: Registry) -> tuple[str, ...]:
-    plugins = table.table("plugins", ("disable",))
-    if plugins is None:
-        return ()
-    known = registry.names_to_disable()
-    names = plugins.texts("disable")
-    for name, spot in names:
-        if name not in known:
-            text = f"no plugin is called '{name}'{suggest(name, known)}; `yunikorn plugins` lists all"
-            table.findings.problem(spot, text)
-    return tuple(name for name, _ in names if name in known)
-
-
-def _read_sinks(table: Table, plugins: PluginCheck) -> tuple[PluginRef, ...]:
-    events = table.table("events", ("sinks",))
-    return read_plugin_list(events, "sinks", EVENT_SINK, plugins) if events else ()
-
-
-def _read_priority_classes(table: Table) -> dict[str, int]:
-    classes = table.table("priorityclasses")
-    read: dict[str, int] = {}
-    for name in classes.node.entries if classes else ():
-        assert classes is not None
-        if name not in classes:
-            table.findings.problem(classes.spot(name), "the class has no priority: expected a whole number")
-        read[name] = classes.integer(name, *INT32) or 0
-    return read
 
 
 def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -1,113 +1,122 @@
-"""Reader of a partition of the configuration; reports all problems of the partition."""
+"""Reader of partitions, with their node orders (`docs/decisions/0010`) and group resolvers."""
 
 from __future__ import annotations
 
 import attrs
 
-from yunikorn.config.limits import check_limits
-from yunikorn.config.node_sorts import read_node_sort, read_node_sorts
-from yunikorn.config.periods import KEY as PERIODS
-from yunikorn.config.periods import read_periods
-from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
-from yunikorn.config.queue_policy_check import QueuePolicyCheck
+from yunikorn.config.document import Scalar, show
+from yunikorn.config.keys import Draft, Section
+from yunikorn.config.plugin_refs import PluginCheck, QueuePolicyCheck, note_if_ours, read_plugin_list
 from yunikorn.config.queues import QueueDraft, read_queues
-from yunikorn.config.quotas import check_applications, check_resources
-from yunikorn.config.reading import Table
+from yunikorn.config.quotas import check_applications, check_limits, check_resources
+from yunikorn.config.reading import Findings, Table
 from yunikorn.config.rules import RuleDraft, check_paths, read_rules
-from yunikorn.config.schema import PartitionConfig, PluginRef, PreemptionConfig
+from yunikorn.config.schema import (
+    DEFAULT_ORDER,
+    NAMED_NODE_ORDER,
+    NODE_ORDER,
+    PARTITION,
+    PERIODS,
+    PREEMPTION,
+    PartitionConfig,
+    PluginRef,
+    PreemptionConfig,
+)
+from yunikorn.config.values import WEIGHTS
 from yunikorn.errors import UnknownPlugin
-from yunikorn.framework.kinds import PREDICATE, RESOLVER
+from yunikorn.framework.kinds import NODE_SORT, PREDICATE, RESOLVER
 
 DEFAULT_NAME = "default"
-OWN_KEYS = ("predicates", "nodesortpolicies", PERIODS)
-"""Keys that YuniKorn 1.9 does not have; see `docs/decisions/0004`."""
-SHRUNK_NODES = "shrunknodes"
-"""Key of `preemption` that YuniKorn 1.9 does not have; see `docs/decisions/0036`."""
-KEYS = (
-    "name",
-    "queues",
-    "placementrules",
-    "limits",
-    "preemption",
-    "nodesortpolicy",
-    "usergroupresolver",
-    *OWN_KEYS,
-)
-_REMOVED = {"statedumpfilepath": " (YuniKorn removed it in 1.5: leave it out)"}
 NO_RESOLVER = ("", "none")
+_ORDER = "nodesortpolicy"
+_WEIGHTS = "resourceweights"
+_NAMED = 3
+"""Maximum number of other paths in a message; the remaining paths are only counted."""
 
 
-@attrs.define(eq=False)
-class PartitionDraft:
-    """Partition as parsed, with its position in the text."""
+class PartitionDraft(Draft[PartitionConfig]):
+    """Partition as read."""
 
-    table: Table
+    section = PARTITION
     name: str
     root: QueueDraft
-    rules: list[RuleDraft]
+    placement_rules: list[RuleDraft]
     preemption: PreemptionConfig
     node_sort: PluginRef
     node_sorts: dict[str, PluginRef]
-    resolver: PluginRef | None
+    user_group_resolver: PluginRef | None
     predicates: tuple[PluginRef, ...]
     periods: dict[str, int | None]
-
-    def build(self) -> PartitionConfig:
-        """Return the checked partition."""
-        return PartitionConfig(
-            name=self.name,
-            root=self.root.build(),
-            placement_rules=tuple(rule.build() for rule in self.rules),
-            preemption=self.preemption,
-            node_sort=self.node_sort,
-            node_sorts=self.node_sorts,
-            user_group_resolver=self.resolver,
-            predicates=self.predicates,
-            periods=self.periods,
-        )
 
 
 def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     """Read and check a partition."""
     findings = plugins.findings
-    table.only(KEYS, _REMOVED)
-    for key in OWN_KEYS:
-        if key in table:
-            findings.note(table.key_spot(key), "YuniKorn 1.9 does not have this key and refuses the file")
+    draft = PartitionDraft(table)
     name = table.text("name")
-    draft = PartitionDraft(
-        table=table,
-        name=DEFAULT_NAME if name.lower() in ("", DEFAULT_NAME) else name,
-        root=read_queues(table),
-        rules=read_rules(table, plugins),
-        preemption=_read_preemption(table),
-        node_sort=read_node_sort(table, plugins),
-        node_sorts=read_node_sorts(table, plugins),
-        resolver=_read_resolver(table, plugins),
-        predicates=read_plugin_list(table, "predicates", PREDICATE, plugins),
-        periods=read_periods(table),
-    )
+    draft.name = DEFAULT_NAME if name.lower() in ("", DEFAULT_NAME) else name
+    draft.root = read_queues(table)
+    draft.placement_rules = read_rules(table, plugins)
+    if (preemption := table.table("preemption")) is not None:
+        draft.preemption = PreemptionConfig(**PREEMPTION.read(preemption))
+    draft.node_sort = _read_node_sort(table, plugins)
+    draft.node_sorts = _read_node_sorts(table, plugins)
+    draft.user_group_resolver = _read_resolver(table, plugins)
+    draft.predicates = read_plugin_list(table, "predicates", PREDICATE, plugins)
+    if (periods := table.table("periods")) is not None:
+        PERIODS.check_keys(periods)
+        draft.periods = PERIODS.given(periods)
     check_resources(draft.root, findings)
     check_applications(draft.root, findings)
     check_limits(draft.root, findings)
-    check_paths(draft.rules, draft.root, findings)
+    check_paths(draft.placement_rules, draft.root, findings)
     QueuePolicyCheck(plugins, draft.node_sorts).check(draft.root)
     return draft
 
 
-def _read_preemption(partition: Table) -> PreemptionConfig:
-    table = partition.table("preemption", ("enabled", "quotapreemptionenabled", SHRUNK_NODES))
+def _read_node_sort(partition: Table, plugins: PluginCheck) -> PluginRef:
+    node, spot = partition.get(_ORDER), partition.spot(_ORDER)
+    if isinstance(node, Scalar):
+        text = f"expected a mapping, got {show(node)}: write {{type: {node.text}}}"
+        plugins.findings.problem(spot, text)
+        return PluginRef(DEFAULT_ORDER)
+    table = partition.table(_ORDER)
     if table is None:
-        return PreemptionConfig()
-    if SHRUNK_NODES in table:
-        table.findings.note(
-            table.key_spot(SHRUNK_NODES), "YuniKorn 1.9 does not have this key and refuses the file"
-        )
-    return PreemptionConfig(
-        enabled=table.boolean("enabled", True),
-        quota_preemption_enabled=table.boolean("quotapreemptionenabled"),
-        shrunk_nodes=table.boolean(SHRUNK_NODES),
-    )
+        ref = PluginRef(DEFAULT_ORDER)
+        plugins.check(NODE_SORT, ref, spot, spot)
+        return ref
+    return _read_node_order(table, plugins, NODE_ORDER)
+
+
+def _read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginRef]:
+    found: dict[str, PluginRef] = {}
+    for table in partition.tables("nodesortpolicies"):
+        ref = _read_node_order(table, plugins, NAMED_NODE_ORDER)
+        name = table.text("name")
+        if not name:
+            text = "required, but missing: queues choose the policy by this name"
+            plugins.findings.problem(table.spot("name"), text)
+        elif name in found:
+            plugins.findings.problem(table.spot("name"), f"the name '{name}' is already given")
+        else:
+            found[name] = ref
+    return found
+
+
+def _read_node_order(table: Table, plugins: PluginCheck, section: Section) -> PluginRef:
+    name = table.text("type") or DEFAULT_ORDER
+    core = [key for key in section.known if key != _WEIGHTS]
+    options = plugins.known_options(NODE_SORT, name, table, core)
+    if _WEIGHTS in options:
+        assert WEIGHTS.read is not None
+        options[_WEIGHTS] = WEIGHTS.read(table, _WEIGHTS)
+        # An empty mapping means the default weights, as in YuniKorn 1.9.
+        if not options[_WEIGHTS]:
+            del options[_WEIGHTS]
+    ref = PluginRef(name, options)
+    if plugins.check(NODE_SORT, ref, table.spot("type"), table.here()):
+        note_if_ours(NODE_SORT, name, table.spot("type"), plugins.findings)
+    return ref
 
 
 def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:
@@ -128,3 +137,78 @@ def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:
         return ref
     plugins.check(RESOLVER, ref, table.spot("type"), table.here())
     return ref
+
+
+# -- one hierarchy in all partitions, see docs/decisions/0008 -----------------------------------------
+
+
+@attrs.define(eq=False)
+class _Places:
+    """Paths of the queues with the same name, in the partitions visited so far."""
+
+    partitions: int = 0
+    """Number of partitions with a queue of this name."""
+    last: int = -1
+    """Index of the last such partition."""
+    at: dict[str, tuple[int, int]] = attrs.field(factory=dict)
+    """By path, the number of partitions with a queue there, and the index of the last one."""
+
+    def lacking(self, path: str, number: int) -> bool:
+        """Return True if a partition before `number` has the name, but not at `path`."""
+        with_name = self.partitions - (self.last == number)
+        holders, last = self.at.get(path, (0, -1))
+        return with_name > holders - (last == number)
+
+    def elsewhere(self, path: str) -> str:
+        """Return the other paths as text for a message; empty if there are none."""
+        others = len(self.at) - (path in self.at)
+        some: list[str] = []
+        for other in self.at:
+            if other != path:
+                some.append(other)
+            if len(some) == _NAMED:
+                break
+        rest = f" and {others - len(some)} more" if others > len(some) else ""
+        return f"{', '.join(sorted(some))}{rest}"
+
+    def add(self, path: str, number: int) -> None:
+        """Record a queue at `path` in partition `number`."""
+        if self.last != number:
+            self.partitions, self.last = self.partitions + 1, number
+        holders, last = self.at.get(path, (0, -1))
+        self.at[path] = (holders + (last != number), number)
+
+
+def check_hierarchy(roots: list[QueueDraft], enforced: bool, findings: Findings) -> None:
+    """Check that each queue name has a single path, within each partition and across partitions.
+
+    A queue may be missing in a partition. If the check is not `enforced`, the only finding is a warning
+    about a queue name that another partition has at other paths only.
+    """
+    if len(roots) < 2 and not enforced:
+        return
+    known: dict[str, _Places] = {}
+    for number, root in enumerate(roots):
+        for queue in root.walk():
+            if queue is root:
+                continue
+            places = known.get(queue.name)
+            if places is None:
+                places = known[queue.name] = _Places()
+            if enforced or places.lacking(queue.path, number):
+                _report(queue, places, enforced, findings)
+            places.add(queue.path, number)
+
+
+def _report(queue: QueueDraft, places: _Places, enforced: bool, findings: Findings) -> None:
+    elsewhere = places.elsewhere(queue.path)
+    if not elsewhere:
+        return
+    spot = queue.table.spot("name")
+    text = f"queue '{queue.name}' already has another path: {elsewhere}"
+    if enforced:
+        findings.problem(spot, f"{text} (samehierarchy is true)")
+    else:
+        findings.warning(
+            spot, f"{text}; partitions should share one hierarchy (samehierarchy: true enforces it)"
+        )

@@ -13,20 +13,31 @@ import attrs
 
 from yunikorn.config import document
 from yunikorn.config.document import Scalar, show
+from yunikorn.config.properties import (
+    APP_SORT,
+    DEFAULTS,
+    NODE_SORT,
+    QUEUE_SORT,
+    effective_properties,
+    policy_options,
+    read_settings,
+)
+from yunikorn.config.queues import QueueDraft
 from yunikorn.config.reading import Findings, Spot, Table, descend, plain_data
 from yunikorn.config.schema import PluginRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
-from yunikorn.framework.kinds import NODE_SORT, PLACEMENT, RESOLVER, Kind
+from yunikorn.framework import kinds
+from yunikorn.framework.kinds import PLACEMENT, RESOLVER, Kind
 from yunikorn.framework.registry import Registry
 from yunikorn.text import suggest
 
 ORIGINAL: Mapping[str, frozenset[str]] = {
-    NODE_SORT.id: frozenset({"fair", "binpacking"}),
+    kinds.NODE_SORT.id: frozenset({"fair", "binpacking"}),
     PLACEMENT.id: frozenset({"provided", "user", "fixed", "tag"}),
 }
 """Names that YuniKorn 1.9 knows, for the kinds where it refuses all other names."""
 ORIGINAL_OPTIONS: Mapping[str, frozenset[str]] = {
-    NODE_SORT.id: frozenset({"resourceweights"}),
+    kinds.NODE_SORT.id: frozenset({"resourceweights"}),
     PLACEMENT.id: frozenset({"value"}),
     RESOLVER.id: frozenset(),
 }
@@ -140,3 +151,83 @@ def _read_ref(spot: Spot, kind: Kind, plugins: PluginCheck) -> PluginRef | None:
     ref = PluginRef(name, plugins.known_options(kind, name, entry, ("name",)))
     plugins.check(kind, ref, entry.spot("name"), spot)
     return ref
+
+
+# -- policies of queues -------------------------------------------------------------------------------
+
+_KINDS: tuple[tuple[str, Kind, str], ...] = (
+    (APP_SORT, kinds.APP_SORT, DEFAULTS.app_sort),
+    (QUEUE_SORT, kinds.QUEUE_SORT, DEFAULTS.queue_sort),
+)
+_ORIGINAL = frozenset({"fifo", "fair", "stateaware"})
+
+
+class QueuePolicyCheck:
+    """Check of the policies that queue properties name, on the effective properties of each queue.
+
+    See `docs/decisions/0009`.
+    """
+
+    def __init__(self, plugins: PluginCheck, node_sorts: Mapping[str, object]) -> None:
+        self._plugins = plugins
+        self._findings = plugins.findings
+        self._node_sorts = node_sorts
+
+    def check(self, root: QueueDraft) -> None:
+        """Check all queues and child templates; each mistake is reported once, where it is written."""
+        here = root.table.here()
+        for _, kind, default in _KINDS:
+            refusal = self._plugins.verdict(kind, default, {}).refusal
+            if refusal:
+                self._findings.problem(here, f"the default cannot be used: {refusal}")
+        self._check_queue(root, {})
+
+    def _check_queue(self, queue: QueueDraft, above: Mapping[str, str]) -> None:
+        in_force = effective_properties(above, queue.properties) if queue.properties or above else above
+        if queue.properties:
+            self._check_properties(queue.table.here(), ".properties", queue.properties, in_force)
+        if queue.child_template and queue.child_template.properties:
+            # A dynamic queue gets the properties of the template and inherits none.
+            own = queue.child_template.properties
+            self._check_properties(queue.table.here(), ".childtemplate.properties", own, own)
+        for child in queue.queues:
+            if child.properties or child.child_template or child.queues:
+                self._check_queue(child, in_force)
+
+    def _check_properties(
+        self, queue: Spot, below: str, own: Mapping[str, str], in_force: Mapping[str, str]
+    ) -> None:
+        for key, message in read_settings(own)[1]:
+            self._findings.warning(descend(queue, f"{below}.{key}"), message)
+        for key, kind, default in _KINDS:
+            options = policy_options(own, key)
+            if key in own or options:
+                name = in_force.get(key) or default
+                self._check_policy(
+                    queue, f"{below}.{key}", kind, name, policy_options(in_force, key), options
+                )
+        chosen = own.get(NODE_SORT)
+        if chosen and chosen not in self._node_sorts:
+            known = ", ".join(self._node_sorts) or "none"
+            text = f"nodesortpolicies of the partition has no '{chosen}'; known: {known}"
+            self._findings.problem(descend(queue, f"{below}.{NODE_SORT}"), text)
+
+    def _check_policy(
+        self,
+        queue: Spot,
+        below: str,
+        kind: Kind,
+        name: str,
+        options: Mapping[str, str],
+        own: Mapping[str, str],
+    ) -> None:
+        at = descend(queue, below)
+        verdict = self._plugins.verdict(kind, name, options, comma_lists=True)
+        if verdict.refusal:
+            self._findings.problem(at, verdict.refusal)
+        for option, message in verdict.faults:
+            self._findings.problem(descend(queue, below + option), message)
+        if not verdict.refusal and kind is not kinds.QUEUE_SORT and name == "stateaware":
+            self._findings.note(at, "YuniKorn 1.9 treats stateaware as fifo")
+        if not verdict.refusal and (kind is kinds.QUEUE_SORT or name not in _ORIGINAL or own):
+            self._findings.note(at, f"YuniKorn 1.9 ignores this {kind.title}")

@@ -1,35 +1,31 @@
 """Properties of queues: inherited free-form texts, and a typed view of the known ones.
 
 An invalid value never invalidates a configuration: the reader uses the default and adds a warning. Only names
-of policies are checked strictly, by `yunikorn.config.queue_policy_check`. See `docs/decisions/0009`.
+of policies are checked strictly, by `yunikorn.config.plugin_refs`. See `docs/decisions/0009`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn.config.durations import parse_duration
+from yunikorn.config import values
+from yunikorn.config.keys import OPTION, key, keys_of
+from yunikorn.config.values import plugin
+from yunikorn.framework import kinds
 from yunikorn.text import suggest
 
 APP_SORT = "application.sort.policy"
 QUEUE_SORT = "queue.sort.policy"
 NODE_SORT = "node.sort.policy"
-SORT_PRIORITY = "application.sort.priority"
 PRIORITY_POLICY = "priority.policy"
 PRIORITY_OFFSET = "priority.offset"
 PREEMPTION_POLICY = "preemption.policy"
-PREEMPTION_DELAY = "preemption.delay"
 QUOTA_DELAY = "quota.preemption.delay"
-PREEMPTION_BY_PRIORITY = "preemption.by.priority"
-PREEMPTION_WITHIN = "preemption.within.queue"
-BACKOFF = "application.unschedasks.backoff"
-BACKOFF_DELAY = "application.unschedasks.backoff.delay"
 STATE = "queue.state"
 
 POLICIES = (APP_SORT, QUEUE_SORT)
@@ -37,8 +33,6 @@ POLICIES = (APP_SORT, QUEUE_SORT)
 
 _CHANGED_BELOW = {PRIORITY_POLICY, PRIORITY_OFFSET, PREEMPTION_POLICY}
 _RENAMED = {"preemption.quota.delay": QUOTA_DELAY}
-_UINT64_MAX = 2**64 - 1
-_WHOLE = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 
 Fault = tuple[str, str]
 """Property, and the problem with its value."""
@@ -48,37 +42,140 @@ Fault = tuple[str, str]
 class QueueSettings:
     """Typed view of the properties of a queue; times in nanoseconds."""
 
-    app_sort: str = "fifo"
-    """Application sort policy of a leaf queue."""
-    app_sort_options: Mapping[str, str] = attrs.field(factory=dict)
-    queue_sort: str = "fair"
-    """Queue sort policy of a parent queue."""
-    queue_sort_options: Mapping[str, str] = attrs.field(factory=dict)
-    node_sort: str = ""
-    """Name of one of the partition's node orders; empty for its default order."""
-    sort_priority: bool = True
-    """True if applications and queues are ordered by priority first; False ignores priorities."""
-    priority_fence: bool = False
-    """True if the queue's priority is only its offset, whatever the priorities inside."""
-    priority_offset: int = 0
-    preemption_policy: str = "default"
-    """`default`, `fence` (no preemption outside of the queue) or `disabled` (never preempted)."""
-    preemption_delay: int = 30 * SECOND
-    """Time that a request waits before it may preempt (ns)."""
-    preempts_by_priority: bool = False
-    """True if requests without a guarantee may preempt lower priorities in other queues."""
-    preempts_within: bool = False
-    """True if requests may preempt lower priorities in the queue itself."""
-    quota_preemption_delay: int = 0
-    """Delay before preempting the usage above a lowered quota (ns); 0 means never."""
-    backoff_count: int = 0
-    """Number of requests without a node after which an application backs off; 0 means never."""
-    backoff_delay: int = 30 * SECOND
-    stopped: bool = False
-    """True if the queue gets no new allocations."""
+    app_sort: str = key(
+        plugin(kinds.APP_SORT),
+        "fifo",
+        "the order of the applications of a leaf queue: the name of an"
+        " [application sort policy](plugins/application-sort.md)",
+        "fair",
+        name=APP_SORT,
+    )
+    app_sort_options: Mapping[str, str] = key(
+        values.TEXT,
+        attrs.Factory(dict),
+        "an option of that policy; lists are comma-separated",
+        "vcore",
+        name=APP_SORT + OPTION,
+        shown="the policy's",
+        ours=True,
+    )
+    queue_sort: str = key(
+        plugin(kinds.QUEUE_SORT),
+        "fair",
+        "the order of the child queues of a parent: the name of a [queue sort policy](plugins/queue-sort.md)",
+        "fair",
+        name=QUEUE_SORT,
+        ours=True,
+    )
+    queue_sort_options: Mapping[str, str] = key(
+        values.TEXT,
+        attrs.Factory(dict),
+        "an option of that policy; lists are comma-separated",
+        "memory",
+        name=QUEUE_SORT + OPTION,
+        shown="the policy's",
+        ours=True,
+    )
+    node_sort: str = key(
+        values.TEXT,
+        "",
+        "the order of nodes for applications of this queue: a name in `nodesortpolicies`",
+        "packed",
+        name=NODE_SORT,
+        shown="the partition's own",
+        ours=True,
+    )
+    sort_priority: bool = key(
+        values.SWITCH,
+        True,
+        "enabled if applications and queues are sorted by priority first; disabled if priorities are ignored",
+        "disabled",
+        name="application.sort.priority",
+        after=APP_SORT + OPTION,
+    )
+    priority_fence: bool = key(
+        values.FENCE,
+        False,
+        "`fence` hides the priorities inside the queue: its parent sees only the offset",
+        "fence",
+        name=PRIORITY_POLICY,
+    )
+    priority_offset: int = key(
+        values.INTEGER_TEXT,
+        0,
+        "added to the [priority](scheduling.md#priorities) that the parent sees",
+        '"-5"',
+        name=PRIORITY_OFFSET,
+    )
+    preemption_policy: str = key(
+        values.PREEMPTION,
+        "default",
+        "`fence`: asks inside the queue cannot preempt outside it; `disabled`: allocations inside the"
+        " queue cannot be preempted",
+        "fence",
+        name=PREEMPTION_POLICY,
+    )
+    preemption_delay: int = key(
+        values.DELAY_TEXT,
+        30 * SECOND,
+        "waiting time of an ask before it may preempt",
+        "1m",
+        name="preemption.delay",
+    )
+    preempts_by_priority: bool = key(
+        values.SWITCH,
+        False,
+        "enabled if asks inside may preempt allocations of lower priority in other queues even without an"
+        " unused guarantee",
+        "enabled",
+        name="preemption.by.priority",
+        ours=True,
+    )
+    preempts_within: bool = key(
+        values.SWITCH,
+        False,
+        "enabled if asks inside may preempt allocations of lower priority in their own queue",
+        "enabled",
+        name="preemption.within.queue",
+        ours=True,
+    )
+    quota_preemption_delay: int = key(
+        values.DURATION,
+        0,
+        "time between lowering a max and preempting the usage above it; 0 is never",
+        "10m",
+        name=QUOTA_DELAY,
+    )
+    backoff_count: int = key(
+        values.COUNT_TEXT,
+        0,
+        "number of consecutive attempts without a node after which an application enters"
+        " [back-off](scheduling.md#back-off); 0 is never",
+        '"3"',
+        name="application.unschedasks.backoff",
+    )
+    backoff_delay: int = key(
+        values.DELAY_TEXT,
+        30 * SECOND,
+        "duration of the back-off",
+        "1m",
+        name="application.unschedasks.backoff.delay",
+    )
+    stopped: bool = key(
+        values.ACTIVITY,
+        False,
+        "`stopped` if nothing new is scheduled in the queue"
+        " ([stopping and starting](scheduling.md#stopping-and-starting))",
+        "stopped",
+        name=STATE,
+        ours=True,
+    )
 
 
 DEFAULTS = QueueSettings()
+_KEYS = {each.name: each for each in keys_of(QueueSettings) if not each.name.endswith(OPTION)}
+KNOWN = tuple(_KEYS)
+"""Names of all known properties, without options of policies."""
 
 
 def effective_properties(parent: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
@@ -140,20 +237,19 @@ def read_settings(properties: Mapping[str, str]) -> tuple[QueueSettings, list[Fa
 @lru_cache(maxsize=256)  # Most queues of a tree have equal properties, and each is read several times.
 def _read(properties: tuple[tuple[str, str], ...]) -> tuple[QueueSettings, tuple[Fault, ...]]:
     faults: list[Fault] = []
-    values: dict[str, object] = {}
-    for key, text in properties:
-        known = _READERS.get(key)
+    read: dict[str, object] = {}
+    for name, text in properties:
+        known = _KEYS.get(name)
         if known is None:
-            faults.extend(_stray(key))
-            continue
-        field, read = known
-        try:
-            values[field] = read(text)
-        except ValueError as error:
-            faults.append((key, f"{error}; the default is used"))
+            faults.extend(_stray(name))
+        elif text or not known.value.plugins:
+            try:
+                read[known.field] = known.value.parse(text)
+            except ValueError as error:
+                faults.append((name, f"{error}; the default is used"))
     for policy, field in ((APP_SORT, "app_sort_options"), (QUEUE_SORT, "queue_sort_options")):
-        values[field] = MappingProxyType(policy_options(dict(properties), policy))
-    return QueueSettings(**values), tuple(faults)  # type: ignore[arg-type]
+        read[field] = MappingProxyType(policy_options(dict(properties), policy))
+    return QueueSettings(**read), tuple(faults)  # type: ignore[arg-type]
 
 
 def _handed_down(key: str, value: str) -> str:
@@ -172,64 +268,5 @@ def _stray(key: str) -> list[Fault]:
         return [(key, f"unknown property, ignored: the property is now called '{_RENAMED[key]}'")]
     if any(key.startswith(policy + ".") for policy in POLICIES):
         return []
-    hint = suggest(key, _READERS)
+    hint = suggest(key, KNOWN)
     return [(key, f"unknown property, ignored{hint}")] if hint else []
-
-
-def _one_of(**meanings: object) -> Callable[[str], object]:
-    def read(text: str) -> object:
-        try:
-            return meanings[text.lower()]
-        except KeyError:
-            raise ValueError(f"expected {' or '.join(meanings)}, got {text!r}") from None
-
-    return read
-
-
-def _policy(default: str) -> Callable[[str], object]:
-    return lambda text: text or default
-
-
-def _integer(low: int, high: int) -> Callable[[str], object]:
-    def read(text: str) -> int:
-        match = _WHOLE.match(text)
-        if match and (low < 0 or not match[1]):
-            number = int(match[1] + (match[2][:25] or "0"))
-            if low <= number <= high:
-                return number
-        raise ValueError(f"expected a whole number from {low} to {high}, got {text!r}")
-
-    return read
-
-
-def _delay(*, off: bool = False) -> Callable[[str], object]:
-    def read(text: str) -> int:
-        delay = parse_duration(text)
-        if delay < 0 or (delay == 0 and not off):
-            raise ValueError(f"expected a duration above 0, got {text!r}")
-        return delay
-
-    return read
-
-
-_preemption_policy = _one_of(default="default", fence="fence", disabled="disabled")
-
-_READERS: dict[str, tuple[str, Callable[[str], object]]] = {
-    APP_SORT: ("app_sort", _policy(DEFAULTS.app_sort)),
-    QUEUE_SORT: ("queue_sort", _policy(DEFAULTS.queue_sort)),
-    NODE_SORT: ("node_sort", _policy(DEFAULTS.node_sort)),
-    SORT_PRIORITY: ("sort_priority", _one_of(enabled=True, disabled=False)),
-    PRIORITY_POLICY: ("priority_fence", lambda text: bool(text) and _one_of(default=False, fence=True)(text)),
-    PRIORITY_OFFSET: ("priority_offset", _integer(-(2**31), 2**31 - 1)),
-    PREEMPTION_POLICY: ("preemption_policy", lambda text: _preemption_policy(text or "default")),
-    PREEMPTION_DELAY: ("preemption_delay", _delay()),
-    PREEMPTION_BY_PRIORITY: ("preempts_by_priority", _one_of(enabled=True, disabled=False)),
-    PREEMPTION_WITHIN: ("preempts_within", _one_of(enabled=True, disabled=False)),
-    QUOTA_DELAY: ("quota_preemption_delay", _delay(off=True)),
-    BACKOFF: ("backoff_count", _integer(0, _UINT64_MAX)),
-    BACKOFF_DELAY: ("backoff_delay", _delay()),
-    STATE: ("stopped", _one_of(active=False, stopped=True)),
-}
-
-KNOWN = tuple(_READERS)
-"""Names of all known properties, without options of policies."""

@@ -1,20 +1,27 @@
-"""Consistency checks of the guarantees, quotas and maximum applications in a queue tree.
+"""Checks of guarantees, quotas, maximum applications and limits in a queue tree.
 
 The max of a queue may not exceed a max above it. The guarantees of the queues below must fit into the
 guarantee and the max of their parent. The max of siblings together may exceed that of their parent.
+
+A limit names users, groups or both, and limits resources, running applications or both. A queue further down
+may only tighten the limits that a queue above sets for the same user or group, or for `*`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from typing import TypeVar
 
 import attrs
 
-from yunikorn.config.amounts import smaller
-from yunikorn.config.queues import QueueDraft
-from yunikorn.config.reading import Findings
-from yunikorn.resources import NOTHING, sum_of
+from yunikorn.config.document import quote
+from yunikorn.config.names import WILDCARD, is_group_name, is_user_name
+from yunikorn.config.queues import LimitDraft, Named, QueueDraft
+from yunikorn.config.reading import Findings, plain_data
+from yunikorn.resources import NOTHING, above_zero, smaller_of, sum_of
 
+T = TypeVar("T")
 Bound = Mapping[str, int]
 _NONE: Set[str] = frozenset()
 
@@ -29,15 +36,15 @@ class _Owed:
 
 def check_resources(root: QueueDraft, findings: Findings) -> None:
     """Check the resources of all queues against those above and below them."""
-    _check_queue(root, findings, {})
+    _check_resources(root, findings, {})
 
 
-def _check_queue(queue: QueueDraft, findings: Findings, above: Bound) -> _Owed:
+def _check_resources(queue: QueueDraft, findings: Findings, above: Bound) -> _Owed:
     own, guaranteed = queue.max.value, queue.guaranteed
     if own:
         _check_max(queue, findings, above)
-    bound = smaller(own, above) if own and above else own or above
-    owed = [_check_queue(child, findings, bound) for child in queue.queues]
+    bound = smaller_of(own, above) if own and above else own or above
+    owed = [_check_resources(child, findings, bound) for child in queue.queues]
     told = _check_sum(queue, owed, bound, findings) if owed else _NONE
     if any(guaranteed.value.values()):
         return _Owed(guaranteed.value, told)
@@ -81,3 +88,145 @@ def check_applications(queue: QueueDraft, findings: Findings) -> None:
             findings.problem(child.table.spot("maxapplications"), text)
         if child.queues:
             check_applications(child, findings)
+
+
+# -- limits -------------------------------------------------------------------------------------------
+
+_USER_FORM = "a letter or _, then letters, digits and : # / _ . @ -, and optionally a $ at the end"
+_GROUP_FORM = "a letter or _, then letters, digits and : _ . -"
+
+
+def check_limits(root: QueueDraft, findings: Findings) -> None:
+    """Check each limit of each queue by itself, and against the limits of the queues above."""
+    _check_limits(root, findings, is_root=True)
+    for kind in ("users", "groups"):
+        _check_below(root, kind, {}, _resources_of, _bind_resources)
+        _check_below(root, kind, {}, lambda draft: draft.max_applications, _bind_applications)
+
+
+def _check_limits(queue: QueueDraft, findings: Findings, *, is_root: bool = False) -> None:
+    users: set[str] = set()
+    groups: set[str] = set()
+    for draft in queue.limits:
+        _check_entry(draft, findings)
+        _check_names(draft.users, "user", users, findings)
+        _check_names(draft.groups, "group", groups, findings)
+        _check_against_queue(draft, queue, findings, is_root)
+    for child in queue.queues:
+        if child.limits or child.queues:
+            _check_limits(child, findings)
+
+
+def _check_entry(draft: LimitDraft, findings: Findings) -> None:
+    here = draft.table.here()
+    if not draft.users and not draft.groups:
+        # Users and groups that are no lists of texts were already reported.
+        written = [draft.table.get("users"), draft.table.get("groups")]
+        if all(node is None or plain_data(node) == [] for node in written):
+            findings.problem(here, "the limit applies to no user or group: set users or groups")
+    amount = draft.max_resources
+    if amount.faulty:
+        return
+    if amount.names_types and not above_zero(amount.value):
+        findings.problem(amount.spot, "at least one resource must be above 0")
+    elif not amount.names_types and draft.max_applications == 0:
+        findings.problem(here, "the limit has no effect: set maxresources or maxapplications")
+
+
+def _check_names(names: Named, what: str, seen: set[str], findings: Findings) -> None:
+    is_name, form = (is_user_name, _USER_FORM) if what == "user" else (is_group_name, _GROUP_FORM)
+    for name, spot in names:
+        if name != WILDCARD and not is_name(name):
+            findings.problem(spot, f"{quote(name)} is not a valid {what} name: expected * or {form}")
+        elif name in seen:
+            findings.problem(spot, f"{what} {quote(name)} is already limited in this queue")
+        elif WILDCARD in seen:
+            findings.problem(spot, f"{what} {quote(name)} comes after *: put * last")
+        elif name == WILDCARD and what == "group" and not seen:
+            findings.problem(spot, "* cannot be the only group: add another group before it")
+        seen.add(name)
+
+
+def _check_against_queue(draft: LimitDraft, queue: QueueDraft, findings: Findings, is_root: bool) -> None:
+    wanted, allowed = draft.max_applications, queue.max_applications
+    if wanted and allowed and wanted > allowed:
+        text = f"{wanted} is more than the {allowed} applications that queue {queue.path} may run"
+        findings.problem(draft.table.spot("maxapplications"), text)
+    if is_root:
+        return
+    for name in draft.max_resources.over(queue.max.value):
+        text = f"{draft.max_resources.value[name]} {name} is more than the max of queue {queue.path}"
+        findings.problem(draft.max_resources.at(name), f"{text}, {queue.max.value[name]}")
+
+
+def _check_below(
+    queue: QueueDraft,
+    kind: str,
+    carried: dict[str, T],
+    value_of: Callable[[LimitDraft], T | None],
+    bind: Callable[[LimitDraft, str, str, str, T], T],
+) -> None:
+    """Check the limits of a queue and of all below; `carried` has those of the queues above, by name.
+
+    `bind` reports a limit that exceeds the one above, and returns the value for the queues below. A limit
+    without a value was refused.
+    """
+    own: dict[str, T] = {}
+    for draft in queue.limits:
+        value = value_of(draft)
+        if value is None:
+            continue
+        for name, _ in draft.users if kind == "users" else draft.groups:
+            # The limit above for `*` binds names without a limit of their own.
+            whose = name if name in carried else WILDCARD
+            own[name] = bind(draft, kind, name, whose, carried[whose]) if whose in carried else value
+    with _carrying(carried, own):
+        for child in queue.queues:
+            if child.limits or child.queues:
+                _check_below(child, kind, carried, value_of, bind)
+
+
+@contextmanager
+def _carrying(carried: dict[str, T], own: Mapping[str, T]) -> Iterator[None]:
+    """Add a queue's own settings to `carried` while the queues below it are checked.
+
+    The settings are added and removed in place. A copy for each queue below would be expensive, because a
+    queue above may name thousands of users.
+    """
+    before = {name: carried[name] for name in own if name in carried}
+    carried.update(own)
+    yield
+    for name in own:
+        if name not in before:
+            del carried[name]
+    carried.update(before)
+
+
+def _resources_of(draft: LimitDraft) -> Mapping[str, int] | None:
+    return None if draft.max_resources.faulty else draft.max_resources.value
+
+
+def _bind_resources(
+    draft: LimitDraft, kind: str, name: str, whose: str, allowed: Mapping[str, int]
+) -> Mapping[str, int]:
+    amount = draft.max_resources
+    for resource in amount.over(allowed):
+        text = f"{amount.value[resource]} {resource} for {_title(kind, name)} is more than the"
+        text += f" {allowed[resource]} that a queue above allows {_title(kind, whose)}"
+        draft.table.findings.problem(amount.at(resource), text)
+    return smaller_of(amount.value, allowed) if whose == name else amount.value
+
+
+def _bind_applications(draft: LimitDraft, kind: str, name: str, whose: str, allowed: int) -> int:
+    wanted = draft.max_applications or 0
+    if allowed and not 0 < wanted <= allowed:
+        text = f"a queue above allows {_title(kind, whose)} {allowed} applications: here"
+        text += f" {_title(kind, name)} must have maxapplications from 1 to {allowed}, got {wanted}"
+        draft.table.findings.problem(draft.table.spot("maxapplications"), text)
+    return wanted
+
+
+def _title(kind: str, name: str) -> str:
+    if name == WILDCARD:
+        return f"all {kind}"
+    return f"{kind[:-1]} {quote(name)}"

@@ -7,6 +7,7 @@ finds all problems. Readers return `None` for a reported value where later check
 from __future__ import annotations
 
 import re
+from collections import abc
 from collections.abc import Collection, Iterator
 
 import attrs
@@ -65,7 +66,7 @@ class Table:
         self.node = node
         self.findings = findings
 
-    def only(self, known: Collection[str], hints: dict[str, str] | None = None) -> None:
+    def only(self, known: Collection[str], hints: abc.Mapping[str, str] | None = None) -> None:
         """Report every key that is not in `known`; `hints` has additional texts for some keys."""
         for key in self.node.entries:
             if key not in known:

@@ -8,39 +8,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
-
 from yunikorn.config.document import Listing, quote
 from yunikorn.config.filters import FilterConfig, expression_fault
+from yunikorn.config.keys import Draft
 from yunikorn.config.names import ROOT, is_expression, is_group_name, is_queue_name, is_user_name
 from yunikorn.config.plugin_refs import PluginCheck, note_if_ours
 from yunikorn.config.queues import QueueDraft
 from yunikorn.config.reading import Findings, Spot, Table
-from yunikorn.config.schema import PluginRef, RuleConfig
+from yunikorn.config.schema import FILTER, RULE, PluginRef, RuleConfig
 from yunikorn.framework.kinds import PLACEMENT
 
-KEYS = ("name", "create", "filter", "parent")
 VALUE = "value"
 FIXED = "fixed"
 """Rule whose queue does not depend on the application, so that its path can be checked."""
 RECOVERY_RULE = "recovery"
 IMPLICIT = "provided"
 """Rule in use if the configuration has none."""
-FILTER_TYPES = ("", "allow", "deny")
+_CORE = tuple(key for key in RULE.known if key != VALUE)
 
 
-@attrs.define(eq=False)
-class RuleDraft:
-    """Rule as parsed, with its position in the text."""
+class RuleDraft(Draft[RuleConfig]):
+    """Rule as read."""
 
-    table: Table
+    section = RULE
     name: str
     create: bool
     filter: FilterConfig | None
     value: str
     options: dict[str, Any]
-    parent: RuleDraft | None = None
-    sound: bool = True
+    parent: RuleDraft | None
+    sound: bool
     """True if the plugins of the rule and of its parent rules are valid."""
 
     def chain(self) -> Iterator[RuleDraft]:
@@ -48,17 +45,6 @@ class RuleDraft:
         if self.parent:
             yield from self.parent.chain()
         yield self
-
-    def build(self) -> RuleConfig:
-        """Return the checked rule."""
-        return RuleConfig(
-            name=self.name,
-            create=self.create,
-            filter=self.filter,
-            parent=self.parent.build() if self.parent else None,
-            value=self.value,
-            options=self.options,
-        )
 
 
 def read_rules(partition: Table, plugins: PluginCheck) -> list[RuleDraft]:
@@ -71,16 +57,11 @@ def read_rules(partition: Table, plugins: PluginCheck) -> list[RuleDraft]:
 
 
 def _read_rule(table: Table, plugins: PluginCheck) -> RuleDraft:
-    name = table.text("name").lower()
-    rule = RuleDraft(
-        table=table,
-        name=name,
-        create=table.boolean("create", strict=True),
-        filter=_read_filter(table),
-        value=table.text(VALUE),
-        options=plugins.known_options(PLACEMENT, name, table, KEYS, (VALUE,)),
-        parent=_read_parent(table, plugins),
-    )
+    rule = RuleDraft(table)
+    rule.name = rule.name.lower()
+    rule.filter = _read_filter(table)
+    rule.options = plugins.known_options(PLACEMENT, rule.name, table, _CORE, (VALUE,))
+    rule.parent = _read_parent(table, plugins)
     rule.sound = _check_plugin(rule, plugins) and (rule.parent is None or rule.parent.sound)
     return rule
 
@@ -124,16 +105,17 @@ def _check_plugin(rule: RuleDraft, plugins: PluginCheck) -> bool:
 
 
 def _read_filter(rule: Table) -> FilterConfig | None:
-    table = rule.table("filter", ("type", "users", "groups"))
+    table = rule.table("filter")
     if table is None:
         return None
+    read = FILTER.read(table)
+    users, groups = read["users"], read["groups"]
     kind = table.text("type")
-    if kind.lower() not in FILTER_TYPES:
+    if kind.lower() not in ("", "allow", "deny"):
         text = f"expected allow or deny, got {quote(kind)}"
         table.findings.problem(table.spot("type"), text)
     elif kind.lower() == "deny" != kind:
         table.findings.note(table.spot("type"), f"YuniKorn 1.9 treats {quote(kind)} as allow")
-    users, groups = table.texts("users"), table.texts("groups")
     fine = [_check_entries(users, "user", table.findings), _check_entries(groups, "group", table.findings)]
     if not all(fine):
         return None
@@ -209,7 +191,7 @@ def _check_path(rule: RuleDraft, root: QueueDraft, findings: Findings) -> None:
         spot = each.table.spot(VALUE)
         levels = each.value.strip().lower().split(".")
         for level in levels[1:] if each is chain[0] and is_complete(each.value.strip()) else levels:
-            if not queue.is_parent:
+            if not queue.parent:
                 text = f"queue {queue.path} is a leaf: there can be no queue '{level}' below it"
                 findings.problem(spot, text)
                 return
@@ -226,8 +208,8 @@ def _check_path(rule: RuleDraft, root: QueueDraft, findings: Findings) -> None:
 
 def _check_end(queue: QueueDraft, rule: RuleDraft, final: bool, findings: Findings) -> None:
     spot = rule.table.spot(VALUE)
-    if final and queue.is_parent:
+    if final and queue.parent:
         findings.problem(spot, f"queue {queue.path} is a parent queue: applications need a leaf queue")
-    elif not final and not queue.is_parent:
+    elif not final and not queue.parent:
         text = f"queue {queue.path} is a leaf, but the rule creates queues below it: set 'parent: true'"
         findings.problem(spot, text)

@@ -1,7 +1,8 @@
-"""Immutable, checked configuration, the input of the scheduler.
+"""Immutable, checked configuration, the input of the scheduler, with the description of every key.
 
 `yunikorn.config.load` creates these objects from the text of a queues.yaml. Nothing else reads the text
-again. Times are in nanoseconds; resources are as in `yunikorn.resources`.
+again. Times are in nanoseconds; resources are as in `yunikorn.resources`. The prose around the keys on the
+reference page is in `reference_page.md`.
 """
 
 from __future__ import annotations
@@ -11,14 +12,23 @@ from typing import Any
 
 import attrs
 
+from yunikorn.clock import SECOND
+from yunikorn.config import values
 from yunikorn.config.acl import NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
+from yunikorn.config.keys import Key, Section, key, keys_inside
+from yunikorn.config.properties import QueueSettings
+from yunikorn.config.reading import Table
+from yunikorn.config.values import built, mapping, plugin, plugins, rows
+from yunikorn.framework.kinds import EVENT_SINK, NODE_SORT, PLACEMENT, PREDICATE, RESOLVER
 from yunikorn.resources import Resource
 
 __all__ = [
+    "SECTIONS",
     "FilterConfig",
     "LimitConfig",
     "PartitionConfig",
+    "PartitionTimeouts",
     "PluginRef",
     "PreemptionConfig",
     "QueueConfig",
@@ -26,6 +36,10 @@ __all__ = [
     "SchedulerConfig",
     "TemplateConfig",
 ]
+
+REQUIRED: Any = attrs.NOTHING
+DEFAULT_ORDER = "fair"
+"""Node sort policy of a partition that names none."""
 
 
 @attrs.frozen
@@ -41,46 +55,129 @@ class PluginRef:
 class LimitConfig:
     """Limit for each of the users, and for each group as a whole, in a queue and below."""
 
-    limit: str = ""
-    """Free-form description."""
-    users: tuple[str, ...] = ()
-    groups: tuple[str, ...] = ()
-    max_resources: Resource | None = None
-    max_applications: int = 0
-    """Maximum of running applications; 0 is no limit."""
+    limit: str = key(values.TEXT, "", "a description", "share of one user")
+    users: tuple[str, ...] = key(
+        values.LIMITED_USERS,
+        (),
+        "users that the limit applies to, each on their own; `*` is every user without a limit of their own",
+        '[ann, "*"]',
+    )
+    groups: tuple[str, ...] = key(
+        values.LIMITED_GROUPS,
+        (),
+        "groups that the limit applies to, each as a whole; `*` is all others together",
+        '[students, "*"]',
+    )
+    max_resources: Resource | None = key(
+        values.QUANTITIES,
+        None,
+        "maximum usage; at least one resource type must be above 0. `{}` sets no limit",
+        "{memory: 50Gi}",
+        shown="no limit",
+    )
+    max_applications: int = key(
+        values.COUNT, 0, "maximum number of running applications; 0 is no limit", "10"
+    )
 
 
 @attrs.frozen
 class TemplateConfig:
     """Settings of dynamic leaf queues, taken from the parent queue in which they are created."""
 
-    max_applications: int = 0
-    properties: Mapping[str, str] = attrs.field(factory=dict)
-    guaranteed: Resource | None = None
-    max: Resource | None = None
+    max_applications: int = key(values.COUNT, 0, "as for queues", "5")
+    properties: Mapping[str, str] = key(
+        mapping("properties", Table.pairs),
+        attrs.Factory(dict),
+        "all properties of the queue; it inherits none",
+        "{application.sort.policy: fair}",
+        after="resources.max",
+    )
+    guaranteed: Resource | None = key(
+        values.SPARSE_QUANTITIES,
+        None,
+        "as for queues; not compared with the queues above",
+        "{vcore: 2}",
+        inside="resources",
+    )
+    max: Resource | None = key(
+        values.SPARSE_QUANTITIES,
+        None,
+        "as for queues; not compared with the queues above",
+        "{vcore: 8}",
+        inside="resources",
+    )
 
 
 @attrs.frozen
 class QueueConfig:
-    """Queue and all queues below."""
+    """Queue and all queues below.
 
-    name: str
-    """Last level of the path, in lower case."""
-    parent: bool = False
-    """True for a parent queue: it has children, or `parent: true`, or is root."""
-    guaranteed: Resource | None = None
-    """Guaranteed resources, or None; zero entries are kept."""
-    max: Resource | None = None
-    """Quota, or None; a missing type is unlimited, a zero entry allows none of the type."""
-    max_applications: int = 0
-    """Maximum of running applications; 0 is no limit."""
-    properties: Mapping[str, str] = attrs.field(factory=dict)
+    The name is in lower case. Of `guaranteed` and `max`, zero entries are kept.
+    """
+
+    name: str = key(
+        values.QUEUE_NAME,
+        REQUIRED,
+        "one level of the path; unique among its siblings, ignoring case",
+        "batch",
+    )
+    parent: bool = key(
+        values.BOOLEAN,
+        False,
+        "true if the queue is a parent even without child queues. A queue with child queues is always a"
+        " parent",
+        "true",
+    )
+    guaranteed: Resource | None = key(
+        values.QUANTITIES,
+        None,
+        "resources that the queue is entitled to before other queues get more than their guarantee",
+        "{memory: 100Gi, vcore: 40}",
+        inside="resources",
+    )
+    max: Resource | None = key(
+        values.QUANTITIES,
+        None,
+        "the most that the queue may use; a resource type that is not listed is not limited",
+        "{memory: 400Gi, vcore: 160}",
+        inside="resources",
+    )
+    max_applications: int = key(
+        values.COUNT,
+        0,
+        "maximum number of [running](scheduling.md#limits) applications in the queue and below;"
+        " further applications wait. 0 is no limit",
+        "10",
+    )
+    properties: Mapping[str, str] = key(
+        mapping("properties", Table.pairs),
+        attrs.Factory(dict),
+        "[properties](#properties)",
+        "{application.sort.policy: fair}",
+    )
     """Properties of the queue itself; `effective_properties` adds the inherited ones."""
-    admin_acl: Acl = NOBODY
-    submit_acl: Acl = NOBODY
-    child_template: TemplateConfig | None = None
-    limits: tuple[LimitConfig, ...] = ()
-    queues: tuple[QueueConfig, ...] = ()
+    admin_acl: Acl = key(
+        values.ACL,
+        NOBODY,
+        "users and groups that may administer the queue and submit to it",
+        '" operators"',
+        shown="no user",
+    )
+    submit_acl: Acl = key(
+        values.ACL, NOBODY, "users and groups that may submit applications", '"*"', shown="no user"
+    )
+    child_template: TemplateConfig | None = key(
+        mapping("template", build=built),
+        None,
+        "the [child template](#child-templates) of a parent queue",
+        "{maxapplications: 5}",
+    )
+    queues: tuple[QueueConfig, ...] = key(
+        rows("queue"), (), "the child queues", "[{name: day}, {name: night}]", after="parent"
+    )
+    limits: tuple[LimitConfig, ...] = key(
+        rows("limit"), (), "[limits](#limits)", "[{users: [ann], maxapplications: 2}]"
+    )
 
     def walk(self, above: str = "") -> Iterator[tuple[str, QueueConfig]]:
         """Yield this queue and all below with their paths, parents first, in the order of the text."""
@@ -92,62 +189,272 @@ class QueueConfig:
 
 @attrs.frozen
 class RuleConfig:
-    """Placement rule: the keys that the core evaluates, and the options of the plugin."""
+    """Placement rule: the keys that the core evaluates, and the options of the plugin.
 
-    name: str
-    """Name of the rule, in lower case."""
-    create: bool = False
-    """True if the rule may create a missing queue."""
-    filter: FilterConfig | None = None
-    parent: RuleConfig | None = None
-    value: str = ""
+    The name is in lower case.
+    """
+
+    name: str = key(
+        plugin(PLACEMENT), REQUIRED, "a [placement rule](plugins/placement-rules.md), in any case", "user"
+    )
+    create: bool = key(values.TRUE_OR_FALSE, False, "true if the rule may create the queue", "true")
+    filter: FilterConfig | None = keys_inside(FilterConfig, None)
+    parent: RuleConfig | None = key(
+        mapping("rule", build=built),
+        None,
+        "the rule that chooses the parent queue; a list with one rule is accepted too",
+        "{name: tag, value: namespace}",
+    )
+    value: str = key(
+        values.TEXT,
+        "",
+        "for `fixed` the queue, for `tag` the name of the tag; other rules ignore the value unless they"
+        " have such an option",
+        "root.default",
+    )
     options: Mapping[str, Any] = attrs.field(factory=dict)
     """Options of the plugin as text, without `value`."""
+
+
+@attrs.frozen
+class NodeOrder:
+    """Order of nodes as described; it is read to a `PluginRef`."""
+
+    type: str = key(
+        plugin(NODE_SORT),
+        DEFAULT_ORDER,
+        "a [node sort policy](plugins/node-sort.md): `fair` spreads, `binpacking` fills",
+        "binpacking",
+    )
+    resourceweights: Mapping[str, str] = key(
+        values.WEIGHTS,
+        attrs.Factory(dict),
+        "weight of the usage of each resource type, 0 or more; types that are not listed do not count",
+        "{vcore: 4.0, memory: 1.0}",
+        shown="`{vcore: 1, memory: 1}`",
+    )
 
 
 @attrs.frozen
 class PreemptionConfig:
     """Preemption settings of a partition."""
 
-    enabled: bool = True
-    quota_preemption_enabled: bool = False
-    shrunk_nodes: bool = False
-    """True if allocations are preempted on a node that has shrunk below its usage; see
-    `docs/decisions/0036`.
-    """
+    enabled: bool = key(values.BOOLEAN, True, "true if asks may [preempt](scheduling.md#preemption)", "false")
+    quota_preemption_enabled: bool = key(
+        values.BOOLEAN, False, "true if usage above a lowered quota is preempted", "true"
+    )
+    shrunk_nodes: bool = key(
+        values.BOOLEAN,
+        False,
+        "true if allocations are preempted on a node whose capacity dropped below its usage",
+        "true",
+        ours=True,
+    )
+
+
+@attrs.frozen
+class PartitionTimeouts:
+    """Delays of state changes and of other actions of the scheduler in a partition (docs/states.md)."""
+
+    starting: int = key(
+        values.DURATION, 300 * SECOND, "time after which an application in Starting is Running", "1m"
+    )
+    completing: int = key(
+        values.DURATION, 30 * SECOND, "time after which an application in Completing is Completed", "5s"
+    )
+    retention: int = key(
+        values.DURATION, 3 * 24 * 3600 * SECOND, "time for which an ended application is retained", "24h"
+    )
+    reservation: int | None = key(
+        values.DURATION_OR_NEVER,
+        2 * SECOND,
+        "the age from which a request that fits no node [reserves](scheduling.md#reservations) one;"
+        " `never` switches reservations off",
+        "30s",
+    )
+    gang_patience: int = key(
+        values.DURATION,
+        600 * SECOND,
+        "time for which a complete [Atomic](scheduling.md#atomic) gang waits for capacity before later"
+        " requests are blocked",
+        "1h",
+    )
+    cleanup: int = key(
+        values.DURATION,
+        10 * SECOND,
+        "time after which an empty queue that is dynamic or draining is removed",
+        "1m",
+    )
 
 
 @attrs.frozen
 class PartitionConfig:
     """Partition: an independent scheduling domain with nodes, queues and rules."""
 
-    name: str
-    """Name as written; `default` for an empty name and for `default` in any case."""
-    root: QueueConfig
-    placement_rules: tuple[RuleConfig, ...] = ()
-    """Placement rules; if empty, one implicit `provided` rule that creates no queues."""
-    preemption: PreemptionConfig = PreemptionConfig()
-    node_sort: PluginRef = PluginRef("fair")
-    node_sorts: Mapping[str, PluginRef] = attrs.field(factory=dict)
-    """Named node orders that a queue or an application may select; see `docs/decisions/0010`."""
-    user_group_resolver: PluginRef | None = None
-    """Resolver of groups; if None, each user is the only member of a group of the same name."""
-    predicates: tuple[PluginRef, ...] = ()
-    periods: Mapping[str, int | None] = attrs.field(factory=dict)
-    """Delays other than the defaults, by field of `yunikorn.model.context.Timeouts` (ns)."""
+    name: str = key(
+        values.TEXT,
+        REQUIRED,
+        "unique, ignoring case; any case of `default` is `default`",
+        "default",
+        shown="`default`",
+    )
+    root: QueueConfig = key(
+        rows("queue", built),
+        REQUIRED,
+        "the [queues](#queues). A single queue named `root` is the root queue; otherwise a root queue is"
+        " added above them. `[]` is a root queue without child queues",
+        "[{name: root, submitacl: '*'}]",
+        name="queues",
+    )
+    placement_rules: tuple[RuleConfig, ...] = key(
+        rows("rule"),
+        (),
+        "the [placement rules](#placement-rules), in order",
+        "[{name: user, create: true}]",
+        shown="`provided`",
+    )
+    preemption: PreemptionConfig = keys_inside(PreemptionConfig, PreemptionConfig())
+    node_sort: PluginRef = key(
+        mapping("node-sort"),
+        PluginRef(DEFAULT_ORDER),
+        "the [order of nodes](#node-order)",
+        "{type: binpacking}",
+        name="nodesortpolicy",
+        shown="`{type: fair}`",
+    )
+    user_group_resolver: PluginRef | None = key(
+        attrs.evolve(plugin(RESOLVER), words="mapping", read=None),
+        None,
+        "`type`: how the groups of a user are found ([resolvers](plugins/user-groups.md)), or `none`;"
+        " other keys are the resolver's options. By default a user is in the group of the same name. A"
+        " type that is not installed is a warning in the check, and an error when the scheduler starts",
+        "{type: os}",
+    )
+    predicates: tuple[PluginRef, ...] = key(
+        plugins(PREDICATE),
+        (),
+        "[predicates](plugins/predicates.md) that a node must pass, each a name or"
+        " `{name: NAME, OPTION: VALUE}`",
+        "[node-selector, {name: taints, attribute: stains}]",
+        ours=True,
+    )
+    node_sorts: Mapping[str, PluginRef] = key(
+        rows("named-node-sort", None),
+        attrs.Factory(dict),
+        "named node orders that queues and applications can choose instead",
+        "[{name: packed, type: binpacking}]",
+        name="nodesortpolicies",
+        after="nodesortpolicy",
+        ours=True,
+    )
+    periods: Mapping[str, int | None] = key(
+        mapping("periods"),
+        attrs.Factory(dict),
+        "[timeouts](#timeouts) of the scheduler in this partition",
+        "{completing: 5s}",
+        ours=True,
+    )
+    """Delays that the text sets, by attribute of `PartitionTimeouts`; None means never."""
 
 
 @attrs.frozen
 class SchedulerConfig:
     """Content of a queues.yaml."""
 
-    partitions: tuple[PartitionConfig, ...] = ()
-    sinks: tuple[PluginRef, ...] = ()
-    disabled: tuple[str, ...] = ()
-    """Names of disabled plugins, for `Registry.without`."""
-    priority_classes: Mapping[str, int] = attrs.field(factory=dict)
-    same_hierarchy: bool = False
-    """True if a queue name must have the same path in all partitions; see `docs/decisions/0008`."""
-    checksum: str = ""
+    partitions: tuple[PartitionConfig, ...] = key(
+        rows("partition"), (), "the [partitions](#partitions)", "[{name: default, queues: [{name: root}]}]"
+    )
+    checksum: str = key(
+        values.TEXT, "", "ignored, and not part of the checksum of the file", "9F86D081884C7D65"
+    )
     """Checksum of the text without its `checksum:` line; a reload with an equal checksum does nothing."""
+    sinks: tuple[PluginRef, ...] = key(
+        plugins(EVENT_SINK),
+        (),
+        "the [event sinks](plugins/event-sinks.md), each a name or `{name: NAME, OPTION: VALUE}`",
+        "[log, {name: jsonl, path: events.jsonl}]",
+        inside="events",
+        ours=True,
+    )
+    disabled: tuple[str, ...] = key(
+        values.NAMES,
+        (),
+        "plugins to switch off: a plugin module (`yunikorn_plugins.events`), a name (`fair`, of every"
+        " kind), or a name of one kind (`app-sort:fair`)",
+        '["app-sort:stateaware"]',
+        name="disable",
+        inside="plugins",
+        ours=True,
+    )
+    priority_classes: Mapping[str, int] = key(
+        values.PRIORITIES,
+        attrs.Factory(dict),
+        "priorities of the names that asks give as `priorityClassName`; whole numbers of 32 bits",
+        "{urgent: 1000, batch: -10}",
+        ours=True,
+    )
+    same_hierarchy: bool = key(
+        values.BOOLEAN,
+        False,
+        "true if a queue name must have the same path in all partitions that have it; otherwise different"
+        " paths are only a warning",
+        "true",
+        ours=True,
+    )
     text: str = attrs.field(default="", repr=False)
+
+
+# -- sections, in the order of the reference page -----------------------------------------------------
+
+TOP = Section("top", SchedulerConfig)
+PARTITION = Section(
+    "partition",
+    PartitionConfig,
+    beside=(
+        Key(
+            rows("limit"),
+            "[limits](#limits) of the root queue; if the root queue has limits too, both must be written"
+            " alike",
+            "[{users: ['*'], maxapplications: 5}]",
+            "limits",
+            shown="none",
+            required=False,
+            after="placementrules",
+        ),
+    ),
+    hints={"statedumpfilepath": " (YuniKorn removed it in 1.5: leave it out)"},
+)
+PERIODS = Section("periods", PartitionTimeouts)
+QUEUE = Section("queue", QueueConfig)
+PROPERTIES = Section("properties", QueueSettings, others="other properties, which the scheduler ignores")
+LIMIT = Section("limit", LimitConfig)
+TEMPLATE = Section("template", TemplateConfig)
+RULE = Section("rule", RuleConfig, options_of=PLACEMENT, chosen_by="name", others="an option of the rule")
+NODE_ORDER = Section(
+    "node-sort", NodeOrder, options_of=NODE_SORT, chosen_by="type", others="an option of the policy"
+)
+NAMED_NODE_ORDER = Section(
+    "named-node-sort",
+    NodeOrder,
+    beside=(
+        Key(values.TEXT, "the name by which queues and applications choose the policy", "packed", "name"),
+    ),
+    options_of=NODE_SORT,
+    chosen_by="type",
+    others=NODE_ORDER.others,
+)
+SECTIONS = (
+    TOP,
+    PARTITION,
+    PERIODS,
+    QUEUE,
+    PROPERTIES,
+    LIMIT,
+    TEMPLATE,
+    RULE,
+    NODE_ORDER,
+    NAMED_NODE_ORDER,
+)
+PREEMPTION = Section("preemption", PreemptionConfig)
+FILTER = Section("filter", FilterConfig)
+"""Sections inside others, which the page lists with the keys of the outer section."""

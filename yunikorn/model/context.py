@@ -8,24 +8,13 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from yunikorn.clock import SECOND, Clock, Timers
+from yunikorn.config.schema import PartitionTimeouts
 
 
 @attrs.frozen
-class Timeouts:
-    """Delays of state changes and of other actions of the scheduler (docs/states.md)."""
+class Timeouts(PartitionTimeouts):
+    """Delays of a partition, and of the whole scheduler."""
 
-    starting: int = 300 * SECOND
-    """Time in Starting before an application becomes Running."""
-    completing: int = 30 * SECOND
-    """Time in Completing before an application becomes Completed."""
-    retention: int = 3 * 24 * 3600 * SECOND
-    """Time for which an ended application is kept."""
-    reservation: int | None = 2 * SECOND
-    """Age at which a request that fits no node reserves one; None disables reservations."""
-    gang_patience: int = 600 * SECOND
-    """Time for which a whole atomic gang waits for room before it holds back later requests."""
-    cleanup: int = 10 * SECOND
-    """Time after which an empty dynamic or draining queue is removed."""
     session: int | None = 300 * SECOND
     """Time for which a paused session is kept before it is stopped; None means no limit.
 

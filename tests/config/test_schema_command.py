@@ -8,9 +8,9 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from yunikorn.cli.schema import command
+from yunikorn.config.json_schema import DRAFT
+from yunikorn.config.reference_page import markdown
 from yunikorn.framework.registry import Registry
-from yunikorn.reference.json_schema import DRAFT
-from yunikorn.reference.markdown import markdown
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference.md"
 

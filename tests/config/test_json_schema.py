@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from yunikorn.api import Application, AppSortPolicy, EventSink, Node, NodeSortPolicy, hookimpl
+from yunikorn.config.json_schema import json_schema, option_schema
 from yunikorn.config.load import check_config
 from yunikorn.framework.registry import Registry
-from yunikorn.reference.json_schema import json_schema
-from yunikorn.reference.option_schemas import option_schema
 
 CHECKOUT = Path(__file__).parent.parent.parent
 BUILTIN = Registry.load(third_party=False)

@@ -7,24 +7,27 @@ their options. It uses draft 7, which has the best support in editors.
 
 from __future__ import annotations
 
+import types
+import typing
+from collections import abc
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args, get_origin
 
+import attrs
 import yaml
 
-from yunikorn.config.node_sorts import DEFAULT as DEFAULT_ORDER
+from yunikorn.config.keys import OPTION, Key, Section
 from yunikorn.config.partitions import NO_RESOLVER
+from yunikorn.config.schema import DEFAULT_ORDER, SECTIONS
+from yunikorn.config.values import TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.framework.kinds import RESOLVER, Kind
 from yunikorn.framework.offers import Offer, Option
+from yunikorn.framework.options import FALSE, TRUE
 from yunikorn.framework.registry import Registry
-from yunikorn.reference.key_sections import SECTIONS
-from yunikorn.reference.keys import Key, KeySection
-from yunikorn.reference.option_schemas import option_schema
-from yunikorn.reference.values import TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.text import plain_text
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
-OPTION = ".OPTION"
 DISABLED = "plugins.disable"
 NOTHING: Schema = {"type": "null"}
 
@@ -40,70 +43,68 @@ def json_schema(registry: Registry) -> Schema:
     }
 
 
-def _section(section: KeySection, registry: Registry) -> Schema:
-    direct = [key for key in section.keys if not key.inside and not key.name.endswith(OPTION)]
-    properties = {key.name: _key(section, key, registry) for key in direct}
-    for inner in section.inner():
-        keys = [key for key in section.keys if key.inside == inner]
-        below = {key.name: _key(section, key, registry) for key in keys}
+def _section(section: Section, registry: Registry) -> Schema:
+    options = [key for key in section.listed if key.name.endswith(OPTION)]
+    keys = [key for key in section.listed if key not in options]
+    properties = {key.name: _key(key, registry) for key in keys if not key.inside}
+    for inner in dict.fromkeys(key.inside for key in keys if key.inside):
+        below = {key.name: _key(key, registry) for key in keys if key.inside == inner}
         properties[inner] = _nullable({"type": "object", "properties": below, "additionalProperties": False})
-    for key in section.keys:
-        if key.name.endswith(OPTION):
-            policy = next(each for each in direct if each.name == key.name.removesuffix(OPTION))
-            properties |= _text_options(policy, registry)
+    for key in options:
+        policy = next(each for each in keys if each.name == key.name.removesuffix(OPTION))
+        properties |= _text_options(policy, registry)
     found: Schema = {"type": "object", "properties": properties}
     if section.options_of:
         offers = registry.offers(section.options_of)
         known = tuple(properties)
         _add_options(properties, offers)
-        found["allOf"] = [_chosen(section, offer, known) for offer in offers]
-    found["additionalProperties"] = _nullable(TEXT.schema) if _takes_any(section) else False
-    required = [key.name for key in section.keys if key.required]
+        found["allOf"] = [
+            _if(section.chosen_by, _names(offer.kind, [offer]), offer, known) for offer in offers
+        ]
+    takes_any = section.others and not section.options_of
+    found["additionalProperties"] = _nullable(TEXT.schema) if takes_any else False
+    required = [key.name for key in keys if key.required]
     return {**found, "required": required} if required else found
-
-
-def _takes_any(section: KeySection) -> bool:
-    return bool(section.open_to) and section.options_of is None
 
 
 # -- one key ------------------------------------------------------------------------------------------------
 
 
-def _key(section: KeySection, key: Key, registry: Registry) -> Schema:
+def _key(key: Key, registry: Registry) -> Schema:
     schema = _value(key, registry)
-    described: Schema = {"description": _described(section, key)}
+    described: Schema = {"description": _described(key)}
     if key.example:
         described["examples"] = [yaml.safe_load(key.example)]
     # Draft 7 ignores all keywords beside $ref, so a reference is wrapped in anyOf.
     return {**described, **(schema if key.required else _nullable(schema))}
 
 
-def _described(section: KeySection, key: Key) -> str:
+def _described(key: Key) -> str:
     text = plain_text(key.meaning)
-    default = plain_text(section.default_of(key)).strip("`")
-    ours = "" if not key.ours else " Not available in YuniKorn 1.9."
-    if default in ("required", "none"):
-        return f"{text[:1].upper()}{text[1:]}.{ours}"
-    return f"{text[:1].upper()}{text[1:]}. Default: {default}.{ours}"
+    default = plain_text(key.default).strip("`")
+    default = "" if default in ("required", "none") else f" Default: {default}."
+    ours = " Not available in YuniKorn 1.9." if key.ours else ""
+    return f"{text[:1].upper()}{text[1:]}.{default}{ours}"
 
 
 def _value(key: Key, registry: Registry) -> Schema:
-    if key.section:
-        one: Schema = {"$ref": f"#/definitions/{key.section}"}
-        if key.section == "rule" and not key.many:
+    kind, many = key.value.plugins, key.value.many
+    if key.value.section:
+        one: Schema = {"$ref": f"#/definitions/{key.value.section}"}
+        if key.value.section == "rule" and not many:
             return any_of(one, {"type": "array", "items": one, "minItems": 1, "maxItems": 1})
-        return {"type": "array", "items": any_of(one, NOTHING)} if key.many else any_of(one)
+        return {"type": "array", "items": any_of(one, NOTHING)} if many else any_of(one)
     if key.path == DISABLED:
         return {"type": "array", "items": {"enum": [*registry.names_to_disable(), None]}}
-    if key.plugins is None:
-        return dict(key.holds.schema)
-    offers = registry.offers(key.plugins)
-    if key.many:
-        entry = any_of(_names(key.plugins, offers), _mapping("name", key.plugins, offers), NOTHING)
-        return {"type": "array", "items": entry}
-    if key.plugins is RESOLVER:
-        return _mapping("type", key.plugins, offers)
-    return _names(key.plugins, offers)
+    if kind is None:
+        return dict(key.value.schema)
+    offers = registry.offers(kind)
+    if many:
+        return {
+            "type": "array",
+            "items": any_of(_names(kind, offers), _mapping("name", kind, offers), NOTHING),
+        }
+    return _mapping("type", kind, offers) if kind is RESOLVER else _names(kind, offers)
 
 
 def _nullable(schema: Mapping[str, Any]) -> Schema:
@@ -141,10 +142,6 @@ def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
     }
 
 
-def _chosen(section: KeySection, offer: Offer, known: tuple[str, ...]) -> Schema:
-    return _if(section.chosen_by, _names(offer.kind, [offer]), offer, known)
-
-
 def _if(chosen_by: str, name: Schema, offer: Offer, known: Sequence[str]) -> Schema:
     """Return the condition that a mapping with this plugin has its options only, and all required ones."""
     chosen: Schema = {"properties": {chosen_by: name}}
@@ -167,9 +164,9 @@ def _add_options(properties: dict[str, Any], offers: Sequence[Offer]) -> None:
 
 def _text_options(policy: Key, registry: Registry) -> dict[str, Schema]:
     """Return `POLICY.OPTION` for every option of every policy that the property may name."""
-    assert policy.plugins is not None
+    assert policy.value.plugins is not None
     found: dict[str, list[tuple[Offer, Option]]] = {}
-    for offer in registry.offers(policy.plugins):
+    for offer in registry.offers(policy.value.plugins):
         for option in offer.options:
             found.setdefault(f"{policy.name}.{option.name}", []).append((offer, option))
     return {
@@ -183,3 +180,51 @@ def _text_options(policy: Key, registry: Registry) -> dict[str, Schema]:
 
 def _typed(option: Option) -> str:
     return f"{option.type}, required" if option.required else f"{option.type}, default {option.default!r}"
+
+
+# -- options of plugins, by their types ----------------------------------------------------------------------
+
+_SCALARS: dict[Any, Mapping[str, Any]] = {
+    str: TEXT.schema,
+    Path: TEXT.schema,
+    int: any_of({"type": "integer"}, pattern("[+-]?[0-9]+")),
+    float: any_of({"type": "number"}, {"type": "string"}),
+    bool: any_of({"type": "boolean"}, pattern("|".join(map(in_any_case, sorted(TRUE | FALSE))))),
+    type(None): {"type": "null"},
+}
+_LISTS = (list, tuple, set, frozenset, abc.Sequence, abc.Collection, abc.Iterable, abc.Set)
+
+
+def option_schema(annotation: Any, *, comma_lists: bool = False) -> Schema:
+    """Return the schema of an option of this type; it accepts any value if the type is not documented.
+
+    With `comma_lists` a list may also be a text, as in queue properties.
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is typing.Annotated:
+        return option_schema(arguments[0], comma_lists=comma_lists)
+    if origin in (typing.Union, types.UnionType):
+        return any_of(*(option_schema(each, comma_lists=comma_lists) for each in arguments))
+    if annotation in _SCALARS:
+        return dict(_SCALARS[annotation])
+    if (origin or annotation) in _LISTS:
+        entries = [option_schema(each) for each in arguments if each is not Ellipsis] or [{}]
+        found: Schema = {"type": "array", "items": any_of(*entries) if len(entries) > 1 else entries[0]}
+        return any_of(found, TEXT.schema) if comma_lists else found
+    if (origin or annotation) in (dict, abc.Mapping):
+        inner = option_schema(arguments[1]) if arguments else {}
+        return {"type": "object", "additionalProperties": inner}
+    if attrs.has(annotation):
+        return _class_schema(annotation)
+    return {}
+
+
+def _class_schema(cls: type[Any]) -> Schema:
+    fields = [field for field in attrs.fields(attrs.resolve_types(cls)) if field.init]
+    found: Schema = {
+        "type": "object",
+        "properties": {field.alias or field.name: option_schema(field.type) for field in fields},
+        "additionalProperties": False,
+    }
+    required = [field.alias or field.name for field in fields if field.default is attrs.NOTHING]
+    return {**found, "required": required} if required else found

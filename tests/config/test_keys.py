@@ -1,0 +1,98 @@
+"""The description of the keys is complete and true: every attribute, every default, every example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+import yaml
+
+from yunikorn.config.keys import OPTION, Key, Section
+from yunikorn.config.load import check_config
+from yunikorn.config.schema import SECTIONS
+from yunikorn.framework.registry import Registry
+from yunikorn.model.context import Timeouts
+
+BY_NAME = {section.name: section for section in SECTIONS}
+NOT_WRITTEN = {"top": {"text"}, "rule": {"options"}}
+"""Attributes that no key of ours sets."""
+EVERY_KEY = [(section, key) for section in SECTIONS for key in section.listed if OPTION not in key.name]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
+def test_every_attribute_of_the_checked_classes_is_described(section: Section) -> None:
+    attributes = {field.name for field in attrs.fields(section.cls) if field.init}
+    # A key inside another mapping may set an attribute of that mapping's own class.
+    described = {key.field or key.inside for key in section.keys}
+    assert attributes - NOT_WRITTEN.get(section.name, set()) == described - {""}
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
+def test_the_page_lists_every_key_once(section: Section) -> None:
+    assert sorted(key.path for key in section.listed) == sorted({key.path for key in section.keys})
+
+
+def test_defaults_come_from_the_classes() -> None:
+    (cleanup,) = (key for key in BY_NAME["periods"].keys if key.name == "cleanup")
+    assert (Timeouts().cleanup, cleanup.default) == (10 * 10**9, "`10s`")
+    assert {key.default for _, key in EVERY_KEY if key.required} == {"required"}
+
+
+def test_what_is_ours_is_marked() -> None:
+    assert BY_NAME["top"].own == ("events", "plugins", "priorityclasses", "samehierarchy")
+    assert BY_NAME["partition"].own == ("predicates", "nodesortpolicies", "periods")
+    assert [key.path for key in BY_NAME["partition"].keys if key.ours and key.inside] == [
+        "preemption.shrunknodes"
+    ]
+
+
+def around(section: Section, value: dict[str, Any]) -> dict[str, Any]:
+    """Return a whole configuration that has `value` where `section` describes it."""
+    batch: dict[str, Any] = {"name": "batch"}
+    root: dict[str, Any] = {"name": "root", "submitacl": "*", "queues": [batch, {"name": "default"}]}
+    packed = [{"name": "packed", "type": "binpacking"}]
+    partition: dict[str, Any] = {"name": "default", "queues": [root], "nodesortpolicies": packed}
+    whole: dict[str, Any] = {"partitions": [partition]}
+    match section.name:
+        case "top":
+            whole |= value
+        case "partition":
+            partition |= value
+        case "periods":
+            partition["periods"] = value
+        case "queue":
+            batch |= value
+        case "properties":
+            batch["properties"] = value
+        case "limit":
+            batch["limits"] = [{"users": ["x"], "maxapplications": 1, **value}]
+        case "template":
+            batch |= {"parent": True, "childtemplate": value}
+        case "rule":
+            partition["placementrules"] = [{"name": "provided", **value}]
+        case "node-sort":
+            partition["nodesortpolicy"] = value
+        case "named-node-sort":
+            partition["nodesortpolicies"] = (
+                [*packed, {"name": "other", **value}] if "name" not in value else [value]
+            )
+    return whole
+
+
+def entry(key: Key) -> dict[str, Any]:
+    """Return the key with its example."""
+    value = yaml.safe_load(key.example)
+    return {key.inside: {key.name: value}} if key.inside else {key.name: value}
+
+
+@pytest.mark.parametrize(
+    ("section", "key"), EVERY_KEY, ids=[f"{section.name}-{key.path}" for section, key in EVERY_KEY]
+)
+def test_every_example_is_valid_in_its_context(section: Section, key: Key, registry: Registry) -> None:
+    text = yaml.safe_dump(around(section, entry(key)), default_flow_style=False)
+    if section.name == "queue" and key.name == "childtemplate":
+        text = text.replace("childtemplate:", "parent: true\n      childtemplate:")
+    outcome = check_config(text, registry)
+    assert outcome.problems == (), text
+    assert outcome.warnings == (), text

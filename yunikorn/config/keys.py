@@ -1,0 +1,255 @@
+"""Keys of queues.yaml as metadata of attrs classes; reader, JSON Schema and reference page follow from them.
+
+`key` declares an attribute that a key sets. A `Section` is a mapping of the text with the keys of a class. A
+`Draft` is such a mapping as read, with the position of each value, from which the checked class is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, ClassVar, Generic, TypeVar
+
+import attrs
+
+from yunikorn.config.reading import Table
+from yunikorn.config.values import Value
+from yunikorn.framework.kinds import Kind
+
+T = TypeVar("T")
+OPTION = ".OPTION"
+"""End of a key that stands for all options of the policy that another key names."""
+_METADATA = "key"
+_Reader = tuple[str, str, Any, Any]
+"""Name of a key, its attribute, and the readers of a present and of a missing key."""
+
+
+@attrs.frozen(eq=False)
+class Key:
+    """Key of the configuration, with type, meaning and default."""
+
+    value: Value
+    meaning: str
+    """Meaning in Markdown; links are relative to `docs/`."""
+    example: str = ""
+    """Example of a value, in YAML."""
+    name: str = ""
+    """Key in the text; by default the name of the attribute without underscores."""
+    shown: str | None = None
+    """Text of the default, if the attribute has no usable one."""
+    inside: str = ""
+    """Mapping inside the section that contains the key, such as `resources` for `max`."""
+    after: str = ""
+    """Path of the key that the page lists before this one, if it is not the attribute before."""
+    ours: bool = False
+    """True if YuniKorn 1.9 does not have the key; see `docs/decisions/0004`."""
+    field: str = ""
+    """Attribute that the key sets; empty if the section itself reads the key."""
+    initial: Any = None
+    """Default of the attribute."""
+    required: bool = True
+    """True if the attribute has no default."""
+
+    @property
+    def path(self) -> str:
+        """Path of the key from the section."""
+        return f"{self.inside}.{self.name}" if self.inside else self.name
+
+    @property
+    def outer(self) -> str:
+        """Key of the section itself that is, or contains, this key."""
+        return self.inside or self.name
+
+    @property
+    def default(self) -> str:
+        """Default in configuration notation."""
+        if self.shown is not None:
+            return self.shown
+        if self.required:
+            return "required"
+        if not self.initial and not isinstance(self.initial, (int, bool)):
+            return "none"
+        return f"`{self.value.spell(self.initial)}`"
+
+
+def key(value: Value, default: T, meaning: str, example: str, **rest: Any) -> T:
+    """Return an attribute that a key sets; `rest` has further attributes of the `Key`."""
+    return attrs.field(default=default, metadata={_METADATA: Key(value, meaning, example, **rest)})
+
+
+def keys_of(cls: type[Any]) -> list[Key]:
+    """Return the keys that set the attributes of a class, in the order of the attributes."""
+    found: list[Key] = []
+    for field in attrs.fields(cls):
+        about, default = field.metadata.get(_METADATA), _default_of(field)
+        if isinstance(about, Key):
+            name = about.name or field.name.replace("_", "")
+            required = default is attrs.NOTHING and about.shown is None
+            found.append(attrs.evolve(about, name=name, field=field.name, initial=default, required=required))
+        elif about is not None:
+            name = field.name.replace("_", "")
+            found += [attrs.evolve(each, inside=name, field="") for each in keys_of(about)]
+    return found
+
+
+def _default_of(field: attrs.Attribute[Any]) -> Any:
+    default: Any = field.default
+    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
+
+
+def keys_inside(cls: type[Any], default: T) -> T:
+    """Return an attribute whose class has the keys of the mapping of the same name."""
+    return attrs.field(default=default, metadata={_METADATA: cls})
+
+
+# -- sections -----------------------------------------------------------------------------------------
+
+
+@attrs.define(eq=False, slots=False)
+class Section:
+    """Mapping of the configuration, with all its keys."""
+
+    name: str
+    cls: type[Any]
+    """Class of the checked configuration that the mapping is converted to."""
+    beside: tuple[Key, ...] = ()
+    """Keys that set no attribute, each listed `after` another key, or first."""
+    hints: Mapping[str, str] = attrs.field(factory=dict)
+    """Additional texts for some unknown keys."""
+    options_of: Kind | None = None
+    """Kind of plugin that the mapping configures; its options are further keys."""
+    chosen_by: str = ""
+    """Key with the name of the plugin."""
+    others: str = ""
+    """Meaning of all other keys; empty if there can be none."""
+
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """All keys, in the order of messages."""
+        return _placed([*keys_of(self.cls), *self.beside], self.beside)
+
+    @cached_property
+    def listed(self) -> tuple[Key, ...]:
+        """All keys, in the order of the reference page."""
+        return _placed(self.keys, [key for key in self.keys if key.after])
+
+    @cached_property
+    def known(self) -> tuple[str, ...]:
+        """Keys of the mapping itself, in the order of messages."""
+        return tuple(dict.fromkeys(key.outer for key in self.keys))
+
+    @cached_property
+    def own(self) -> tuple[str, ...]:
+        """Keys of the mapping itself that YuniKorn 1.9 does not have."""
+        theirs = {key.outer for key in self.keys if not key.ours}
+        return tuple(name for name in self.known if name not in theirs)
+
+    def names_inside(self, name: str) -> list[str]:
+        """Return the keys of a mapping inside the section."""
+        return [key.name for key in self.keys if key.inside == name]
+
+    # -- reading --------------------------------------------------------------------------------------
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """Attributes of the class that its constructor takes."""
+        return tuple(field.name for field in attrs.fields(self.cls) if field.init)
+
+    @cached_property
+    def builds(self) -> list[tuple[str, Callable[[Any], Any], Any]]:
+        """Attributes whose read value differs from the checked one, with the conversion and the default."""
+        return [
+            (key.field, key.value.build, self.defaults[key.field])
+            for key in self.keys
+            if key.field and key.value.build
+        ]
+
+    @cached_property
+    def defaults(self) -> dict[str, Any]:
+        """Defaults of the attributes; an empty text for those whose key is required."""
+        found = {}
+        for field in attrs.fields(self.cls):
+            if field.init:
+                default = _default_of(field)
+                found[field.name] = "" if default is attrs.NOTHING else default
+        return found
+
+    @cached_property
+    def _readers(self) -> list[tuple[str, list[str], list[_Reader]]]:
+        """Readers of the keys, with the mapping inside the section that has the keys, and its known keys."""
+        read = [key for key in self.keys if key.field and key.value.read]
+        return [
+            (
+                inside,
+                self.names_inside(inside),
+                [
+                    (key.name, key.field, key.value.read, key.value.absent)
+                    for key in read
+                    if key.inside == inside
+                ],
+            )
+            for inside in dict.fromkeys(["", *(key.inside for key in read)])
+        ]
+
+    def check_keys(self, table: Table) -> None:
+        """Report unknown keys, and note those that YuniKorn 1.9 does not have."""
+        table.only(self.known, self.hints)
+        for name in self.own:
+            if name in table:
+                note = "YuniKorn 1.9 does not have this key and refuses the file"
+                table.findings.note(table.key_spot(name), note)
+
+    def given(self, table: Table) -> dict[str, Any]:
+        """Read the keys that are present, by attribute; those without a reader are left out."""
+        found: dict[str, Any] = {}
+        for inside, known, readers in self._readers:
+            holder = table.table(inside, known) if inside else table
+            if holder is None:
+                nothing = None
+                for _, field, _, absent in readers:
+                    if absent:
+                        found[field] = nothing = nothing or absent(table, "")
+                continue
+            entries = holder.node.entries
+            for name, field, read, absent in readers:
+                if name in entries and holder.get(name) is not None:
+                    found[field] = read(holder, name)
+                elif absent:
+                    found[field] = absent(holder, name)
+        return found
+
+    def read(self, table: Table) -> dict[str, Any]:
+        """Read all keys by attribute; missing keys, and those without a reader, have their defaults."""
+        if not self.options_of:
+            self.check_keys(table)
+        return {**self.defaults, **self.given(table)}
+
+
+def _placed(keys: Iterable[Key], moved: Iterable[Key]) -> tuple[Key, ...]:
+    """Return keys in order, the `moved` ones after the keys that they name."""
+    order = [key for key in keys if key not in moved]
+    for key in moved:
+        paths = [each.path for each in order]
+        order.insert(paths.index(key.after) + 1 if key.after else 0, key)
+    return tuple(order)
+
+
+class Draft(Generic[T]):
+    """Mapping as read, with one attribute per key, and with its position in the text."""
+
+    section: ClassVar[Section]
+    table: Table
+
+    def __init__(self, table: Table, values: Mapping[str, Any] | None = None) -> None:
+        self.__dict__ = self.section.read(table) if values is None else {**values}
+        self.table = table
+
+    def build(self) -> T:
+        """Return the checked object; all problems of the text must be solved."""
+        section, read = self.section, self.__dict__
+        values = {name: read[name] for name in section.fields}
+        for name, build, default in section.builds:
+            if read[name] is not default:
+                values[name] = build(read[name])
+        made: T = section.cls(**values)
+        return made
