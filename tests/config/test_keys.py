@@ -21,7 +21,7 @@ EVERY_KEY = [(section, key) for section in SECTIONS for key in section.listed if
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
-def test_every_attribute_of_the_checked_classes_is_described(section: Section) -> None:
+def test_every_field_of_the_checked_classes_is_described(section: Section) -> None:
     attributes = {field.name for field in attrs.fields(section.cls) if field.init}
     # A key inside another mapping may set an attribute of that mapping's own class.
     described = {key.field or key.inside for key in section.keys}
@@ -33,13 +33,13 @@ def test_the_page_lists_every_key_once(section: Section) -> None:
     assert sorted(key.path for key in section.listed) == sorted({key.path for key in section.keys})
 
 
-def test_defaults_come_from_the_classes() -> None:
+def test_documented_defaults_are_those_of_the_classes() -> None:
     (cleanup,) = (key for key in BY_NAME["periods"].keys if key.name == "cleanup")
     assert (Timeouts().cleanup, cleanup.default) == (10 * 10**9, "`10s`")
     assert {key.default for _, key in EVERY_KEY if key.required} == {"required"}
 
 
-def test_what_is_ours_is_marked() -> None:
+def test_own_keys_are_marked() -> None:
     assert BY_NAME["top"].own == ("events", "plugins", "priorityclasses", "samehierarchy")
     assert BY_NAME["partition"].own == ("predicates", "nodesortpolicies", "periods")
     assert [key.path for key in BY_NAME["partition"].keys if key.ours and key.inside] == [
