@@ -135,7 +135,8 @@ class AskEntries:
             self.refuse(ask, reason, at)
             return None
         if at is not self._at or not ask.application_id:
-            self._flush()
+            if self._at is not None:
+                self._flush()
             self._at = at
         app_id = ask.application_id
         if not app_id:

@@ -41,26 +41,39 @@ def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:
 
 
 def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
-    response.accepted_applications += [AcceptedApplication(app_id) for app_id in outbox.accepted_applications]
-    response.rejected_applications += [
-        RejectedApplication(refusal.object_id, refusal.reason) for refusal in outbox.rejected_applications
-    ]
-    response.updated_applications += [
-        UpdatedApplication(app_id, entry.state, entry.time, entry.reason)
-        for app_id, entry in outbox.updated_applications
-    ]
-    response.new_allocations += [_allocation(placed, name) for placed in outbox.allocations]
-    response.released_allocations += [_release(release, name) for release in outbox.releases]
-    response.released_allocations += [
-        AllocationRelease(
-            unrouted.application_id,
-            unrouted.uuid,
-            name,
-            message=unrouted.message,
-            allocation_key=unrouted.key,
-        )
-        for unrouted in outbox.unknown_releases
-    ]
+    # Most outboxes have entries of one or two kinds only.
+    if outbox.allocations:
+        response.new_allocations += [_allocation(placed, name) for placed in outbox.allocations]
+    if outbox.releases:
+        response.released_allocations += [_release(release, name) for release in outbox.releases]
+    if outbox.updated_applications:
+        response.updated_applications += [
+            UpdatedApplication(app_id, entry.state, entry.time, entry.reason)
+            for app_id, entry in outbox.updated_applications
+        ]
+    if outbox.accepted_applications or outbox.rejected_applications:
+        response.accepted_applications += map(AcceptedApplication, outbox.accepted_applications)
+        response.rejected_applications += [
+            RejectedApplication(refusal.object_id, refusal.reason) for refusal in outbox.rejected_applications
+        ]
+    if outbox.unknown_releases:
+        response.released_allocations += [
+            AllocationRelease(
+                unrouted.application_id,
+                unrouted.uuid,
+                name,
+                message=unrouted.message,
+                allocation_key=unrouted.key,
+            )
+            for unrouted in outbox.unknown_releases
+        ]
+    if outbox.ask_releases or outbox.rejected_asks:
+        _deliver_asks(outbox, name, response)
+    if outbox.accepted_nodes or outbox.rejected_nodes or outbox.failed_node_updates:
+        _deliver_nodes(outbox, response)
+
+
+def _deliver_asks(outbox: Outbox, name: str, response: UpdateResponse) -> None:
     response.released_allocation_asks += [
         AllocationAskRelease(ask.application_id, ask.key, name, ask.termination, ask.message)
         for ask in outbox.ask_releases
@@ -69,7 +82,10 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
         RejectedAllocationAsk(refusal.object_id, refusal.application_id, refusal.reason)
         for refusal in outbox.rejected_asks
     ]
-    response.accepted_nodes += [AcceptedNode(node_id) for node_id in outbox.accepted_nodes]
+
+
+def _deliver_nodes(outbox: Outbox, response: UpdateResponse) -> None:
+    response.accepted_nodes += map(AcceptedNode, outbox.accepted_nodes)
     response.rejected_nodes += [
         RejectedNode(refusal.object_id, refusal.reason) for refusal in outbox.rejected_nodes
     ]

@@ -70,7 +70,8 @@ class UpdateHandler:
             self._add_application(new)
         for gone in then:
             self._remove_application(gone)
-        self._asks.take(request.asks)
+        if request.asks:
+            self._asks.take(request.asks)
         for ask_release in request.releases.allocation_asks_to_release:
             self._release_ask(ask_release)
         for release in request.releases.allocations_to_release:
@@ -85,7 +86,8 @@ class UpdateHandler:
             self._update_node(update)
         for partition, allocation, node_id in recovered:
             self._recover(partition, allocation, node_id)
-        self._asks.take_allocations(request.allocations)
+        if request.allocations:
+            self._asks.take_allocations(request.allocations)
 
     # -- what is removed and registered at once -----------------------------------------------------
 

@@ -63,7 +63,8 @@ class AskAdmission:
         """Add an ask, or change the existing ask with the same key; reject an invalid one with a reason."""
         batch = self._batch
         if batch is None or batch.app.id != app_id:
-            self.flush()
+            if batch is not None:
+                self.flush()
             if reason := self._open(app_id):
                 self._reject(app_id, key, reason)
                 return
