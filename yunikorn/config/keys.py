@@ -151,11 +151,6 @@ class Section:
     # -- reading --------------------------------------------------------------------------------------
 
     @cached_property
-    def fields(self) -> tuple[str, ...]:
-        """Attributes of the class that its constructor takes."""
-        return tuple(field.name for field in attrs.fields(self.cls) if field.init)
-
-    @cached_property
     def builds(self) -> list[tuple[str, Callable[[Any], Any], Any]]:
         """Attributes whose read value differs from the checked one, with the conversion and the default."""
         return [
@@ -166,7 +161,7 @@ class Section:
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Defaults of the attributes; an empty text for those whose key is required."""
+        """Defaults of the attributes that the constructor takes; an empty text for those without default."""
         found = {}
         for field in attrs.fields(self.cls):
             if field.init:
@@ -183,9 +178,9 @@ class Section:
                 inside,
                 self.names_inside(inside),
                 [
-                    (key.name, key.field, key.value.read, key.value.absent)
-                    for key in read
-                    if key.inside == inside
+                    (one.name, one.field, one.value.read, one.value.absent)
+                    for one in read
+                    if one.inside == inside
                 ],
             )
             for inside in dict.fromkeys(["", *(key.inside for key in read)])
@@ -247,7 +242,7 @@ class Draft(Generic[T]):
     def build(self) -> T:
         """Return the checked object; all problems of the text must be solved."""
         section, read = self.section, self.__dict__
-        values = {name: read[name] for name in section.fields}
+        values = {name: read[name] for name in section.defaults}
         for name, build, default in section.builds:
             if read[name] is not default:
                 values[name] = build(read[name])

@@ -174,13 +174,6 @@ class Table:
 
     def items(self, key: str) -> list[Spot] | None:
         """Read the entries of a list, without nulls; return None if it is missing or was refused."""
-        entries = self._entries(key)
-        if entries is None:
-            return None
-        path = self._below(key)
-        return [Spot(f"{path}[{index}]", node) for index, node in entries]
-
-    def _entries(self, key: str) -> list[tuple[int, YamlNode]] | None:
         node = self.get(key)
         if node is None:
             return None
@@ -188,19 +181,21 @@ class Table:
             hint = f": write [{node.text}]" if isinstance(node, Scalar) else ": put '- ' before each entry"
             self._problem(key, f"expected a list, got {show(node)}{hint}")
             return None
-        items = enumerate(node.items)
-        return [(index, item) for index, item in items if not (isinstance(item, Scalar) and item.is_null)]
+        path = self._below(key)
+        return [
+            Spot(f"{path}[{index}]", item)
+            for index, item in enumerate(node.items)
+            if not (isinstance(item, Scalar) and item.is_null)
+        ]
 
     def tables(self, key: str) -> list[Table]:
         """Read a list of mappings."""
         tables = []
-        path = self._below(key)
-        for index, node in self._entries(key) or ():
-            if isinstance(node, Mapping):
-                tables.append(Table(f"{path}[{index}]", node, self.findings))
+        for spot in self.items(key) or ():
+            if isinstance(spot.node, Mapping):
+                tables.append(Table(spot.path, spot.node, self.findings))
             else:
-                spot = Spot(f"{path}[{index}]", node)
-                self.findings.problem(spot, f"expected a mapping, got {show(node)}")
+                self.findings.problem(spot, f"expected a mapping, got {show(spot.node)}")
         return tables
 
     def texts(self, key: str) -> list[tuple[str, Spot]]:

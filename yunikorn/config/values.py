@@ -133,8 +133,9 @@ def _read_duration(table: Table, key: str, *, or_never: bool = False) -> int | N
 def _read_weights(table: Table, key: str) -> dict[str, str]:
     weights: dict[str, str] = {}
     given = table.table(key)
-    for name in given.node.entries if given else ():
-        assert given is not None
+    if given is None:
+        return weights
+    for name in given.node.entries:
         weight = given.number(name)
         if weight is not None and weight < 0:
             table.findings.problem(given.spot(name), f"a weight cannot be below 0, got {weight:g}")
@@ -144,14 +145,13 @@ def _read_weights(table: Table, key: str) -> dict[str, str]:
 
 
 def _read_priorities(table: Table, key: str) -> dict[str, int]:
-    priorities: dict[str, int] = {}
     given = table.table(key)
-    for name in given.node.entries if given else ():
-        assert given is not None
+    if given is None:
+        return {}
+    for name in given.node.entries:
         if name not in given:
             table.findings.problem(given.spot(name), "the class has no priority: expected a whole number")
-        priorities[name] = given.integer(name, *_INT32) or 0
-    return priorities
+    return {name: given.integer(name, *_INT32) or 0 for name in given.node.entries}
 
 
 def _parse_whole(low: int, high: int) -> Callable[[str], int]:
