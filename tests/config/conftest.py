@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from yunikorn.config.load import Outcome, check_config
-from yunikorn.config.schema import PartitionConfig, QueueConfig, SchedulerConfig
+from yunikorn.config.queues_yaml import PartitionConfig, QueueConfig, SchedulerConfig
 from yunikorn.framework.registry import Registry
 
 Check = Callable[[str], Outcome]

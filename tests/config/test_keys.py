@@ -10,7 +10,7 @@ import yaml
 
 from yunikorn.config.keys import OPTION, Key, Section
 from yunikorn.config.load import check_config
-from yunikorn.config.schema import SECTIONS
+from yunikorn.config.queues_yaml import SECTIONS
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
 

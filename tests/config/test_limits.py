@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from yunikorn.config.load import Outcome
-from yunikorn.config.schema import LimitConfig, PartitionConfig, QueueConfig
+from yunikorn.config.queues_yaml import LimitConfig, PartitionConfig, QueueConfig
 from yunikorn.resources import Resource
 
 Check = Callable[[str], Outcome]

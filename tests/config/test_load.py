@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.config.load import DEFAULT_TEXT, Outcome, check_config, checksum_of, load_config
-from yunikorn.config.schema import PluginRef, SchedulerConfig
+from yunikorn.config.queues_yaml import PluginRef, SchedulerConfig
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 

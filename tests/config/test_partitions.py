@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from yunikorn.config.load import Outcome
-from yunikorn.config.schema import PartitionConfig, PluginRef, PreemptionConfig, SchedulerConfig
+from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, PreemptionConfig, SchedulerConfig
 
 Check = Callable[[str], Outcome]
 Partition = Callable[[str], PartitionConfig]

@@ -8,7 +8,7 @@ import pytest
 
 from yunikorn.config.acl import EVERYBODY
 from yunikorn.config.load import Outcome
-from yunikorn.config.schema import PartitionConfig, QueueConfig, TemplateConfig
+from yunikorn.config.queues_yaml import PartitionConfig, QueueConfig, TemplateConfig
 from yunikorn.resources import Resource
 
 Check = Callable[[str], Outcome]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from yunikorn.config.load import Outcome
-from yunikorn.config.schema import FilterConfig, PartitionConfig, RuleConfig
+from yunikorn.config.queues_yaml import FilterConfig, PartitionConfig, RuleConfig
 
 Check = Callable[[str], Outcome]
 Partition = Callable[[str], PartitionConfig]

@@ -11,7 +11,7 @@ import pytest
 from yunikorn.api import Queue
 from yunikorn.config.acl import EVERYBODY, NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
-from yunikorn.config.schema import RuleConfig
+from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import NOTHING
 from yunikorn.scheduling.placement import PlacementChain, PlacementResult

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from yunikorn.api import Application, PlacementRule, hookimpl
-from yunikorn.config.schema import RuleConfig
+from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.errors import OptionError, UnknownPlugin
 from yunikorn.framework.registry import Registry
 from yunikorn.scheduling.placement import NO_MATCH, PlacementChain

@@ -8,7 +8,7 @@ import pytest
 
 from yunikorn.api import UserGroupResolver, hookimpl
 from yunikorn.clock import ManualClock
-from yunikorn.config.schema import PluginRef
+from yunikorn.config.queues_yaml import PluginRef
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.registry import Registry
 from yunikorn.scheduling.plugin_failures import PluginFailures

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from yunikorn.config.load import check_config, load_config
-from yunikorn.config.schema import PartitionConfig
+from yunikorn.config.queues_yaml import PartitionConfig
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.variants import Setting, change, check_change, parse_settings

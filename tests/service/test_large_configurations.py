@@ -15,7 +15,7 @@ from tests.service.kit import CONFIG, PATIENCE, work
 from tests.service.test_callbacks import connect
 from tests.service.test_server import health_of
 from yunikorn.config.load import load_config
-from yunikorn.config.schema import SchedulerConfig
+from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.framework.registry import Registry
 from yunikorn.interface import configurations, scheduler
 from yunikorn.interface.configurations import Configurations

@@ -45,7 +45,7 @@ from yunikorn.states import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from yunikorn.config.schema import QueueConfig
+    from yunikorn.config.queues_yaml import QueueConfig
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application, ExecutionTimeout
     from yunikorn.model.ask import Ask

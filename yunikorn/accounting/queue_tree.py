@@ -15,7 +15,7 @@ from yunikorn.states import ACTIVE, DRAINING, QUEUE, STOPPED
 if TYPE_CHECKING:
     from yunikorn.accounting.event_recorder import EventRecorder
     from yunikorn.config.properties import QueueSettings
-    from yunikorn.config.schema import QueueConfig
+    from yunikorn.config.queues_yaml import QueueConfig
     from yunikorn.resources import Resource
 
 

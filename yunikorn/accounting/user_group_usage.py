@@ -17,7 +17,7 @@ from yunikorn.model.usage_tracker import GROUP, USER, UsageTracker
 
 if TYPE_CHECKING:
     from yunikorn.accounting.event_recorder import EventRecorder
-    from yunikorn.config.schema import LimitConfig
+    from yunikorn.config.queues_yaml import LimitConfig
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import Pairs
     from yunikorn.model.pending_class import PendingClasses

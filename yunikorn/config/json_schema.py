@@ -19,7 +19,7 @@ import yaml
 
 from yunikorn.config.keys import OPTION, Key, Section
 from yunikorn.config.partitions import NO_RESOLVER
-from yunikorn.config.schema import DEFAULT_ORDER, SECTIONS
+from yunikorn.config.queues_yaml import DEFAULT_ORDER, SECTIONS
 from yunikorn.config.values import TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.framework.kinds import RESOLVER, Kind
 from yunikorn.framework.offers import Offer, Option

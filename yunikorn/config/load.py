@@ -12,8 +12,8 @@ from yunikorn.config.document import Mapping, compose, decode, show
 from yunikorn.config.keys import Draft
 from yunikorn.config.partitions import PartitionDraft, check_hierarchy, read_partition
 from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
+from yunikorn.config.queues_yaml import TOP, PluginRef, SchedulerConfig
 from yunikorn.config.reading import Findings, Spot, Table
-from yunikorn.config.schema import TOP, PluginRef, SchedulerConfig
 from yunikorn.errors import ConfigError, Problem
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.framework.registry import Registry

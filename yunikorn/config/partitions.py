@@ -8,10 +8,7 @@ from yunikorn.config.document import Scalar, show
 from yunikorn.config.keys import Draft, Section
 from yunikorn.config.plugin_refs import PluginCheck, QueuePolicyCheck, note_if_ours, read_plugin_list
 from yunikorn.config.queues import QueueDraft, read_queues
-from yunikorn.config.quotas import check_applications, check_limits, check_resources
-from yunikorn.config.reading import Findings, Table
-from yunikorn.config.rules import RuleDraft, check_paths, read_rules
-from yunikorn.config.schema import (
+from yunikorn.config.queues_yaml import (
     DEFAULT_ORDER,
     NAMED_NODE_ORDER,
     NODE_ORDER,
@@ -22,6 +19,9 @@ from yunikorn.config.schema import (
     PluginRef,
     PreemptionConfig,
 )
+from yunikorn.config.quotas import check_applications, check_limits, check_resources
+from yunikorn.config.reading import Findings, Table
+from yunikorn.config.rules import RuleDraft, check_paths, read_rules
 from yunikorn.config.values import WEIGHTS
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import NODE_SORT, PREDICATE, RESOLVER

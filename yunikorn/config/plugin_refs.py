@@ -23,8 +23,8 @@ from yunikorn.config.properties import (
     read_settings,
 )
 from yunikorn.config.queues import QueueDraft
+from yunikorn.config.queues_yaml import PluginRef
 from yunikorn.config.reading import Findings, Spot, Table, descend, plain_data
-from yunikorn.config.schema import PluginRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework import kinds
 from yunikorn.framework.kinds import PLACEMENT, RESOLVER, Kind

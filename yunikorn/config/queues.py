@@ -11,8 +11,8 @@ from yunikorn.config.amounts import Amount
 from yunikorn.config.document import quote
 from yunikorn.config.keys import Draft
 from yunikorn.config.names import RECOVERY, ROOT, is_queue_name
+from yunikorn.config.queues_yaml import LIMIT, QUEUE, TEMPLATE, LimitConfig, QueueConfig, TemplateConfig
 from yunikorn.config.reading import Findings, Spot, Table
-from yunikorn.config.schema import LIMIT, QUEUE, TEMPLATE, LimitConfig, QueueConfig, TemplateConfig
 
 Named = list[tuple[str, Spot]]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import resources
 
 from yunikorn.config.keys import Section
-from yunikorn.config.schema import SECTIONS
+from yunikorn.config.queues_yaml import SECTIONS
 from yunikorn.framework.offers import Option
 from yunikorn.framework.registry import KINDS, Registry
 

@@ -14,8 +14,8 @@ from yunikorn.config.keys import Draft
 from yunikorn.config.names import ROOT, is_expression, is_group_name, is_queue_name, is_user_name
 from yunikorn.config.plugin_refs import PluginCheck, note_if_ours
 from yunikorn.config.queues import QueueDraft
+from yunikorn.config.queues_yaml import FILTER, RULE, PluginRef, RuleConfig
 from yunikorn.config.reading import Findings, Spot, Table
-from yunikorn.config.schema import FILTER, RULE, PluginRef, RuleConfig
 from yunikorn.framework.kinds import PLACEMENT
 
 VALUE = "value"

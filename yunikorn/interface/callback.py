@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import attrs
 
-from yunikorn.config.schema import PluginRef, SchedulerConfig
+from yunikorn.config.queues_yaml import PluginRef, SchedulerConfig
 from yunikorn.errors import CONTAINED, CallbackError, UsageError
 from yunikorn.framework.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
 from yunikorn.interface.event_records import EventRecords

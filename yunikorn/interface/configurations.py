@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.config.load import DEFAULT_TEXT, load_config
-from yunikorn.config.schema import SchedulerConfig
+from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.text import suggest

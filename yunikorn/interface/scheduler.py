@@ -18,7 +18,7 @@ import attrs
 from yunikorn.accounting.partition import Partition
 from yunikorn.clock import MICROSECOND, Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
-from yunikorn.config.schema import SchedulerConfig
+from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks

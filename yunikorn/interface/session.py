@@ -40,7 +40,7 @@ from yunikorn.scheduling.reload import Reload
 from yunikorn.states import SESSION, STOPPED
 
 if TYPE_CHECKING:
-    from yunikorn.config.schema import PartitionConfig, SchedulerConfig
+    from yunikorn.config.queues_yaml import PartitionConfig, SchedulerConfig
     from yunikorn.framework.registry import Registry
     from yunikorn.interface.messages import UpdateRequest
     from yunikorn.model.context import CoreContext

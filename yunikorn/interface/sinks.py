@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from yunikorn.clock import Clock
-    from yunikorn.config.schema import PluginRef
+    from yunikorn.config.queues_yaml import PluginRef
     from yunikorn.framework.registry import Registry
     from yunikorn.scheduling.plugin_failures import PluginFailures
 

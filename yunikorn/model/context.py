@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from yunikorn.clock import SECOND, Clock, Timers
-from yunikorn.config.schema import PartitionTimeouts
+from yunikorn.config.queues_yaml import PartitionTimeouts
 
 
 @attrs.frozen

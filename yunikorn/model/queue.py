@@ -15,7 +15,7 @@ from yunikorn.states import QUEUE, STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.config.acl import Acl
-    from yunikorn.config.schema import LimitConfig, TemplateConfig
+    from yunikorn.config.queues_yaml import LimitConfig, TemplateConfig
     from yunikorn.model.application import Application
     from yunikorn.model.pending_class import PendingClass
     from yunikorn.model.usage_history import UsageHistory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero
 
 if TYPE_CHECKING:
-    from yunikorn.config.schema import LimitConfig
+    from yunikorn.config.queues_yaml import LimitConfig
     from yunikorn.model.pending_class import PendingClass
 
 USER, GROUP = "user", "group"

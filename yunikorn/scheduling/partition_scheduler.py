@@ -32,7 +32,7 @@ from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import PARTITION
 
 if TYPE_CHECKING:
-    from yunikorn.config.schema import PartitionConfig
+    from yunikorn.config.queues_yaml import PartitionConfig
     from yunikorn.framework.registry import Registry
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask

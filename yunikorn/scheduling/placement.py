@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from yunikorn.config.names import RECOVERY, ROOT, is_queue_name
-from yunikorn.config.schema import RuleConfig
+from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.errors import CONTAINED
 from yunikorn.framework.registry import PLACEMENT, Registry
 from yunikorn.resources import INT64_MAX, Resource, above_zero

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from yunikorn.accounting.queue_tree import QueueTree
     from yunikorn.clock import Clock
-    from yunikorn.config.schema import PartitionConfig, PluginRef, QueueConfig
+    from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, QueueConfig
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.plugin_failures import PluginFailures
 

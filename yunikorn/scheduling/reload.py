@@ -14,7 +14,7 @@ from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, Unkn
 from yunikorn.scheduling.policies import Policies
 
 if TYPE_CHECKING:
-    from yunikorn.config.schema import PartitionConfig, QueueConfig, SchedulerConfig
+    from yunikorn.config.queues_yaml import PartitionConfig, QueueConfig, SchedulerConfig
     from yunikorn.framework.registry import Registry
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from yunikorn.api import UserGroupResolver
-    from yunikorn.config.schema import PluginRef
+    from yunikorn.config.queues_yaml import PluginRef
 
 REMEMBER_FOUND = 300 * SECOND
 REMEMBER_FAILED = 30 * SECOND

@@ -11,7 +11,7 @@ from yunikorn.scheduling.preemption.victim_search import victims_of
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
-    from yunikorn.config.schema import PreemptionConfig
+    from yunikorn.config.queues_yaml import PreemptionConfig
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.node import Node

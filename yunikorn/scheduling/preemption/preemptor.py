@@ -34,7 +34,7 @@ from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
-    from yunikorn.config.schema import PreemptionConfig
+    from yunikorn.config.queues_yaml import PreemptionConfig
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass

@@ -1,4 +1,4 @@
-"""Immutable, checked configuration, the input of the scheduler, with the description of every key.
+"""Immutable, checked content of a queues.yaml, the input of the scheduler, with the description of every key.
 
 `yunikorn.config.load` creates these objects from the text of a queues.yaml. Nothing else reads the text
 again. Times are in nanoseconds; resources are as in `yunikorn.resources`. The prose around the keys on the
