@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import NOTHING, Resource
 from yunikorn.wire import current
+from yunikorn.wire.codec import Codec
 from yunikorn.wire.generated import si_current_pb2 as wire
 
 Info = wire.NodeInfo
@@ -97,8 +100,7 @@ def test_release_of_an_ask_equals_release_of_an_allocation() -> None:
         UpdateRequest("rm", releases=AllocationReleasesRequest([], [gone]))
     )
     assert message is not None
-    reported = current.to_allocation_response(UpdateResponse(released_allocation_asks=[gone]))
-    assert reported is not None
+    reported = current.ALLOCATION_RESPONSE.to_wire(UpdateResponse(released_allocation_asks=[gone]))
     wanted = AllocationRelease("app", "", "default", TerminationType.TIMEOUT, "too late", "k")
     (request,) = current.ALLOCATION_REQUEST.from_wire(message)
     assert request.releases.allocations_to_release == [wanted]
@@ -190,15 +192,15 @@ def test_missing_or_unknown_action_is_invalid() -> None:
 
 @given(RESPONSES)
 def test_response_is_distributed_without_loss(response: UpdateResponse) -> None:
-    parts = [
-        (current.to_allocation_response(response), current.ALLOCATION_RESPONSE.decode),
-        (current.to_application_response(response), current.APPLICATION_RESPONSE.decode),
-        (current.to_node_response(response), current.NODE_RESPONSE.decode),
-    ]
+    codecs: tuple[Codec[UpdateResponse, Any], ...] = (
+        current.ALLOCATION_RESPONSE,
+        current.APPLICATION_RESPONSE,
+        current.NODE_RESPONSE,
+    )
     reported = UpdateResponse()
-    for message, decode in parts:
-        if message is not None:
-            part = decode(message.SerializeToString())
+    for codec in codecs:
+        if data := codec.encode(response):
+            part = codec.decode(data)
             assert part != UpdateResponse()
             for name in attrs.fields_dict(UpdateResponse):
                 if name != "action":
@@ -222,9 +224,9 @@ def test_response_is_distributed_without_loss(response: UpdateResponse) -> None:
 
 def test_empty_responses_are_not_sent() -> None:
     empty = UpdateResponse()
-    assert current.to_allocation_response(empty) is None
-    assert current.to_application_response(empty) is None
-    assert current.to_node_response(empty) is None
+    assert current.ALLOCATION_RESPONSE.encode(empty) == b""
+    assert current.APPLICATION_RESPONSE.encode(empty) == b""
+    assert current.NODE_RESPONSE.encode(empty) == b""
     assert current.to_allocation_request(UpdateRequest("rm")) is None
     assert current.to_application_request(UpdateRequest("rm")) is None
     assert current.to_node_request(UpdateRequest("rm")) is None

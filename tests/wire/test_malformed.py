@@ -67,7 +67,7 @@ def test_errors_outside_of_lists_are_reported() -> None:
 
 def test_invalid_response_is_rejected() -> None:
     response = UpdateResponse(new_allocations=[Allocation("k", "app", resource_per_alloc=Resource(a=HUGE))])
-    for translate in (v0_11.UPDATE_RESPONSE.encode, current.to_allocation_response):
+    for translate in (v0_11.UPDATE_RESPONSE.encode, current.ALLOCATION_RESPONSE.encode):
         with pytest.raises(MalformedMessage) as found:
             translate(response)
         assert found.value.path == "new_allocations[0].resource_per_alloc"

@@ -253,7 +253,7 @@ def test_published_client_of_the_newer_layout_is_compatible(
         ],
     }
     nodes = {"rmID": "rm", "nodes": [{"nodeID": "n1", "action": "CREATE_DRAIN"}]}
-    response = current.to_allocation_response(
+    response = current.ALLOCATION_RESPONSE.to_wire(
         UpdateResponse(
             new_allocations=[Allocation("k", "app", "k#1", "n1", Resource(vcore=500), priority=-3)],
             released_allocations=[
@@ -261,7 +261,6 @@ def test_published_client_of_the_newer_layout_is_compatible(
             ],
         )
     )
-    assert response is not None
     received, heard_nodes, read = exchange(
         run_python,
         made_by("si_current"),

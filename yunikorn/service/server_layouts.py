@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import attrs
-from google.protobuf.message import Message
 
 from yunikorn.interface.messages import SchedulerAction, UpdateRequest, UpdateResponse
 from yunikorn.wire import current, v0_11
@@ -77,14 +76,6 @@ def _one(data: bytes) -> list[UpdateRequest]:
     return [v0_11.UPDATE_REQUEST.decode(data)]
 
 
-def _bytes(to_wire: Callable[[UpdateResponse], Message | None]) -> Callable[[UpdateResponse], bytes]:
-    def encode(response: UpdateResponse) -> bytes:
-        message = to_wire(response)
-        return b"" if message is None else message.SerializeToString()
-
-    return encode
-
-
 ONE_STREAM = ServerLayout(
     "the Update stream",
     {UPDATE: _one},
@@ -102,9 +93,9 @@ BY_SUBJECT = ServerLayout(
         UPDATE_NODE: current.NODE_REQUEST.decode,
     },
     {
-        UPDATE_ALLOCATION: _bytes(current.to_allocation_response),
-        UPDATE_APPLICATION: _bytes(current.to_application_response),
-        UPDATE_NODE: _bytes(current.to_node_response),
+        UPDATE_ALLOCATION: current.ALLOCATION_RESPONSE.encode,
+        UPDATE_APPLICATION: current.APPLICATION_RESPONSE.encode,
+        UPDATE_NODE: current.NODE_RESPONSE.encode,
     },
     _by_subject,
     sends_resync=False,

@@ -2,17 +2,17 @@
 
 A request of an RM becomes updates of the core: several ones where their order matters, since the core applies
 the parts of one update in a fixed order (`docs/decisions/0030`). A response of the core is split into three
-kinds of responses. A function `to_...` returns None if there is no content of its kind, and raises
-`MalformedMessage` for a request that this layout cannot express.
+kinds of responses.
 
 This layout cannot express everything. The following parts of a response are left out: the action (RESYNC),
 the queue and the UUID of an allocation, and failed updates of nodes. The end of an ask is sent like the end
-of an allocation. The other layout can express everything.
+of an allocation. A request that cannot be expressed is refused with `MalformedMessage`: the other layout can
+express it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -32,7 +32,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.wire import v0_11
-from yunikorn.wire.codec import Codec, Decoder, MalformedMessage, Plain, Wire, fill_all
+from yunikorn.wire.codec import Decoder, MalformedMessage, fill_all
 from yunikorn.wire.generated import si_current_pb2 as wire
 from yunikorn.wire.message_table import ABSENT, Row, codec, enum, group, many, write_only
 
@@ -47,11 +47,6 @@ def _refused(condition: str, what: str, row: Row = ABSENT) -> Row:
     """Return a row, by default without a field, that refuses messages for which the condition is true."""
     check = f"if {condition}:\n    raise {{unsayable}}('{{attribute}}', '{what}')"
     return attrs.evolve(row, check=check, using={**row.using, "unsayable": _unsayable})
-
-
-def _sender(codec: Codec[Plain, Wire], *content: str) -> Callable[[Plain], Wire | None]:
-    """Return a function that encodes a message, or returns None if none of these attributes has content."""
-    return lambda plain: codec.to_wire(plain) if any(getattr(plain, name) for name in content) else None
 
 
 # -- asks, allocations and releases -------------------------------------------------------------------------
@@ -141,7 +136,10 @@ def _from_allocation_request(message: wire.AllocationRequest) -> list[UpdateRequ
 
 
 def to_allocation_request(request: UpdateRequest) -> wire.AllocationRequest | None:
-    """Encode asks, allocations (also those on new nodes) and releases; raise `MalformedMessage`."""
+    """Encode asks, allocations (also of new nodes) and releases; None if there are none.
+
+    Raises `MalformedMessage`.
+    """
     releases = request.releases
     if (
         request.asks
@@ -164,14 +162,6 @@ ALLOCATION_RESPONSE = codec(
     released_allocation_asks=write_only(many(_ASK_RELEASE, "released")),
     rejected_allocations=many(codec(RejectedAllocationAsk, wire.RejectedAllocation)),
 )
-to_allocation_response = _sender(
-    ALLOCATION_RESPONSE,
-    "new_allocations",
-    "released_allocations",
-    "released_allocation_asks",
-    "rejected_allocations",
-)
-
 
 # -- applications -----------------------------------------------------------------------------------------
 
@@ -194,10 +184,13 @@ APPLICATION_RESPONSE = codec(
     accepted_applications=many(v0_11.ACCEPTED_APPLICATION, "accepted"),
     updated_applications=many(v0_11.UPDATED_APPLICATION, "updated"),
 )
-to_application_request = _sender(_APPLICATION_REQUEST, "new_applications", "remove_applications")
-to_application_response = _sender(
-    APPLICATION_RESPONSE, "rejected_applications", "accepted_applications", "updated_applications"
-)
+
+
+def to_application_request(request: UpdateRequest) -> wire.ApplicationRequest | None:
+    """Encode new and removed applications; None if there are none. Raises `MalformedMessage`."""
+    if request.new_applications or request.remove_applications:
+        return _APPLICATION_REQUEST.to_wire(request)
+    return None
 
 
 # -- nodes ------------------------------------------------------------------------------------------------
@@ -262,6 +255,13 @@ def _from_node_request(message: wire.NodeRequest) -> list[UpdateRequest]:
     return requests
 
 
+def to_node_request(request: UpdateRequest) -> wire.NodeRequest | None:
+    """Encode new and changed nodes; None if there are none. Raises `MalformedMessage`."""
+    if request.new_schedulable_nodes or request.updated_nodes:
+        return _NODE_REQUEST.to_wire(request)
+    return None
+
+
 NODE_REQUEST = Decoder(wire.NodeRequest, _from_node_request)
 NODE_RESPONSE = codec(
     UpdateResponse,
@@ -270,5 +270,3 @@ NODE_RESPONSE = codec(
     rejected_nodes=many(v0_11.REJECTED_NODE, "rejected"),
     accepted_nodes=many(v0_11.ACCEPTED_NODE, "accepted"),
 )
-to_node_request = _sender(_NODE_REQUEST, "new_schedulable_nodes", "updated_nodes")
-to_node_response = _sender(NODE_RESPONSE, "rejected_nodes", "accepted_nodes")
