@@ -9,19 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yunikorn.interface.messages import (
-    AssumedAllocation,
-    ContainerSchedulingState,
-    EventRecord,
-    EventRecordType,
-    ForgotAllocation,
-    NodePredicatesArgs,
-    PredicatesArgs,
-    ReSyncSchedulerCacheArgs,
-    UpdateConfigurationRequest,
-    UpdateConfigurationResponse,
-    UpdateContainerSchedulingStateRequest,
-)
+from yunikorn.interface import messages
 from yunikorn.wire.codec import Decoder, Wire, fill_all
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.generated import si_v0_11_pb2 as v0_11
@@ -49,60 +37,60 @@ def from_capabilities(numbers: Iterable[int]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_OFFERED[number] for number in sorted(numbers) if number in _OFFERED))
 
 
-NODE_PREDICATES = codec(NodePredicatesArgs, wire.PredicatesRequest)
-PREDICATES = codec(PredicatesArgs, v0_11.PredicatesArgs)
+NODE_PREDICATES = codec(messages.NodePredicatesArgs, wire.PredicatesRequest)
+PREDICATES = codec(messages.PredicatesArgs, v0_11.PredicatesArgs)
 """A query for one node as in the published interface; the callback stream does not use it."""
 CACHE = codec(
-    ReSyncSchedulerCacheArgs,
+    messages.ReSyncSchedulerCacheArgs,
     v0_11.ReSyncSchedulerCacheArgs,
-    assumed_allocations=many(codec(AssumedAllocation, v0_11.AssumedAllocation)),
-    forget_allocations=many(codec(ForgotAllocation, v0_11.ForgotAllocation, node_id=ABSENT)),
+    assumed_allocations=many(codec(messages.AssumedAllocation, v0_11.AssumedAllocation)),
+    forget_allocations=many(codec(messages.ForgotAllocation, v0_11.ForgotAllocation, node_id=ABSENT)),
 )
-CONFIGURATION = codec(UpdateConfigurationRequest, v0_11.UpdateConfigurationRequest)
-CONFIGURED = codec(UpdateConfigurationResponse, v0_11.UpdateConfigurationResponse)
+CONFIGURATION = codec(messages.UpdateConfigurationRequest, v0_11.UpdateConfigurationRequest)
+CONFIGURED = codec(messages.UpdateConfigurationResponse, v0_11.UpdateConfigurationResponse)
 """The result of a configuration change; like a configuration, sent in either direction."""
 
-_STATES = frozenset(ContainerSchedulingState)
+_STATES = frozenset(messages.ContainerSchedulingState)
 _STATE = codec(
-    UpdateContainerSchedulingStateRequest,
+    messages.UpdateContainerSchedulingStateRequest,
     v0_11.UpdateContainerSchedulingStateRequest,
     application_id="applicartionID",
-    state=enum(ContainerSchedulingState),
+    state=enum(messages.ContainerSchedulingState),
 )
 _EVENT_TYPES = {
-    v0_11.EventRecord.REQUEST: EventRecordType.REQUEST,
-    v0_11.EventRecord.APP: EventRecordType.APP,
-    v0_11.EventRecord.NODE: EventRecordType.NODE,
-    v0_11.EventRecord.QUEUE: EventRecordType.QUEUE,
-    v0_11.EventRecord.USERGROUP: EventRecordType.USERGROUP,
+    v0_11.EventRecord.REQUEST: messages.EventRecordType.REQUEST,
+    v0_11.EventRecord.APP: messages.EventRecordType.APP,
+    v0_11.EventRecord.NODE: messages.EventRecordType.NODE,
+    v0_11.EventRecord.QUEUE: messages.EventRecordType.QUEUE,
+    v0_11.EventRecord.USERGROUP: messages.EventRecordType.USERGROUP,
 }
 _EVENT = codec(
-    EventRecord,
+    messages.EventRecord,
     v0_11.EventRecord,
     type=enum(_EVENT_TYPES),
 )
 
 
-def from_states(message: wire.SchedulingStates) -> list[UpdateContainerSchedulingStateRequest]:
+def from_states(message: wire.SchedulingStates) -> list[messages.UpdateContainerSchedulingStateRequest]:
     """Decode scheduling states of asks."""
     decode = _STATE.from_wire
     return [decode(one) for one in message.states if one.state in _STATES]
 
 
-def to_states(states: Iterable[UpdateContainerSchedulingStateRequest]) -> wire.SchedulingStates:
+def to_states(states: Iterable[messages.UpdateContainerSchedulingStateRequest]) -> wire.SchedulingStates:
     """Encode scheduling states of asks."""
     message = wire.SchedulingStates()
     fill_all("states", states, _STATE.fill, message.states)
     return message
 
 
-def from_events(message: wire.Events) -> list[EventRecord]:
+def from_events(message: wire.Events) -> list[messages.EventRecord]:
     """Decode events."""
     decode = _EVENT.from_wire
     return [decode(one) for one in message.events if one.type in _EVENT_TYPES]
 
 
-def to_events(events: Iterable[EventRecord]) -> wire.Events:
+def to_events(events: Iterable[messages.EventRecord]) -> wire.Events:
     """Encode events."""
     message = wire.Events()
     fill_all("events", events, _EVENT.fill, message.events)

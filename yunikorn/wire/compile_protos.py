@@ -142,35 +142,30 @@ SCALARS = {
 def typing_text(file: FileDescriptorProto) -> str:
     """Return the types of the messages and enums of one file."""
     lines = [IMPORTS, *_imports(file), "", "DESCRIPTOR: FileDescriptor"]
-    names = _Names(file)
     for enum in file.enum_type:
         lines += _enum(enum, "")
     for message in file.message_type:
-        lines += ["", *_message(message, names, "")]
+        lines += ["", *_message(message, file, "")]
     return "\n".join(lines) + "\n"
 
 
-class _Names:
-    """Map from full names of messages to their names in a generated module."""
-
-    def __init__(self, file: FileDescriptorProto) -> None:
-        self._package = f".{file.package}."
-        self._imported = {
-            # Each file has its own package, whose last part occurs in the file's name.
-            name.removesuffix(".proto").removeprefix("si_"): name.removesuffix(".proto")
-            for name in file.dependency
-        }
-
-    def of(self, full: str) -> str:
-        if full.startswith(self._package):
-            return full.removeprefix(self._package)
-        package, _, name = full.rpartition(".")
-        return f"{self._imported[package.rpartition('.')[2]]}_pb2.{name}"
-
-
 def _imports(file: FileDescriptorProto) -> list[str]:
-    stems = [name.removesuffix(".proto") for name in file.dependency if not name.startswith("google/")]
-    return [f"from yunikorn.wire.generated import {stem}_pb2 as {stem}_pb2" for stem in stems]
+    return [f"from yunikorn.wire.generated import {stem}_pb2 as {stem}_pb2" for stem in _stems(file)]
+
+
+def _stems(file: FileDescriptorProto) -> list[str]:
+    return [name.removesuffix(".proto") for name in file.dependency if not name.startswith("google/")]
+
+
+def _name(full: str, file: FileDescriptorProto) -> str:
+    """Return the name of a message in the generated module of a file."""
+    own = f".{file.package}."
+    if full.startswith(own):
+        return full.removeprefix(own)
+    # Each file has its own package, whose last part occurs in the file's name.
+    *_, package, name = full.split(".")
+    (stem,) = (stem for stem in _stems(file) if stem.removeprefix("si_") == package)
+    return f"{stem}_pb2.{name}"
 
 
 def _enum(enum: EnumDescriptorProto, indent: str) -> Iterator[str]:
@@ -183,19 +178,19 @@ def _constant(kind: str, indent: str) -> str:
     return f"ClassVar[{kind}]" if indent else kind
 
 
-def _message(message: DescriptorProto, names: _Names, indent: str) -> Iterator[str]:
+def _message(message: DescriptorProto, file: FileDescriptorProto, indent: str) -> Iterator[str]:
     yield f"{indent}class {message.name}(Message):"
     inner = indent + "    "
     entries = {nested.name: nested for nested in message.nested_type if nested.options.map_entry}
     for nested in message.nested_type:
         if nested.name not in entries:
-            yield from _message(nested, names, inner)
+            yield from _message(nested, file, inner)
     for enum in message.enum_type:
         yield from _enum(enum, inner)
     parameters = []
     for field in message.field:
         entry = entries.get(field.type_name.rpartition(".")[2])
-        read, given, writable = _types(field, entry, names)
+        read, given, writable = _types(field, entry, file)
         if not writable:
             yield f"{inner}@property"
             yield f"{inner}def {field.name}(self) -> {read}: ..."
@@ -207,18 +202,18 @@ def _message(message: DescriptorProto, names: _Names, indent: str) -> Iterator[s
 
 
 def _types(
-    field: FieldDescriptorProto, entry: DescriptorProto | None, names: _Names
+    field: FieldDescriptorProto, entry: DescriptorProto | None, file: FileDescriptorProto
 ) -> tuple[str, str, bool]:
     """Return the attribute's type, the constructor argument's type, and True if it is assignable."""
     composite = field.type == FieldDescriptorProto.TYPE_MESSAGE
     if entry is not None:
         value = entry.field[1]
         if value.type == FieldDescriptorProto.TYPE_MESSAGE:
-            kind = names.of(value.type_name)
+            kind = _name(value.type_name, file)
             return f"MessageMap[str, {kind}]", f"Mapping[str, {kind}] | None", False
         kind = SCALARS[value.type]
         return f"ScalarMap[str, {kind}]", f"Mapping[str, {kind}] | None", False
-    kind = names.of(field.type_name) if composite else SCALARS[field.type]
+    kind = _name(field.type_name, file) if composite else SCALARS[field.type]
     if field.label == FieldDescriptorProto.LABEL_REPEATED:
         container = "RepeatedCompositeFieldContainer" if composite else "RepeatedScalarFieldContainer"
         return f"{container}[{kind}]", f"Iterable[{kind}] | None", False

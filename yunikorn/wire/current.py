@@ -17,20 +17,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.interface.messages import (
-    Allocation,
-    AllocationAsk,
-    AllocationAskRelease,
-    AllocationRelease,
-    AllocationReleasesRequest,
-    NewNodeInfo,
-    NodeAction,
-    RejectedAllocationAsk,
-    TerminationType,
-    UpdateNodeInfo,
-    UpdateRequest,
-    UpdateResponse,
-)
+from yunikorn.interface import messages
 from yunikorn.wire import v0_11
 from yunikorn.wire.codec import Decoder, MalformedMessage, fill_all
 from yunikorn.wire.generated import si_current_pb2 as wire
@@ -53,7 +40,7 @@ def _refused(condition: str, what: str, row: Row = ABSENT) -> Row:
 
 _NO_CLASS = _refused("{a}", "a priority class")
 _ASK = codec(
-    AllocationAsk,
+    messages.AllocationAsk,
     wire.Allocation,
     resource_ask="resourcePerAlloc",
     max_allocations=_refused("{a} != 1", "an ask for more or fewer than one allocation"),
@@ -64,7 +51,7 @@ _ASK = codec(
     preemption_policy=v0_11.POLICY,
 )
 _ALLOCATION = codec(
-    Allocation,
+    messages.Allocation,
     wire.Allocation,
     rarely=("allocation_tags", "task_group_name"),
     uuid=ABSENT,
@@ -72,18 +59,20 @@ _ALLOCATION = codec(
     preemption_policy=v0_11.POLICY,
     priority_class_name=_NO_CLASS,
 )
-_TERMINATION = enum(TerminationType, TerminationType.UNKNOWN)
+_TERMINATION = enum(messages.TerminationType, messages.TerminationType.UNKNOWN)
 """The numbers of this layout are the values of `TerminationType`."""
-_RELEASE = codec(AllocationRelease, wire.AllocationRelease, uuid=ABSENT, termination_type=_TERMINATION)
-_ASK_RELEASE = codec(AllocationAskRelease, wire.AllocationRelease, termination_type=_TERMINATION)
+_RELEASE = codec(
+    messages.AllocationRelease, wire.AllocationRelease, uuid=ABSENT, termination_type=_TERMINATION
+)
+_ASK_RELEASE = codec(messages.AllocationAskRelease, wire.AllocationRelease, termination_type=_TERMINATION)
 _REQUESTED_RELEASE = codec(
-    AllocationRelease,
+    messages.AllocationRelease,
     wire.AllocationRelease,
     uuid=_refused("{a} and not {e}.allocation_key", "a release by UUID (use the allocation key)"),
     termination_type=_TERMINATION,
 )
 _REQUESTED_ASK_RELEASE = codec(
-    AllocationAskRelease,
+    messages.AllocationAskRelease,
     wire.AllocationRelease,
     allocation_key=_refused(
         "not ({e}.application_id and {a})", "a release of asks without application and key", Row()
@@ -92,7 +81,7 @@ _REQUESTED_ASK_RELEASE = codec(
 )
 
 
-def _fill_existing(nodes: Iterable[NewNodeInfo], into: Any) -> None:
+def _fill_existing(nodes: Iterable[messages.NewNodeInfo], into: Any) -> None:
     """Encode the allocations of new nodes, which this layout sends separately, each with its node."""
     for index, node in enumerate(nodes):
         path, name = f"new_schedulable_nodes[{index}].existing_allocations", node.node_id
@@ -101,14 +90,14 @@ def _fill_existing(nodes: Iterable[NewNodeInfo], into: Any) -> None:
 
 
 _ALLOCATION_REQUEST = codec(
-    UpdateRequest,
+    messages.UpdateRequest,
     wire.AllocationRequest,
     partial=True,
     rm_id="rmID",
     asks=write_only(many(_ASK, "allocations")),
     releases=group(
         codec(
-            AllocationReleasesRequest,
+            messages.AllocationReleasesRequest,
             wire.AllocationReleasesRequest,
             allocations_to_release=many(_REQUESTED_RELEASE),
             allocation_asks_to_release=write_only(many(_REQUESTED_ASK_RELEASE, "allocationsToRelease")),
@@ -121,7 +110,7 @@ _ALLOCATION_REQUEST = codec(
 )
 
 
-def _from_allocation_request(message: wire.AllocationRequest) -> list[UpdateRequest]:
+def _from_allocation_request(message: wire.AllocationRequest) -> list[messages.UpdateRequest]:
     """Decode asks, allocations and releases; the releases follow in an update of their own.
 
     Entries without a node are decoded as allocations, too. A key identifies one allocation in this layout, so
@@ -131,11 +120,11 @@ def _from_allocation_request(message: wire.AllocationRequest) -> list[UpdateRequ
     releases = request.releases
     if not (request.allocations and releases.allocations_to_release):
         return [request]
-    request.releases = AllocationReleasesRequest()
-    return [request, UpdateRequest(request.rm_id, releases=releases)]
+    request.releases = messages.AllocationReleasesRequest()
+    return [request, messages.UpdateRequest(request.rm_id, releases=releases)]
 
 
-def to_allocation_request(request: UpdateRequest) -> wire.AllocationRequest | None:
+def to_allocation_request(request: messages.UpdateRequest) -> wire.AllocationRequest | None:
     """Encode asks, allocations (also of new nodes) and releases; None if there are none.
 
     Raises `MalformedMessage`.
@@ -154,19 +143,19 @@ def to_allocation_request(request: UpdateRequest) -> wire.AllocationRequest | No
 
 ALLOCATION_REQUEST = Decoder(wire.AllocationRequest, _from_allocation_request)
 ALLOCATION_RESPONSE = codec(
-    UpdateResponse,
+    messages.UpdateResponse,
     wire.AllocationResponse,
     partial=True,
     new_allocations=many(_ALLOCATION, "new"),
     released_allocations=many(_RELEASE, "released"),
     released_allocation_asks=write_only(many(_ASK_RELEASE, "released")),
-    rejected_allocations=many(codec(RejectedAllocationAsk, wire.RejectedAllocation)),
+    rejected_allocations=many(codec(messages.RejectedAllocationAsk, wire.RejectedAllocation)),
 )
 
 # -- applications -----------------------------------------------------------------------------------------
 
 _APPLICATION_REQUEST = codec(
-    UpdateRequest,
+    messages.UpdateRequest,
     wire.ApplicationRequest,
     partial=True,
     rm_id="rmID",
@@ -177,7 +166,7 @@ APPLICATION_REQUEST = Decoder(
     wire.ApplicationRequest, lambda message: [_APPLICATION_REQUEST.from_wire(message)]
 )
 APPLICATION_RESPONSE = codec(
-    UpdateResponse,
+    messages.UpdateResponse,
     wire.ApplicationResponse,
     partial=True,
     rejected_applications=many(v0_11.REJECTED_APPLICATION, "rejected"),
@@ -186,7 +175,7 @@ APPLICATION_RESPONSE = codec(
 )
 
 
-def to_application_request(request: UpdateRequest) -> wire.ApplicationRequest | None:
+def to_application_request(request: messages.UpdateRequest) -> wire.ApplicationRequest | None:
     """Encode new and removed applications; None if there are none. Raises `MalformedMessage`."""
     if request.new_applications or request.remove_applications:
         return _APPLICATION_REQUEST.to_wire(request)
@@ -196,16 +185,16 @@ def to_application_request(request: UpdateRequest) -> wire.ApplicationRequest | 
 # -- nodes ------------------------------------------------------------------------------------------------
 
 _ACTIONS = {
-    _Info.UPDATE: NodeAction.UPDATE,
-    _Info.DRAIN_NODE: NodeAction.DRAIN_NODE,
-    _Info.DECOMISSION: NodeAction.DECOMMISSION,
-    _Info.DRAIN_TO_SCHEDULABLE: NodeAction.DRAIN_TO_SCHEDULABLE,
+    _Info.UPDATE: messages.NodeAction.UPDATE,
+    _Info.DRAIN_NODE: messages.NodeAction.DRAIN_NODE,
+    _Info.DECOMISSION: messages.NodeAction.DECOMMISSION,
+    _Info.DRAIN_TO_SCHEDULABLE: messages.NodeAction.DRAIN_TO_SCHEDULABLE,
 }
 _NUMBERS = {action: number for number, action in _ACTIONS.items()}
 _CREATING = (_Info.CREATE, _Info.CREATE_DRAIN)
 _OCCUPIED = "occupied resources of a node (send them as foreign allocations)"
 _NEW_NODE = codec(
-    NewNodeInfo,
+    messages.NewNodeInfo,
     wire.NodeInfo,
     occupied_resource=_refused("{a}", _OCCUPIED),
     existing_allocations=ABSENT,
@@ -217,17 +206,17 @@ _NEW_NODE = codec(
     ),
 )
 _CHANGED_NODE = codec(
-    UpdateNodeInfo,
+    messages.UpdateNodeInfo,
     wire.NodeInfo,
     action=Row(
         decode="{actions}({f}, {unknown})",
         encode="{f} = {numbers}({a}, 0)",
-        using={"actions": _ACTIONS.get, "unknown": NodeAction.UNKNOWN, "numbers": _NUMBERS.get},
+        using={"actions": _ACTIONS.get, "unknown": messages.NodeAction.UNKNOWN, "numbers": _NUMBERS.get},
     ),
     occupied_resource=_refused("{a} is not None", _OCCUPIED),
 )
 _NODE_REQUEST = codec(
-    UpdateRequest,
+    messages.UpdateRequest,
     wire.NodeRequest,
     partial=True,
     rm_id="rmID",
@@ -236,7 +225,7 @@ _NODE_REQUEST = codec(
 )
 
 
-def _from_node_request(message: wire.NodeRequest) -> list[UpdateRequest]:
+def _from_node_request(message: wire.NodeRequest) -> list[messages.UpdateRequest]:
     """Decode nodes in their order, as several updates if a new node follows a changed one.
 
     The core applies the new nodes of an update before the changes. Within one update a known node is removed
@@ -249,13 +238,13 @@ def _from_node_request(message: wire.NodeRequest) -> list[UpdateRequest]:
             request.updated_nodes.append(_CHANGED_NODE.from_wire(info))
             continue
         if request.updated_nodes:
-            request = UpdateRequest(message.rmID)
+            request = messages.UpdateRequest(message.rmID)
             requests.append(request)
         request.new_schedulable_nodes.append(_NEW_NODE.from_wire(info))
     return requests
 
 
-def to_node_request(request: UpdateRequest) -> wire.NodeRequest | None:
+def to_node_request(request: messages.UpdateRequest) -> wire.NodeRequest | None:
     """Encode new and changed nodes; None if there are none. Raises `MalformedMessage`."""
     if request.new_schedulable_nodes or request.updated_nodes:
         return _NODE_REQUEST.to_wire(request)
@@ -264,7 +253,7 @@ def to_node_request(request: UpdateRequest) -> wire.NodeRequest | None:
 
 NODE_REQUEST = Decoder(wire.NodeRequest, _from_node_request)
 NODE_RESPONSE = codec(
-    UpdateResponse,
+    messages.UpdateResponse,
     wire.NodeResponse,
     partial=True,
     rejected_nodes=many(v0_11.REJECTED_NODE, "rejected"),

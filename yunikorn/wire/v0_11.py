@@ -12,48 +12,22 @@ from __future__ import annotations
 
 import attrs
 
-from yunikorn.interface.messages import (
-    AcceptedApplication,
-    AcceptedNode,
-    AddApplicationRequest,
-    Allocation,
-    AllocationAsk,
-    AllocationAskRelease,
-    AllocationRelease,
-    AllocationReleasesRequest,
-    FailedNodeUpdate,
-    NewNodeInfo,
-    NodeAction,
-    PreemptionPolicy,
-    RegisterResourceManagerRequest,
-    RegisterResourceManagerResponse,
-    RejectedAllocationAsk,
-    RejectedApplication,
-    RejectedNode,
-    RemoveApplicationRequest,
-    SchedulerAction,
-    TerminationType,
-    UpdatedApplication,
-    UpdateNodeInfo,
-    UpdateRequest,
-    UpdateResponse,
-    UserGroupInformation,
-)
+from yunikorn.interface import messages
 from yunikorn.wire.generated import si_v0_11_pb2 as wire
 from yunikorn.wire.message_table import Row, codec, enum, group, many, optional, single
 
 # -- applications -----------------------------------------------------------------------------------------
 
 NEW_APPLICATION = codec(
-    AddApplicationRequest,
+    messages.AddApplicationRequest,
     wire.AddApplicationRequest,
-    ugi=group(codec(UserGroupInformation, wire.UserGroupInformation), "user", "groups"),
+    ugi=group(codec(messages.UserGroupInformation, wire.UserGroupInformation), "user", "groups"),
     execution_timeout_ms="executionTimeoutMilliSeconds",
 )
-REMOVED_APPLICATION = codec(RemoveApplicationRequest, wire.RemoveApplicationRequest)
-ACCEPTED_APPLICATION = codec(AcceptedApplication, wire.AcceptedApplication)
-REJECTED_APPLICATION = codec(RejectedApplication, wire.RejectedApplication)
-UPDATED_APPLICATION = codec(UpdatedApplication, wire.UpdatedApplication)
+REMOVED_APPLICATION = codec(messages.RemoveApplicationRequest, wire.RemoveApplicationRequest)
+ACCEPTED_APPLICATION = codec(messages.AcceptedApplication, wire.AcceptedApplication)
+REJECTED_APPLICATION = codec(messages.RejectedApplication, wire.RejectedApplication)
+UPDATED_APPLICATION = codec(messages.UpdatedApplication, wire.UpdatedApplication)
 
 # -- asks and allocations ---------------------------------------------------------------------------------
 
@@ -79,11 +53,11 @@ _PRIORITY_OR_ZERO = attrs.evolve(
     _PRIORITY, decode=f"{_PRIORITY.decode} or 0", encode="if {a}:\n    {f}.priorityValue = {a}"
 )
 _PRIORITY_CLASS = Row("priority", "priority[1]", "if {a}:\n    {f}.priorityClassName = {a}")
-POLICY = optional(single(codec(PreemptionPolicy, wire.PreemptionPolicy)))
+POLICY = optional(single(codec(messages.PreemptionPolicy, wire.PreemptionPolicy)))
 """Row of a preemption policy; a message with neither field set forbids all preemption."""
 
 ASK = codec(
-    AllocationAsk,
+    messages.AllocationAsk,
     wire.AllocationAsk,
     rarely=("execution_timeout_ms", "tags", "task_group_name"),
     execution_timeout_ms="executionTimeoutMilliSeconds",
@@ -92,7 +66,7 @@ ASK = codec(
     preemption_policy=POLICY,
 )
 ALLOCATION = codec(
-    Allocation,
+    messages.Allocation,
     wire.Allocation,
     rarely=("allocation_tags", "task_group_name"),
     priority=_PRIORITY_OR_ZERO,
@@ -102,46 +76,46 @@ ALLOCATION = codec(
 
 _TERMINATION = enum(
     {
-        wire.STOPPED_BY_RM: TerminationType.STOPPED_BY_RM,
-        wire.TIMEOUT: TerminationType.TIMEOUT,
-        wire.PREEMPTED_BY_SCHEDULER: TerminationType.PREEMPTED_BY_SCHEDULER,
-        wire.PLACEHOLDER_REPLACED: TerminationType.PLACEHOLDER_REPLACED,
-        wire.UNKNOWN_TERMINATION_TYPE: TerminationType.UNKNOWN,
+        wire.STOPPED_BY_RM: messages.TerminationType.STOPPED_BY_RM,
+        wire.TIMEOUT: messages.TerminationType.TIMEOUT,
+        wire.PREEMPTED_BY_SCHEDULER: messages.TerminationType.PREEMPTED_BY_SCHEDULER,
+        wire.PLACEHOLDER_REPLACED: messages.TerminationType.PLACEHOLDER_REPLACED,
+        wire.UNKNOWN_TERMINATION_TYPE: messages.TerminationType.UNKNOWN,
     },
-    TerminationType.UNKNOWN,
+    messages.TerminationType.UNKNOWN,
 )
 """Termination types by their numbers, which differ from those of the newer layout."""
-RELEASE = codec(AllocationRelease, wire.AllocationRelease, termination_type=_TERMINATION)
-ASK_RELEASE = codec(AllocationAskRelease, wire.AllocationAskRelease, termination_type=_TERMINATION)
-REJECTED_ASK = codec(RejectedAllocationAsk, wire.RejectedAllocationAsk)
+RELEASE = codec(messages.AllocationRelease, wire.AllocationRelease, termination_type=_TERMINATION)
+ASK_RELEASE = codec(messages.AllocationAskRelease, wire.AllocationAskRelease, termination_type=_TERMINATION)
+REJECTED_ASK = codec(messages.RejectedAllocationAsk, wire.RejectedAllocationAsk)
 
 # -- nodes ------------------------------------------------------------------------------------------------
 
 _NEW_NODE = codec(
-    NewNodeInfo,
+    messages.NewNodeInfo,
     wire.NewNodeInfo,
     existing_allocations=many(ALLOCATION),
     schedulable=Row("drained", "not {f}", "{f} = not {a}"),
 )
 _UPDATED_NODE = codec(
-    UpdateNodeInfo,
+    messages.UpdateNodeInfo,
     wire.UpdateNodeInfo,
-    action=enum(NodeAction, NodeAction.UNKNOWN),
+    action=enum(messages.NodeAction, messages.NodeAction.UNKNOWN),
 )
-ACCEPTED_NODE = codec(AcceptedNode, wire.AcceptedNode)
-REJECTED_NODE = codec(RejectedNode, wire.RejectedNode)
+ACCEPTED_NODE = codec(messages.AcceptedNode, wire.AcceptedNode)
+REJECTED_NODE = codec(messages.RejectedNode, wire.RejectedNode)
 
 # -- whole messages ---------------------------------------------------------------------------------------
 
-REGISTER_REQUEST = codec(RegisterResourceManagerRequest, wire.RegisterResourceManagerRequest)
-REGISTER_RESPONSE = codec(RegisterResourceManagerResponse, wire.RegisterResourceManagerResponse)
+REGISTER_REQUEST = codec(messages.RegisterResourceManagerRequest, wire.RegisterResourceManagerRequest)
+REGISTER_RESPONSE = codec(messages.RegisterResourceManagerResponse, wire.RegisterResourceManagerResponse)
 UPDATE_REQUEST = codec(
-    UpdateRequest,
+    messages.UpdateRequest,
     wire.UpdateRequest,
     asks=many(ASK),
     releases=group(
         codec(
-            AllocationReleasesRequest,
+            messages.AllocationReleasesRequest,
             wire.AllocationReleasesRequest,
             allocations_to_release=many(RELEASE),
             allocation_asks_to_release=many(ASK_RELEASE),
@@ -156,9 +130,9 @@ UPDATE_REQUEST = codec(
     allocations=many(ALLOCATION),
 )
 UPDATE_RESPONSE = codec(
-    UpdateResponse,
+    messages.UpdateResponse,
     wire.UpdateResponse,
-    action=enum(SchedulerAction, SchedulerAction.NOACTION),
+    action=enum(messages.SchedulerAction, messages.SchedulerAction.NOACTION),
     new_allocations=many(ALLOCATION),
     released_allocations=many(RELEASE),
     released_allocation_asks=many(ASK_RELEASE),
@@ -168,5 +142,5 @@ UPDATE_RESPONSE = codec(
     updated_applications=many(UPDATED_APPLICATION),
     rejected_nodes=many(REJECTED_NODE),
     accepted_nodes=many(ACCEPTED_NODE),
-    failed_node_updates=many(codec(FailedNodeUpdate, wire.FailedNodeUpdate)),
+    failed_node_updates=many(codec(messages.FailedNodeUpdate, wire.FailedNodeUpdate)),
 )
