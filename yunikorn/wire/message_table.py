@@ -247,9 +247,9 @@ def _row(given: Row | str, attribute: attrs.Attribute[Any], empty: Message) -> R
 
 def _field(name: str, attribute: str, empty: Message) -> FieldDescriptor:
     descriptor: Descriptor = empty.DESCRIPTOR  # type: ignore[assignment]
-    wanted = (name or attribute.replace("_", "")).lower()
+    wanted = attribute.replace("_", "").lower()
     for field in descriptor.fields:
-        if field.name.replace("_", "").lower() == wanted or field.name == name:
+        if field.name == name if name else field.name.replace("_", "").lower() == wanted:
             return field
     raise TypeError(f"{descriptor.name} has no field {name or f'for {attribute}'}")
 
