@@ -50,7 +50,7 @@ def test_code_of_the_page_runs_in_order(service: Service, capsys: pytest.Capture
 
 
 def test_table_of_callbacks_is_complete() -> None:
-    table = PAGE.partition("## What the scheduler may ask")[2].partition("\n\n```")[0]
+    table = PAGE.partition("## Callbacks\n")[2].partition("\n\n```")[0]
     methods = re.findall(r"^\| `(\w+)\(", table, re.MULTILINE)
     assert sorted(methods) == sorted(["recv_update_response", *OPTIONAL])
     assert all(hasattr(ResourceManagerCallback, method) for method in methods)
