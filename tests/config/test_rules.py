@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from yunikorn.config.filters import FilterConfig
 from yunikorn.config.load import Outcome
-from yunikorn.config.queues_yaml import FilterConfig, PartitionConfig, RuleConfig
+from yunikorn.config.queues_yaml import PartitionConfig, RuleConfig
 
 Check = Callable[[str], Outcome]
 Partition = Callable[[str], PartitionConfig]

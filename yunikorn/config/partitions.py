@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import attrs
 
 from yunikorn.config.document import Scalar, show
@@ -144,39 +146,30 @@ def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:
 
 @attrs.define(eq=False)
 class _Places:
-    """Paths of the queues with the same name, in the partitions visited so far."""
+    """Partitions visited so far that have queues of one name, by number."""
 
-    partitions: int = 0
-    """Number of partitions with a queue of this name."""
-    last: int = -1
-    """Index of the last such partition."""
-    at: dict[str, tuple[int, int]] = attrs.field(factory=dict)
-    """By path, the number of partitions with a queue there, and the index of the last one."""
+    partitions: set[int] = attrs.field(factory=set)
+    at: dict[str, set[int]] = attrs.field(factory=dict)
+    """Partitions with a queue at a path."""
 
     def lacking(self, path: str, number: int) -> bool:
-        """Return True if a partition before `number` has the name, but not at `path`."""
-        with_name = self.partitions - (self.last == number)
-        holders, last = self.at.get(path, (0, -1))
-        return with_name > holders - (last == number)
+        """Return True if a partition other than `number` has the name, but not at `path`."""
+        # Only counted, because there may be many partitions: those with the path all have the name.
+        at_path = self.at.get(path, set())
+        others = len(self.partitions) - (number in self.partitions)
+        return others > len(at_path) - (number in at_path)
 
     def elsewhere(self, path: str) -> str:
         """Return the other paths as text for a message; empty if there are none."""
         others = len(self.at) - (path in self.at)
-        some: list[str] = []
-        for other in self.at:
-            if other != path:
-                some.append(other)
-            if len(some) == _NAMED:
-                break
+        some = sorted(islice((other for other in self.at if other != path), _NAMED))
         rest = f" and {others - len(some)} more" if others > len(some) else ""
-        return f"{', '.join(sorted(some))}{rest}"
+        return f"{', '.join(some)}{rest}"
 
     def add(self, path: str, number: int) -> None:
         """Record a queue at `path` in partition `number`."""
-        if self.last != number:
-            self.partitions, self.last = self.partitions + 1, number
-        holders, last = self.at.get(path, (0, -1))
-        self.at[path] = (holders + (last != number), number)
+        self.partitions.add(number)
+        self.at.setdefault(path, set()).add(number)
 
 
 def check_hierarchy(roots: list[QueueDraft], enforced: bool, findings: Findings) -> None:

@@ -23,20 +23,6 @@ from yunikorn.config.values import built, mapping, plugin, plugins, rows
 from yunikorn.framework.kinds import EVENT_SINK, NODE_SORT, PLACEMENT, PREDICATE, RESOLVER
 from yunikorn.resources import Resource
 
-__all__ = [
-    "SECTIONS",
-    "FilterConfig",
-    "LimitConfig",
-    "PartitionConfig",
-    "PartitionTimeouts",
-    "PluginRef",
-    "PreemptionConfig",
-    "QueueConfig",
-    "RuleConfig",
-    "SchedulerConfig",
-    "TemplateConfig",
-]
-
 REQUIRED: Any = attrs.NOTHING
 DEFAULT_ORDER = "fair"
 """Node sort policy of a partition that names none."""
@@ -433,28 +419,14 @@ RULE = Section("rule", RuleConfig, options_of=PLACEMENT, chosen_by="name", other
 NODE_ORDER = Section(
     "node-sort", NodeOrder, options_of=NODE_SORT, chosen_by="type", others="an option of the policy"
 )
-NAMED_NODE_ORDER = Section(
-    "named-node-sort",
-    NodeOrder,
+NAMED_NODE_ORDER = attrs.evolve(
+    NODE_ORDER,
+    name="named-node-sort",
     beside=(
         Key(values.TEXT, "the name by which queues and applications choose the policy", "packed", "name"),
     ),
-    options_of=NODE_SORT,
-    chosen_by="type",
-    others=NODE_ORDER.others,
 )
-SECTIONS = (
-    TOP,
-    PARTITION,
-    PERIODS,
-    QUEUE,
-    PROPERTIES,
-    LIMIT,
-    TEMPLATE,
-    RULE,
-    NODE_ORDER,
-    NAMED_NODE_ORDER,
-)
+SECTIONS = (TOP, PARTITION, PERIODS, QUEUE, PROPERTIES, LIMIT, TEMPLATE, RULE, NODE_ORDER, NAMED_NODE_ORDER)
 PREEMPTION = Section("preemption", PreemptionConfig)
 FILTER = Section("filter", FilterConfig)
 """Sections inside others, which the page lists with the keys of the outer section."""

@@ -120,15 +120,14 @@ class Table:
         node = self.get(key)
         if node is None:
             return default
-        if isinstance(node, Scalar):
-            if node.plain and node.text in _TRUE | _FALSE:
-                return node.text in _TRUE
-            if not strict and node.text in _YES | _NO:
-                return node.text in _YES
         hint = ""
-        if isinstance(node, Scalar) and not node.plain and node.text in _TRUE | _FALSE:
+        if isinstance(node, Scalar) and node.text in _TRUE | _FALSE:
+            if node.plain:
+                return node.text in _TRUE
             hint = " in quotes, which make it a text: remove them"
         elif isinstance(node, Scalar) and node.text in _YES | _NO:
+            if not strict:
+                return node.text in _YES
             hint = f" (YuniKorn 1.9 reads it as {str(node.text in _YES).lower()})"
         self._problem(key, f"expected true or false, got {show(node)}{hint}")
         return default
