@@ -19,7 +19,8 @@ import attrs
 ROOT = Path(__file__).parent.parent
 PLACES = (
     *("yunikorn", "plugins", "policies", "tests", "benchmarks", "examples", "docs"),
-    *("README.md", "CHANGELOG.md", "setup.py", "setup.cfg", "pyproject.toml", "tox.ini", "mkdocs.yml"),
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
+    *("setup.py", "setup.cfg", "pyproject.toml", "tox.ini", "mkdocs.yml"),
 )
 """Folders and files that are read."""
 GENERATED = re.compile(r"wire/generated|(^|/)(build|[^/]*\.egg-info|\.[^/]*)/")

@@ -26,7 +26,13 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
 def outside() -> dict[str, str]:
     """Return the pages from outside docs/: path in the checkout, and name in the site."""
-    found = {"README.md": "index.md", "CHANGELOG.md": "changes.md", "benchmarks/README.md": "benchmarks.md"}
+    found = {
+        "README.md": "index.md",
+        "CHANGELOG.md": "changes.md",
+        "CONTRIBUTING.md": "contributing.md",
+        "SECURITY.md": "security.md",
+        "benchmarks/README.md": "benchmarks.md",
+    }
     for readme in sorted(CHECKOUT.glob("examples/*/README.md")):
         found[readme.relative_to(CHECKOUT).as_posix()] = f"examples/{readme.parent.name}.md"
     return found

@@ -26,6 +26,8 @@ CHECKOUT = Path(__file__).parent.parent.parent
 PAGES = [
     CHECKOUT / "README.md",
     CHECKOUT / "CHANGELOG.md",
+    CHECKOUT / "CONTRIBUTING.md",
+    CHECKOUT / "SECURITY.md",
     *sorted((CHECKOUT / "docs").rglob("*.md")),
     *sorted(CHECKOUT.glob("examples/*/README.md")),
     CHECKOUT / "benchmarks" / "README.md",

@@ -59,7 +59,7 @@ def test_every_page_is_in_the_site(site: Path) -> None:
             assert place.relative_to("docs").with_suffix("").as_posix().replace("README", "index") in made
         if place.parts[0] == "examples":
             assert f"examples/{place.parent.name}" in made
-    assert {"index", "changes", "benchmarks"} <= made
+    assert {"index", "changes", "contributing", "security", "benchmarks"} <= made
 
 
 def test_links_of_the_site_have_targets(site: Path) -> None:
