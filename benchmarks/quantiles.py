@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+
+from yunikorn.simulation.statistics import nearest_rank
 
 
 def quantile(values: Sequence[float], part: float) -> float:
     """Return the quantile `part` of `values` (nearest rank)."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(part * len(ordered)) - 1)]
+    return nearest_rank(sorted(values), round(100 * part))
 
 
 def latencies(name: str, values: Sequence[float]) -> dict[str, float]:

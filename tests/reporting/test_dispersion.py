@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.reporting.sample import Dispersion, Sample, differ, dispersion, jain_index, quantile
+from yunikorn.reporting.metrics import Dispersion, differ, dispersion, jain_index, quantile
+from yunikorn.simulation.statistics import Sample
 
 
 def test_confidence_interval_of_a_textbook_example() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.reporting.free_room import Room, Rooms, look
+from yunikorn.reporting.free_room import Room, Rooms, find_free_room
 from yunikorn.resources import Resource
 
 CHANGES = st.lists(
@@ -48,6 +48,6 @@ def test_incremental_counts_equal_full_counts(changes: list[tuple[str, str]]) ->
             rooms.resize(room, size)
             room.take(size, -1)
         else:
-            assert look(rooms, WAITING) == look(recomputed(rooms), WAITING)
+            assert find_free_room(rooms, WAITING) == find_free_room(recomputed(rooms), WAITING)
     assert rooms.spaces == recomputed(rooms).spaces
     assert +rooms.capacities == Counter(room.capacity for room in there.values())

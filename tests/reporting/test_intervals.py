@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
-from yunikorn.reporting.intervals import Timeline
-from yunikorn.reporting.node_rows import NodeRows
+from yunikorn.reporting.time_series import NodeRows, Timeline
 
 CHANGES = st.lists(
     st.tuples(st.integers(0, 5_000 * SECOND), st.integers(-5, 1_000)), min_size=1, max_size=30

@@ -7,7 +7,7 @@ import pytest
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.queue_observation import CoreQuotaSource
+from yunikorn.reporting.queue_observation import QuotaSource
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import read_scenario
 
@@ -51,7 +51,7 @@ events:
 def test_observations_equal_those_of_the_resource_manager(
     registry: Registry, preempted: str, until: int | None
 ) -> None:
-    quota_source = CoreQuotaSource()
+    quota_source = QuotaSource()
     observer = Observer(quota_source)
     end = None if until is None else until * SECOND
     workload = read_scenario(EVENTFUL, "file", "eventful")
@@ -61,21 +61,21 @@ def test_observations_equal_those_of_the_resource_manager(
     observer.close(round(report.times.stopped * SECOND))
     partition = observer.cluster.partitions["default"]
     assert (partition.running, partition.waiting) == (report.tasks.running, report.tasks.waiting)
-    top = [observation for _, _, observation in observer.queues if observation.above is None]
+    top = [observation for _, _, observation in observer.queues if observation.parent is None]
     assert sum(observation.running for observation in top) == report.tasks.running
     free = {name: sum(room.free.get(name, 0) for room in partition.rooms) for name in partition.capacity}
-    assert {name: free[name] + partition.held.get(name, 0) for name in free} == partition.capacity
+    assert {name: free[name] + partition.allocated.get(name, 0) for name in free} == partition.capacity
     for observation in top:
-        assert sum(below.running for _, _, below in observer.queues if below.above is observation) in (
+        assert sum(below.running for _, _, below in observer.queues if below.parent is observation) in (
             0,
             observation.running,
         )
     if until is None:
         assert report.preemptions
         assert report.tasks.waiting == 0
-        assert (partition.held, +partition.sizes) == ({}, {})
+        assert (partition.allocated, +partition.sizes) == ({}, {})
         for _, path, observation in observer.queues:
-            assert (observation.held, observation.lacked, observation.waiting, observation.running) == (
+            assert (observation.allocated, observation.pending, observation.waiting, observation.running) == (
                 {},
                 {},
                 0,

@@ -20,9 +20,9 @@ from yunikorn.errors import UsageError
 from yunikorn.reporting import pictures
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.result_files import ResultFiles
-from yunikorn.reporting.sections import print_sections, sections
+from yunikorn.reporting.tables import Table
+from yunikorn.reporting.terminal import print_report, print_tables
 from yunikorn.simulation.out_folder import OutFolder
-from yunikorn.simulation.table import print_report
 
 Observe = Callable[..., FullReport]
 SCENARIO = """
@@ -169,13 +169,19 @@ def test_page_contains_everything_printed_to_the_terminal(observe: Observe, tmp_
         files.write(result)
     page = (tmp_path / "report.html").read_text("utf-8")
     console = Console(record=True, width=1000, file=io.StringIO())
-    print_report(result.report, console, "fast", lambda more: print_sections(sections(result.figures), more))
+    print_report(result, console, "fast")
     shown = re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page)))
     words = re.sub(r"[─\s]+", " ", console.export_text()).replace("speed fast ", "")
     assert all(reported in words for reported in ("lost work", "Rejected applications", "Waiting tasks"))
     missing = [word for word in words.split() if word not in shown]
     assert not missing
     assert "(until 15s)" in shown
+
+
+def test_numbers_that_do_not_fit_the_terminal_are_marked() -> None:
+    console = Console(width=24, file=io.StringIO(), record=True)
+    print_tables([Table("Queues", ["queue", "use"], [["root.a", "123,456,789,012"]])], console)
+    assert "123,456…" in console.export_text()
 
 
 def test_missing_extra_is_reported_and_other_files_are_written(

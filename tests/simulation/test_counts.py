@@ -15,7 +15,7 @@ from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.source import InputError
-from yunikorn.simulation.statistics import WaitSummary
+from yunikorn.simulation.statistics import Summary
 
 CONFIG = """
 partitions:
@@ -76,7 +76,7 @@ def play(
     return report, diary
 
 
-def figures(wait: WaitSummary | None) -> tuple[float, ...] | None:
+def figures(wait: Summary | None) -> tuple[float, ...] | None:
     """Return number, mean and maximum."""
     return None if wait is None else (wait.count, wait.mean, wait.max)
 

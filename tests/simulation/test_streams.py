@@ -17,8 +17,7 @@ from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.table import JobTable
-from yunikorn.simulation.trace_line import BadLine, Job, parse_line
+from yunikorn.simulation.trace_line import BadLine, Job, JobTable, parse_line
 
 CONFIG = """
 partitions:

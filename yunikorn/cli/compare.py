@@ -202,10 +202,9 @@ def _show(found: Comparison, as_json: bool) -> None:
     if as_json:
         click.echo(found.to_json(), nl=False)
         return
-    from yunikorn.reporting.sections import print_sections
-    from yunikorn.simulation.table import report_console
+    from yunikorn.reporting.terminal import print_tables, report_console
 
     console = report_console(None if sys.stdout.isatty() else 160)
-    print_sections(whole_table(found), console)
+    print_tables(whole_table(found), console)
     for divergence_report in found.divergence_reports:
         console.print(divergence_report.sentence, soft_wrap=True)

@@ -26,7 +26,6 @@ from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
-from yunikorn.reporting.sections import sections
 from yunikorn.reporting.variants import check_configs
 from yunikorn.simulation.config_events import describe_reload
 from yunikorn.simulation.engine import Progress
@@ -172,14 +171,12 @@ def _show(result: FullReport, as_json: bool, rate: str) -> None:
         click.echo(result.to_json(), nl=False)
         click.echo(rate, err=True)
         return
-    from yunikorn.reporting.sections import print_sections
-    from yunikorn.simulation.table import print_report, report_console
+    from yunikorn.reporting.terminal import print_report, report_console
 
     # Output to a pipe or a file is not squeezed to the width of a terminal.
     terminal = sys.stdout.isatty()
     console = report_console(None if terminal else 140)
-    found = sections(result.figures)
-    print_report(result.report, console, rate, lambda console: print_sections(found, console))
+    print_report(result, console, rate)
 
 
 def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]:

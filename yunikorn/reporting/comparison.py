@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import attrs
 
-from yunikorn.reporting.csv_files import CsvFile
+from yunikorn.reporting.csv_files import Columns, CsvFile
 from yunikorn.reporting.decision_log import (
     Divergence,
     DivergenceQuestion,
@@ -23,10 +23,10 @@ from yunikorn.reporting.decision_log import (
     question,
     unpack,
 )
+from yunikorn.reporting.figures import Format, measures
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.measures import Spell, measures
+from yunikorn.reporting.metrics import Dispersion, differ, dispersion
 from yunikorn.reporting.runs import Order, Played, Source, play_all
-from yunikorn.reporting.sample import Dispersion, differ, dispersion
 from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.workload import RESTART
@@ -151,7 +151,7 @@ class FigureRow:
     section: str
     name: str
     cells: list[Cell]
-    spell: Spell = attrs.field(eq=False)
+    format: Format = attrs.field(eq=False)
 
     @property
     def differs(self) -> bool:
@@ -162,10 +162,10 @@ class FigureRow:
         """Return the cell text of one variant: mean, confidence interval, change from the first variant."""
         cell = self.cells[number]
         if cell.value is None:
-            return self.spell(None)
-        text = self.spell(cell.value.mean)
+            return self.format(None)
+        text = self.format(cell.value.mean)
         if cell.value.half:
-            text += f" ± {self.spell(cell.value.half)}"
+            text += f" ± {self.format(cell.value.half)}"
         return f"{text} {self.mark(number)}" if cell.differs else text
 
     def mark(self, number: int) -> str:
@@ -180,6 +180,16 @@ class FigureRow:
         if abs(change) >= 10:
             size = f"{value.mean / first.mean:,.0f}x"
         return f"{'▲' if change > 0 else '▼'} {size}"
+
+
+_COLUMNS: Columns[tuple[FigureRow, Variant, Cell]] = {
+    "section": lambda found: found[0].section,
+    "figure": lambda found: found[0].name,
+    "variant": lambda found: found[1].name,
+    "value": lambda found: found[2].value.mean if found[2].value else None,
+    "half_width_of_95_percent_interval": lambda found: found[2].value.half if found[2].value else None,
+    "differs": lambda found: int(found[2].differs),
+}
 
 
 @attrs.frozen
@@ -220,28 +230,25 @@ class Comparison:
 
     def write_csv(self, file: IO[str]) -> None:
         """Write compare.csv, with a row for each figure and variant."""
-        table = CsvFile(
-            file, ("section", "figure", "variant", "value", "half_width_of_95_percent_interval", "differs")
-        )
+        table = CsvFile(file, _COLUMNS)
         for row in self.rows:
             for variant, cell in zip(self.variants, row.cells, strict=True):
-                value, half = (cell.value.mean, cell.value.half) if cell.value else (None, None)
-                table.write(row.section, row.name, variant.name, value, half, int(cell.differs))
+                table.write((row, variant, cell))
 
 
 def make_rows(variants: Sequence[Variant]) -> list[FigureRow]:
     """Make the rows for at least one variant; all variants have results for the same seeds, in order."""
     found: dict[tuple[str, str], list[list[float | None]]] = {}
-    spells: dict[tuple[str, str], Spell] = {}
+    formats: dict[tuple[str, str], Format] = {}
     for number, variant in enumerate(variants):
         for seed, result in enumerate(variant.results):
             for measure in measures(result):
                 key = (measure.section, measure.name)
-                spells.setdefault(key, measure.spell)
+                formats.setdefault(key, measure.format)
                 table = found.setdefault(key, [[None] * len(one.results) for one in variants])
                 table[number][seed] = measure.value
     return [
-        FigureRow(section, name, _cells(values), spells[section, name])
+        FigureRow(section, name, _cells(values), formats[section, name])
         for (section, name), values in _together(found)
         if any(value for numbers in values for value in numbers)
     ]

@@ -1,7 +1,4 @@
-"""Tables of a comparison as rows of text, with a few variants side by side.
-
-Files of a comparison: table, HTML page and plots.
-"""
+"""Table of a comparison as rows of text, and the files of a comparison: table, HTML page and plots."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from pathlib import Path
 
 from yunikorn.reporting.comparison import CSV, JSON, Comparison, FigureRow
 from yunikorn.reporting.pictures import missing_extra
-from yunikorn.reporting.sections import Section
+from yunikorn.reporting.tables import Table
 from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.out_folder import OutFolder
 
@@ -18,31 +15,20 @@ BESIDE = 5
 """Maximum number of variants per table, including the first, which is in every table."""
 
 
-def comparison_sections(comparison: Comparison, beside: int = BESIDE) -> Iterator[Section]:
-    """Yield a table for each section of figures; many variants are split into several tables."""
-    last = len(comparison.variants)
-    step = beside - 1
-    groups = [[0, *range(start, min(start + step, last))] for start in range(1, last, step)]
-    names: dict[str, list[FigureRow]] = {}
+def whole_table(comparison: Comparison, beside: int = BESIDE) -> Iterator[Table]:
+    """Yield a table with all sections below each other; many variants are split into several tables."""
+    sections: dict[str, list[FigureRow]] = {}
     for row in comparison.rows:
-        names.setdefault(row.section, []).append(row)
-    for group in groups:
-        for section, rows in names.items():
-            columns = [section, *(comparison.variants[number].name for number in group)]
-            cells = [[row.name, *(row.text(number) for number in group)] for row in rows]
-            yield Section(section, columns, cells)
-
-
-def whole_table(comparison: Comparison, beside: int = BESIDE) -> Iterator[Section]:
-    """Yield one table per group of variants, with the sections below each other."""
-    found: dict[tuple[str, ...], list[list[str]]] = {}
-    for section in comparison_sections(comparison, beside):
-        names = tuple(section.columns[1:])
-        rows = found.setdefault(names, [])
-        rows.append([section.title.upper(), *[""] * len(names)])
-        rows += [[f"  {row[0]}", *row[1:]] for row in section.rows]
-    title, note = _title(comparison), _note(comparison)
-    yield from (Section(title, ["", *names], rows, note) for names, rows in found.items())
+        sections.setdefault(row.section, []).append(row)
+    last = len(comparison.variants)
+    for start in range(1, last, beside - 1):
+        group = [0, *range(start, min(start + beside - 1, last))]
+        cells: list[list[str]] = []
+        for section, rows in sections.items():
+            cells.append([section.upper(), *[""] * len(group)])
+            cells += [[f"  {row.name}", *(row.text(number) for number in group)] for row in rows]
+        names = [comparison.variants[number].name for number in group]
+        yield Table(_title(comparison), ["", *names], cells, _note(comparison))
 
 
 def _title(comparison: Comparison) -> str:
@@ -61,19 +47,15 @@ def _note(comparison: Comparison) -> str:
 
 
 PAGE = "compare.html"
-WAITS, BARS, TIME, SHARES = (
-    "compare-waits.png",
-    "compare-queues.png",
-    "compare-time.png",
-    "compare-shares.png",
-)
-PICTURES = (WAITS, BARS, TIME, SHARES)
+WAITS, BARS = "compare-waits.png", "compare-queues.png"
+TIME, SHARES = "compare-time.png", "compare-shares.png"
 CAPTIONS = {
     WAITS: "Cumulative distributions of the waits and slowdowns of applications.",
     BARS: "Waits and slowdowns of the queues that waited longest.",
     TIME: "Utilisation of the cluster, and number of waiting tasks.",
     SHARES: "Usage of the busiest resource type by the queues with the highest usage.",
 }
+PICTURES = tuple(CAPTIONS)
 
 
 def outdated_runs(folder: Path, plans: Sequence[VariantPlan]) -> list[str]:
@@ -116,7 +98,7 @@ def write_comparison(folder: OutFolder, comparison: Comparison, *, pictures: boo
         title=f"Comparison of {len(comparison.variants)} variants of {comparison.workload}",
         facts=[("variants", ", ".join(variant.name for variant in comparison.variants))],
         paragraphs=[divergence_report.sentence for divergence_report in comparison.divergence_reports],
-        parts=list(whole_table(comparison)),
+        tables=list(whole_table(comparison)),
         pictures=drawn,
         captions=CAPTIONS,
     )

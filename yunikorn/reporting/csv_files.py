@@ -7,13 +7,14 @@ value.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from typing import IO
+from operator import attrgetter
+from typing import IO, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from yunikorn.reporting.history import History, QueueHistory
+from yunikorn.reporting.history import History, PartitionHistory, QueueHistory
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.queue_observation import QuotaStep
 from yunikorn.simulation.out_folder import OutFolder
@@ -26,59 +27,23 @@ TASKS = "tasks.csv"
 UTILISATION = "utilisation.csv"
 QUEUES = "queues.csv"
 
-TASK_COLUMNS = (
-    "application",
-    "task",
-    "allocation",
-    "partition",
-    "queue",
-    "node",
-    "asked",
-    "started",
-    "ended",
-    "wait",
-    "ran",
-    "reason",
-)
-UTILISATION_COLUMNS = (
-    "start",
-    "end",
-    "partition",
-    "resource",
-    "capacity",
-    "used",
-    "share",
-    "unusable",
-    "waiting_tasks",
-    "running_tasks",
-)
-QUEUE_COLUMNS = (
-    "start",
-    "end",
-    "partition",
-    "queue",
-    "resource",
-    "used",
-    "wanted",
-    "guaranteed",
-    "max",
-    "of_guarantee",
-    "waiting_tasks",
-    "running_tasks",
-)
-
+T = TypeVar("T")
 Cell = str | int | float | None
+Columns = Mapping[str, Callable[[T], Cell]]
+"""Columns by title, with functions that return the cell of a row."""
 
 
-class CsvFile:
-    """A CSV file with a header."""
+class CsvFile(Generic[T]):
+    """A CSV file with a header, and a row per value of type `T`."""
 
-    def __init__(self, file: IO[str], columns: Iterable[str]) -> None:
+    def __init__(self, file: IO[str], columns: Columns[T]) -> None:
         self._writer = csv.writer(file, lineterminator="\n")
         self._writer.writerow(columns)
+        self._columns = list(columns.values())
 
-    def write(self, *cells: Cell) -> None:
+    def write(self, of: T) -> None:
         """Write a row."""
+        cells = [read(of) for read in self._columns]
         self._writer.writerow([_number(cell) if isinstance(cell, float) else cell for cell in cells])
 
 
@@ -94,12 +59,36 @@ class ApplicationsFile(Recorder):
 
     def begin(self) -> None:
         """Open the file."""
-        names = [field.name for field in attrs.fields(ApplicationRow)]
-        self._file = CsvFile(self._folder.open(APPLICATIONS), names)
+        columns = {field.name: attrgetter(field.name) for field in attrs.fields(ApplicationRow)}
+        self._file = CsvFile[ApplicationRow](self._folder.open(APPLICATIONS), columns)
 
     def add(self, row: ApplicationRow) -> None:
         """Write the row of an application."""
-        self._file.write(*attrs.astuple(row))
+        self._file.write(row)
+
+
+class _TaskRow(NamedTuple):
+    """An execution of a task; `ended` is None for a task that runs at the end of the simulation."""
+
+    task: Running
+    ended: int | None
+    reason: str
+
+
+_TASKS: Columns[_TaskRow] = {
+    "application": lambda row: row.task.allocation.application_id,
+    "task": lambda row: row.task.allocation.allocation_key,
+    "allocation": lambda row: row.task.allocation.uuid,
+    "partition": lambda row: partition_name(row.task.allocation.partition_name),
+    "queue": lambda row: row.task.allocation.queue_name,
+    "node": lambda row: row.task.allocation.node_id,
+    "asked": lambda row: seconds(row.task.ask.asked),
+    "started": lambda row: seconds(row.task.started),
+    "ended": lambda row: None if row.ended is None else seconds(row.ended),
+    "wait": lambda row: seconds(row.task.started - row.task.ask.asked),
+    "ran": lambda row: None if row.ended is None else seconds(row.ended - row.task.started),
+    "reason": lambda row: row.reason,
+}
 
 
 class TasksFile(Recorder):
@@ -111,7 +100,7 @@ class TasksFile(Recorder):
 
     def begin(self) -> None:
         """Open the file."""
-        self._file = CsvFile(self._folder.open(TASKS), TASK_COLUMNS)
+        self._file = CsvFile(self._folder.open(TASKS), _TASKS)
 
     def started(self, moment: int, task: Running) -> None:
         """Remember a running task; its row is written at its end."""
@@ -120,51 +109,80 @@ class TasksFile(Recorder):
     def left(self, moment: int, task: Running, reason: str) -> None:
         """Write the row of a task that ended."""
         del self._running[task]
-        self._add(task, moment, reason)
+        self._file.write(_TaskRow(task, moment, reason))
 
     def close(self) -> None:
         """Write rows without an end for tasks that still run at the end of the simulation."""
         for task in self._running:
-            self._add(task, None, "")
+            self._file.write(_TaskRow(task, None, ""))
         self._running.clear()
 
-    def _add(self, task: Running, ended: int | None, reason: str) -> None:
-        allocation = task.allocation
-        self._file.write(
-            allocation.application_id,
-            allocation.allocation_key,
-            allocation.uuid,
-            partition_name(allocation.partition_name),
-            allocation.queue_name,
-            allocation.node_id,
-            seconds(task.ask.asked),
-            seconds(task.started),
-            None if ended is None else seconds(ended),
-            seconds(task.started - task.ask.asked),
-            None if ended is None else seconds(ended - task.started),
-            reason,
-        )
+
+H = TypeVar("H", PartitionHistory, QueueHistory)
+
+
+@attrs.frozen
+class _IntervalRow(Generic[H]):
+    """A resource type of a partition or a queue in one interval."""
+
+    start: float
+    end: float
+    index: int
+    """Number of the interval."""
+    of: H
+    resource: str
+    quota: QuotaStep | None = None
+
+    def mean(self, amounts: dict[str, list[float]]) -> float:
+        """Return the mean of the resource type."""
+        return amounts[self.resource][self.index] if self.resource in amounts else 0.0
+
+    def guaranteed(self) -> int | None:
+        """Return the guarantee of the resource type."""
+        return self.quota.guaranteed.get(self.resource) if self.quota else None
+
+
+def _share(part: float, whole: float | None) -> float | None:
+    return part / whole if whole else None
+
+
+_UTILISATION: Columns[_IntervalRow[PartitionHistory]] = {
+    "start": lambda row: row.start,
+    "end": lambda row: row.end,
+    "partition": lambda row: row.of.partition,
+    "resource": lambda row: row.resource,
+    "capacity": lambda row: row.mean(row.of.capacity),
+    "used": lambda row: row.mean(row.of.used),
+    "share": lambda row: _share(row.mean(row.of.used), row.mean(row.of.capacity)),
+    "unusable": lambda row: row.mean(row.of.unusable),
+    "waiting_tasks": lambda row: row.of.waiting[row.index],
+    "running_tasks": lambda row: row.of.running[row.index],
+}
 
 
 def write_utilisation(file: IO[str], history: History) -> None:
     """Write utilisation.csv: means over each interval, by partition and resource type."""
-    table = CsvFile(file, UTILISATION_COLUMNS)
+    table = CsvFile(file, _UTILISATION)
     for index, (start, end) in enumerate(pairwise(history.edges)):
         for each in history.partitions:
-            for name, capacity in each.capacity.items():
-                had, used = capacity[index], each.used[name][index] if name in each.used else 0.0
-                table.write(
-                    start,
-                    end,
-                    each.partition,
-                    name,
-                    had,
-                    used,
-                    used / had if had else None,
-                    each.unusable[name][index] if name in each.unusable else 0.0,
-                    each.waiting[index],
-                    each.running[index],
-                )
+            for name in each.capacity:
+                table.write(_IntervalRow(start, end, index, each, name))
+
+
+_QUEUES: Columns[_IntervalRow[QueueHistory]] = {
+    "start": lambda row: row.start,
+    "end": lambda row: row.end,
+    "partition": lambda row: row.of.partition,
+    "queue": lambda row: row.of.queue,
+    "resource": lambda row: row.resource,
+    "used": lambda row: row.mean(row.of.used),
+    "wanted": lambda row: row.mean(row.of.wanted),
+    "guaranteed": lambda row: row.guaranteed(),
+    "max": lambda row: row.quota.max.get(row.resource) if row.quota else None,
+    "of_guarantee": lambda row: _share(row.mean(row.of.used), row.guaranteed()),
+    "waiting_tasks": lambda row: row.of.waiting[row.index],
+    "running_tasks": lambda row: row.of.running[row.index],
+}
 
 
 def write_queues(file: IO[str], history: History) -> None:
@@ -172,40 +190,23 @@ def write_queues(file: IO[str], history: History) -> None:
 
     Guarantee and maximum are those at the end of the interval. Values of a parent queue include its children.
     """
-    table = CsvFile(file, QUEUE_COLUMNS)
-    quotas = [_quotas(queue, history.edges[1:]) for queue in history.queues]
-    names = [sorted({*queue.used, *queue.wanted, *_named(queue)}) for queue in history.queues]
+    table = CsvFile(file, _QUEUES)
+    quotas = [list(_quotas(queue, history.edges[1:])) for queue in history.queues]
+    names = [sorted({*queue.used, *queue.wanted, *_limited(queue)}) for queue in history.queues]
     for index, (start, end) in enumerate(pairwise(history.edges)):
         for number, each in enumerate(history.queues):
-            quota = quotas[number][index]
             for name in names[number]:
-                used = each.used[name][index] if name in each.used else 0.0
-                guaranteed = quota.guaranteed.get(name)
-                table.write(
-                    start,
-                    end,
-                    each.partition,
-                    each.queue,
-                    name,
-                    used,
-                    each.wanted[name][index] if name in each.wanted else 0.0,
-                    guaranteed,
-                    quota.max.get(name),
-                    used / guaranteed if guaranteed else None,
-                    each.waiting[index],
-                    each.running[index],
-                )
+                table.write(_IntervalRow(start, end, index, each, name, quotas[number][index]))
 
 
-def _named(queue: QueueHistory) -> set[str]:
+def _limited(queue: QueueHistory) -> set[str]:
     return {name for step in queue.quotas for name in (*step.guaranteed, *step.max)}
 
 
-def _quotas(queue: QueueHistory, ends: list[float]) -> list[QuotaStep]:
-    """Return the quota at the end of each interval."""
-    found, current = [], 0
+def _quotas(queue: QueueHistory, ends: list[float]) -> Iterator[QuotaStep]:
+    """Yield the quota at the end of each interval."""
+    current = 0
     for end in ends:
         while current + 1 < len(queue.quotas) and queue.quotas[current + 1].time < end:
             current += 1
-        found.append(queue.quotas[current])
-    return found
+        yield queue.quotas[current]

@@ -29,7 +29,7 @@ class Room:
 
     capacity: Resource
     index: int
-    """Number of the node in `NodeRows`."""
+    """Number of the node in `time_series.NodeRows`."""
     free: Tally = attrs.Factory(dict)
     open: bool = True
     counted: Space = attrs.field(default=(), init=False)
@@ -120,7 +120,7 @@ class Rooms:
 
 
 @attrs.frozen
-class Look:
+class FreeRoom:
     """Free and unusable amounts of the types that waiting tasks ask for; `cost` counts comparisons."""
 
     free: dict[str, int]
@@ -128,7 +128,7 @@ class Look:
     cost: int
 
 
-def look(rooms: Rooms, waiting: Counter[Resource]) -> Look:
+def find_free_room(rooms: Rooms, waiting: Counter[Resource]) -> FreeRoom:
     """Compare the free resources with the waiting sizes."""
     spaces = rooms.spaces
     sizes = [
@@ -150,7 +150,7 @@ def look(rooms: Rooms, waiting: Counter[Resource]) -> Look:
         for name in names:
             weights[name] += tasks
             lost[name] += tasks * useless.get(name, 0)
-    return Look(
+    return FreeRoom(
         free={name: free.get(name, 0) for name in asked},
         unusable={name: lost[name] // weights[name] for name in asked},
         cost=len(rooms) + len(spaces) * len(sizes),

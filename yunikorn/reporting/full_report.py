@@ -1,7 +1,4 @@
-"""Figures of the full report, calculated from the observations.
-
-Simulation with the full report: the plain report and the figures of an observer.
-"""
+"""Simulation with the full report: the plain report, and the figures and time series of an observer."""
 
 from __future__ import annotations
 
@@ -14,17 +11,16 @@ from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
 from yunikorn.reporting.history import History, NodeHistory, PartitionHistory, QueueHistory
-from yunikorn.reporting.intervals import Series
-from yunikorn.reporting.observations import ApplicationRow, Fragmentation, PartitionObservation
+from yunikorn.reporting.metrics import jain_index
+from yunikorn.reporting.observations import ApplicationRow, Fragmentation
 from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.queue_observation import CoreQuotaSource, QueueObservation
-from yunikorn.reporting.sample import Summary, jain_index
+from yunikorn.reporting.queue_observation import QuotaSource
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import ExplainRequest
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.statistics import seconds
+from yunikorn.simulation.statistics import Summary, seconds
 from yunikorn.simulation.workload import RESTART, Workload
 
 CURVE = 400
@@ -151,42 +147,31 @@ def _history(observer: Observer) -> History:
         width=seconds(timeline.width),
         end=seconds(end),
         partitions=[
-            _partition(name, observation, lengths)
+            PartitionHistory(
+                partition=name,
+                capacity=observation.had.means(lengths),
+                used=observation.used.means(lengths),
+                unusable=observation.unusable.means(lengths),
+                waiting=observation.waiting_tasks.means(lengths),
+                running=observation.running_tasks.means(lengths),
+            )
             for name, observation in sorted(observer.cluster.partitions.items())
         ],
         queues=[
-            _queue(partition, path, observation, lengths) for partition, path, observation in observer.queues
+            QueueHistory(
+                partition=partition,
+                queue=path,
+                is_leaf=observation.is_leaf,
+                used=observation.used.means(lengths),
+                wanted=observation.wanted.means(lengths),
+                waiting=observation.waiting_tasks.means(lengths),
+                running=observation.running_tasks.means(lengths),
+                quotas=observation.steps,
+            )
+            for partition, path, observation in observer.queues
         ],
         nodes=NodeHistory(rows.nodes, rows.per_row, rows.shares(len(lengths))),
     )
-
-
-def _partition(name: str, observation: PartitionObservation, lengths: list[int]) -> PartitionHistory:
-    return PartitionHistory(
-        partition=name,
-        capacity=_means(observation.had, lengths),
-        used=_means(observation.used, lengths),
-        unusable=_means(observation.unusable, lengths),
-        waiting=observation.waits.means(lengths),
-        running=observation.runs.means(lengths),
-    )
-
-
-def _queue(partition: str, path: str, observation: QueueObservation, lengths: list[int]) -> QueueHistory:
-    return QueueHistory(
-        partition=partition,
-        queue=path,
-        is_leaf=observation.is_leaf,
-        used=_means(observation.used, lengths),
-        wanted=_means(observation.wanted, lengths),
-        waiting=observation.waits.means(lengths),
-        running=observation.runs.means(lengths),
-        quotas=observation.steps,
-    )
-
-
-def _means(books: Mapping[str, Series], lengths: list[int]) -> dict[str, list[float]]:
-    return {name: series.means(lengths) for name, series in sorted(books.items())}
 
 
 @attrs.frozen
@@ -224,7 +209,7 @@ def study(
     `rows` receives the row of each application at its end, and the rows of unfinished applications at the end
     of the simulation.
     """
-    quota_source = CoreQuotaSource()
+    quota_source = QuotaSource()
     observer = Observer(quota_source, rows)
     report = simulate(
         config,

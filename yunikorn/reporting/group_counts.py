@@ -1,6 +1,6 @@
 """Figures of groups of applications: those of a queue, a user or a size class.
 
-Size classes of applications, relative to the cluster. The size of an application is its dominant share: the
+The size of an application is its dominant share: the
 largest part, over all resource types, of its partition's capacity at submission that its tasks use together.
 Classes are decades, so that the same classes suit clusters of ten and of ten thousand nodes.
 """
@@ -13,9 +13,7 @@ import attrs
 
 from yunikorn.reporting.observations import ApplicationObservation
 from yunikorn.reporting.queue_observation import Guarantee
-from yunikorn.reporting.sample import Sample, Summary
-from yunikorn.resources import Tally
-from yunikorn.simulation.statistics import DIGITS, seconds
+from yunikorn.simulation.statistics import DIGITS, Sample, Summary, Usage, seconds
 from yunikorn.simulation.workload import WorkloadApplication
 
 
@@ -49,8 +47,8 @@ class GroupCounts:
         self.waits = Sample()
         self.whole_waits = Sample()
         self.slowdowns = Sample()
-        self.spent: dict[str, Tally] = {}
-        """Usage integrated over time (amounts times nanoseconds), by partition."""
+        self.usage: dict[str, Usage] = {}
+        """Usage by partition."""
 
     def started(self, observation: ApplicationObservation, moment: int) -> None:
         """Note the start of an application's first task."""
@@ -69,9 +67,7 @@ class GroupCounts:
 
     def spend(self, partition: str, amount: Mapping[str, int], duration: int) -> None:
         """Add a task's usage of `amount` for `duration` nanoseconds."""
-        spent = self.spent.setdefault(partition, {})
-        for name, value in amount.items():
-            spent[name] = spent.get(name, 0) + value * duration
+        self.usage.setdefault(partition, Usage()).add(amount, duration)
 
     def report(
         self,
@@ -83,8 +79,8 @@ class GroupCounts:
         """Return the figures, given each partition's capacity as amounts times nanoseconds."""
         shares = [
             value / capacities[at][kind]
-            for at, spent in self.spent.items()
-            for kind, value in spent.items()
+            for at, usage in self.usage.items()
+            for kind, value in usage.spent.items()
             if capacities.get(at, {}).get(kind)
         ]
         return GroupReport(
@@ -111,16 +107,6 @@ CLASSES = (
 """Classes as pairs (n, name): the application takes at most 1/n of the cluster; 0 stands for no limit."""
 
 NAMES = tuple(name for _, name in CLASSES)
-
-
-def dominant_share(amount: Mapping[str, int], capacity: Mapping[str, int]) -> float:
-    """Return the largest part of any type's capacity that `amount` uses; infinite without capacity."""
-    shares = [
-        value / capacity[name] if capacity.get(name) else float("inf")
-        for name, value in amount.items()
-        if value > 0
-    ]
-    return max(shares, default=0.0)
 
 
 def size_class(plan: WorkloadApplication, capacity: Mapping[str, int]) -> str:

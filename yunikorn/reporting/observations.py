@@ -1,11 +1,4 @@
-"""Observations of applications, partitions and the cluster over the time of a run.
-
-Observation of one application during a simulation, and its row of results.
-
-Observation of a partition over time: capacity, usage, and the unusable part of the free resources.
-
-Observation of all nodes and partitions of a simulation over time.
-"""
+"""Observations of applications, partitions and the cluster over the time of a run."""
 
 from __future__ import annotations
 
@@ -14,10 +7,9 @@ from collections import Counter
 import attrs
 
 from yunikorn.interface.messages import Allocation
-from yunikorn.reporting.free_room import Look, Room, Rooms, look
-from yunikorn.reporting.intervals import Series, Timeline
-from yunikorn.reporting.node_rows import NodeRows
-from yunikorn.reporting.sample import bounded_slowdown, own_time
+from yunikorn.reporting.free_room import FreeRoom, Room, Rooms, find_free_room
+from yunikorn.reporting.metrics import bounded_slowdown, own_time
+from yunikorn.reporting.time_series import AmountSeries, NodeRows, Timeline
 from yunikorn.resources import Resource, Tally, grow
 from yunikorn.simulation.rm_state import Submitted, partition_name
 from yunikorn.simulation.statistics import DIGITS, seconds
@@ -37,7 +29,7 @@ class ApplicationRow:
     queue: str
     """Queue of the application; empty if no queue was assigned."""
     size: str
-    """Size class, one of `size_classes.NAMES`."""
+    """Size class, one of `group_counts.NAMES`."""
     tasks: int
     restarts: int
     submitted: float
@@ -69,7 +61,7 @@ class ApplicationObservation:
     missing: int = 0
     """Number of tasks that have never been started."""
     whole: int | None = None
-    lacking: dict[Resource, int] = attrs.Factory(dict)
+    pending: dict[Resource, int] = attrs.Factory(dict)
     """Number of waiting requests by resource amounts."""
     waiting: int = 0
     """Number of waiting tasks."""
@@ -158,79 +150,96 @@ class Fragmentation:
     """Part of the capacity at the end of the simulation; None if nothing waited then."""
 
 
-class PartitionObservation:
+class LoadObservation:
+    """Allocated amounts, and numbers of running and waiting tasks, of a queue or a partition over time."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.allocated: Tally = {}
+        self.running = 0
+        self.waiting = 0
+        self.used = AmountSeries(timeline)
+        self.running_tasks, self.waiting_tasks = timeline.series(), timeline.series()
+
+    def record(self, moment: int) -> None:
+        """Record the current state; called after all changes of `moment`."""
+        self.waiting_tasks.set(moment, self.waiting)
+        self.running_tasks.set(moment, self.running)
+        self.used.record(moment, self.allocated)
+
+    def wind(self, moment: int, *more: AmountSeries) -> None:
+        """Complete the series of this class, and `more` series, at the end of the simulation."""
+        for series in (self.used, *more):
+            series.wind(moment)
+        self.waiting_tasks.wind(moment)
+        self.running_tasks.wind(moment)
+
+
+class PartitionObservation(LoadObservation):
     """A partition with its nodes and the waiting requests."""
 
     def __init__(self, timeline: Timeline) -> None:
+        super().__init__(timeline)
         self.rooms = Rooms()
         self.sizes: Counter[Resource] = Counter()
         """Number of waiting requests by resource amounts."""
         self.capacity: Tally = {}
-        self.held: Tally = {}
-        self.waiting = 0
-        self.running = 0
-        self.touched = False
-        self.had: dict[str, Series] = {}
-        self.used: dict[str, Series] = {}
-        self.unusable: dict[str, Series] = {}
-        self.waits = timeline.series()
-        self.runs = timeline.series()
-        self._timeline = timeline
-        self._contested: dict[str, Series] = {}
+        self.dirty = False
+        """True after a change that has not been recorded."""
+        self.had = AmountSeries(timeline)
+        self.unusable = AmountSeries(timeline)
+        self._contested = AmountSeries(timeline)
         """Free amounts while requests waited for the type."""
         self._credit = SAVINGS
-        self._last = Look({}, {}, 0)
+        self._last = FreeRoom({}, {}, 0)
 
-    def lack(self, size: Resource, tasks: int) -> None:
-        """Increase the number of waiting requests of this size by `tasks`."""
-        self.sizes[size] += tasks
+    def ask(self, size: Resource, requests: int) -> None:
+        """Increase the number of waiting requests of this size."""
+        self.sizes[size] += requests
         if not self.sizes[size]:
             del self.sizes[size]
-        self.touched = True
+        self.dirty = True
 
     def wait(self, tasks: int) -> None:
         """Increase the number of waiting tasks."""
         self.waiting += tasks
-        self.touched = True
+        self.dirty = True
 
-    def hold(self, amount: Resource, sign: int) -> None:
+    def run(self, tasks: int) -> None:
+        """Increase the number of running tasks."""
+        self.running += tasks
+        self.dirty = True
+
+    def allocate(self, amount: Resource, sign: int) -> None:
         """Increase the allocated amount by `amount` (`sign` 1), or reduce it (-1)."""
-        grow(self.held, amount, sign)
-        self.touched = True
+        grow(self.allocated, amount, sign)
+        self.dirty = True
 
-    def settle(self, moment: int) -> None:
-        """Record the current state; called after all changes of `moment`."""
-        if not self.touched:
+    def record(self, moment: int) -> None:
+        """Record the current state if it has changed; called after all changes of `moment`."""
+        if not self.dirty:
             return
-        self.touched = False
+        self.dirty = False
         self._credit = min(self._credit + EARNED, SAVINGS)
-        self.waits.set(moment, self.waiting)
-        self.runs.set(moment, self.running)
-        self._enter(self.had, self.capacity, moment)
-        self._enter(self.used, self.held, moment)
+        super().record(moment)
+        self.had.record(moment, self.capacity)
         if not self.sizes:
-            self._see(Look({}, {}, 0), moment)
+            self._sample(FreeRoom({}, {}, 0), moment)
         elif self._credit > 0:
-            self._see(look(self.rooms, self.sizes), moment)
+            self._sample(find_free_room(self.rooms, self.sizes), moment)
 
     def close(self, moment: int) -> None:
         """Complete all series at the end of the simulation, with a last fragmentation sample."""
-        self.touched, self._credit = True, SAVINGS
-        self.settle(moment)
-        for books in (self.had, self.used, self.unusable, self._contested):
-            for series in books.values():
-                series.wind(moment)
-        self.waits.wind(moment)
-        self.runs.wind(moment)
+        self.dirty, self._credit = True, SAVINGS
+        self.record(moment)
+        self.wind(moment, self.had, self.unusable, self._contested)
 
     def fragmentation(self) -> dict[str, Fragmentation]:
         """Return the fragmentation by resource type of the nodes. Call `close` before."""
         return {name: self._fragmentation(name) for name in sorted(self.had)}
 
     def _fragmentation(self, name: str) -> Fragmentation:
-        unusable = self.unusable[name].total() if name in self.unusable else 0
-        contested = self._contested[name].total() if name in self._contested else 0
-        had, free = self.had[name].total(), self._last.free.get(name, 0)
+        unusable, contested = self.unusable.total(name), self._contested.total(name)
+        had, free = self.had.total(name), self._last.free.get(name, 0)
         lost, capacity = self._last.unusable.get(name, 0), self.capacity.get(name, 0)
         return Fragmentation(
             of_free=round(unusable / contested, DIGITS) if contested else None,
@@ -239,18 +248,11 @@ class PartitionObservation:
             at_end_of_capacity=round(lost / capacity, DIGITS) if free and capacity else None,
         )
 
-    def _see(self, found: Look, moment: int) -> None:
+    def _sample(self, found: FreeRoom, moment: int) -> None:
         self._last = found
         self._credit -= found.cost
-        self._enter(self.unusable, found.unusable, moment)
-        self._enter(self._contested, found.free, moment)
-
-    def _enter(self, books: dict[str, Series], values: dict[str, int], moment: int) -> None:
-        for name in {**books, **values}:
-            series = books.get(name)
-            if series is None:
-                series = books[name] = self._timeline.series()
-            series.set(moment, values.get(name, 0))
+        self.unusable.record(moment, found.unusable)
+        self._contested.record(moment, found.free)
 
 
 class ClusterObservation:
@@ -296,26 +298,26 @@ class ClusterObservation:
             self._resize(room, partition, moment, 1)
         else:
             room.switch(event.change is NodeEventKind.RESUME)
-            partition.touched = True
+            partition.dirty = True
 
     def _resize(self, room: Room, partition: PartitionObservation, moment: int, sign: int) -> None:
         grow(partition.capacity, room.capacity, sign)
         room.take(room.capacity, -sign)
         self.rows.capacity(room.index, room.capacity, sign, moment)
-        partition.touched = True
+        partition.dirty = True
 
-    def hold(self, allocation: Allocation, sign: int, moment: int) -> None:
+    def allocate(self, allocation: Allocation, sign: int, moment: int) -> None:
         """Note the start (`sign` 1) or the end (-1) of an allocation."""
         room, partition = self._nodes[allocation.node_id]
         amount = allocation.resource_per_alloc
         room.take(amount, sign)
-        partition.hold(amount, sign)
+        partition.allocate(amount, sign)
         self.rows.use(room.index, amount, sign, moment)
 
-    def settle(self, moment: int) -> None:
+    def record(self, moment: int) -> None:
         """Record the state of all partitions; called after all changes of `moment`."""
         for partition in self.partitions.values():
-            partition.settle(moment)
+            partition.record(moment)
 
     def close(self, moment: int) -> None:
         """Complete all series at the end of the simulation."""

@@ -6,19 +6,20 @@ application and figure. Time series have a bounded number of intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.group_counts import GroupCounts, size_class
-from yunikorn.reporting.intervals import Timeline
 from yunikorn.reporting.observations import (
     RUNNING,
     WAITING,
     ApplicationObservation,
     ApplicationRow,
     ClusterObservation,
+    PartitionObservation,
 )
-from yunikorn.reporting.queue_observation import QueueObservations, QuotaSource
+from yunikorn.reporting.queue_observation import QueueObservation, QueueObservations, QuotaSource
+from yunikorn.reporting.time_series import Timeline
 from yunikorn.resources import Resource
 from yunikorn.simulation.config_events import Reloaded
 from yunikorn.simulation.recorder import Recorder
@@ -50,7 +51,7 @@ class Observer(Recorder):
         """Applications of this moment without a size class, because nodes of this moment register later."""
         self._unwritten: list[tuple[ApplicationObservation, int, str, str]] = []
         """Applications of `_unsized` that have already ended, with moment, outcome and reason."""
-        self._touched: dict[ApplicationObservation, None] = {}
+        self._dirty: dict[ApplicationObservation, None] = {}
         self._running: dict[Running, ApplicationObservation] = {}
 
     # -- the cluster ----------------------------------------------------------------------------------
@@ -63,24 +64,24 @@ class Observer(Recorder):
     def reloaded(self, event: Reloaded) -> None:
         """Note a reload of the configuration."""
         self.last = event.at
-        self.queues.check_again(event.at)
+        self.queues.read_quotas(event.at)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """Note the allocation of a task or a placeholder."""
-        self._hold(moment, allocation, 1)
+        self._allocate(moment, allocation, 1)
 
     def released(self, moment: int, allocation: Allocation, reason: str) -> None:
         """Note the release of a task's or a placeholder's allocation."""
-        self._hold(moment, allocation, -1)
+        self._allocate(moment, allocation, -1)
 
-    def _hold(self, moment: int, allocation: Allocation, sign: int) -> None:
+    def _allocate(self, moment: int, allocation: Allocation, sign: int) -> None:
         self.last = moment
         observation = self._live.get(allocation.application_id)
         if observation is not None:
-            self._touched[observation] = None
+            self._dirty[observation] = None
         partition = partition_name(allocation.partition_name)
-        self.queues.at(partition, allocation.queue_name).hold(allocation.resource_per_alloc, sign)
-        self.cluster.hold(allocation, sign, moment)
+        self.queues.at(partition, allocation.queue_name).allocate(allocation.resource_per_alloc, sign)
+        self.cluster.allocate(allocation, sign, moment)
 
     # -- applications ---------------------------------------------------------------------------------
 
@@ -91,7 +92,7 @@ class Observer(Recorder):
         plan = record.plan
         observation = ApplicationObservation(record, partition_name(plan.partition), missing=plan.size)
         self._live[plan.id] = observation
-        self._touched[observation] = None
+        self._dirty[observation] = None
         self._unsized[observation] = None
         self.by_user.setdefault(plan.user, GroupCounts())
         for group in self._groups(observation):
@@ -111,7 +112,7 @@ class Observer(Recorder):
     def refused(self, moment: int, record: Submitted, tasks: int, reason: str) -> None:
         """Note tasks of an application that will never be allocated."""
         observation = self._live[record.plan.id]
-        self._touched[observation] = None
+        self._dirty[observation] = None
         if observation.give_up(tasks, moment):
             self._see_whole(observation, moment)
 
@@ -119,8 +120,8 @@ class Observer(Recorder):
         """Note the end of an application."""
         self.last = moment
         observation = self._live.pop(record.plan.id)
-        self._touched.pop(observation, None)
-        self._lack(observation, {}, 0)
+        self._dirty.pop(observation, None)
+        self._ask(observation, {}, 0)
         if outcome == "finished":
             for group in self._groups(observation):
                 group.finish(observation, moment)
@@ -166,10 +167,8 @@ class Observer(Recorder):
         self._spend(observation, task, moment)
 
     def _run(self, observation: ApplicationObservation, tasks: int) -> None:
-        self.queues.at(observation.partition, observation.queue).run(tasks)
-        partition = self.cluster.partition(observation.partition)
-        partition.running += tasks
-        partition.touched = True
+        for level in self._levels(observation):
+            level.run(tasks)
 
     def _spend(self, observation: ApplicationObservation, task: Running, moment: int) -> None:
         amount, duration = task.allocation.resource_per_alloc, max(moment - task.started, 0)
@@ -182,41 +181,43 @@ class Observer(Recorder):
         """Record the state of all waiting requests; called when the core has made all possible decisions."""
         if self._unsized:
             self._measure()
-        for observation in self._touched:
+        for observation in self._dirty:
             if not observation.queue:
                 found = self._quota_source.queue_of(observation.partition, observation.record.plan.id)
                 if found:
                     self._join(observation, found)
-            self._lack(observation, observation.wants(), observation.record.waiting)
-        self._touched.clear()
-        self.queues.settle(moment)
-        self.cluster.settle(moment)
+            self._ask(observation, observation.wants(), observation.record.waiting)
+        self._dirty.clear()
+        self.queues.record(moment)
+        self.cluster.record(moment)
 
     def _join(self, observation: ApplicationObservation, path: str) -> None:
         """Assign an application to its queue, as soon as the queue is known."""
         observation.queue = path
         self.by_queue.setdefault((observation.partition, path), GroupCounts()).applications += 1
         queue = self.queues.at(observation.partition, path)
-        for size, requests in observation.lacking.items():
-            queue.lack(size, requests)
+        for size, requests in observation.pending.items():
+            queue.ask(size, requests)
         queue.wait(observation.waiting)
 
-    def _lack(self, observation: ApplicationObservation, wants: Mapping[Resource, int], waiting: int) -> None:
+    def _ask(self, observation: ApplicationObservation, pending: dict[Resource, int], waiting: int) -> None:
         """Update the waiting requests, and the number of waiting tasks, of an application."""
-        before, observation.lacking = observation.lacking, dict(wants)
+        before, observation.pending = observation.pending, pending
         more, observation.waiting = waiting - observation.waiting, waiting
-        changed = {size: wants.get(size, 0) - before.get(size, 0) for size in {**before, **wants}}
+        changed = {size: pending.get(size, 0) - before.get(size, 0) for size in {**before, **pending}}
+        for level in self._levels(observation):
+            for size, requests in changed.items():
+                if requests:
+                    level.ask(size, requests)
+            if more:
+                level.wait(more)
+
+    def _levels(self, observation: ApplicationObservation) -> list[PartitionObservation | QueueObservation]:
+        """Return the partition and, once it is known, the queue of an application."""
         partition = self.cluster.partition(observation.partition)
-        queue = self.queues.at(observation.partition, observation.queue) if observation.queue else None
-        for size, requests in changed.items():
-            if requests:
-                partition.lack(size, requests)
-                if queue is not None:
-                    queue.lack(size, requests)
-        if more:
-            partition.wait(more)
-            if queue is not None:
-                queue.wait(more)
+        if not observation.queue:
+            return [partition]
+        return [partition, self.queues.at(observation.partition, observation.queue)]
 
     def close(self, moment: int) -> None:
         """Complete the figures at the end of the simulation, including tasks that still run or wait."""

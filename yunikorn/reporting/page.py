@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
 from jinja2 import Environment, StrictUndefined
 
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.sections import Section, sections
+from yunikorn.reporting.tables import (
+    Table,
+    figure_tables,
+    limit_tables,
+    main_tables,
+    outcome,
+    reason_tables,
+    totals,
+)
 from yunikorn.simulation.config_events import describe_reload
-from yunikorn.simulation.report import WAITS, Report, limits, outcome, queues, reasons, totals, waits
-
-CAPTIONS = {
-    "cluster.png": "Capacity, usage, and free resources that waiting tasks could not use.",
-    "queue-use.png": "Usage of each queue, with its guarantee and its limit.",
-    "queue-lengths.png": "Number of waiting tasks.",
-    "waits.png": "Cumulative distributions of the waits and slowdowns of applications.",
-    "nodes.png": "Utilisation of each node.",
-}
+from yunikorn.simulation.report import Report
 
 
-def render_page(result: FullReport, pictures: dict[str, bytes]) -> str:
+def render_page(result: FullReport, pictures: dict[str, bytes], captions: Mapping[str, str]) -> str:
     """Render the page of one run."""
     report = result.report
     return render(
         title=f"Simulation of {report.workload} ({outcome(report)})",
         facts=_facts(report),
-        parts=[*_first_parts(report), *sections(result.figures), *_last_parts(report)],
+        tables=[
+            *main_tables(report),
+            *figure_tables(result.figures),
+            *limit_tables(report),
+            *reason_tables(report),
+        ],
         pictures=pictures,
-        captions=CAPTIONS,
+        captions=captions,
     )
 
 
@@ -37,10 +43,10 @@ def render(
     *,
     title: str,
     facts: list[tuple[str, str]],
-    parts: list[Section],
+    tables: Sequence[Table],
     pictures: dict[str, bytes],
-    captions: dict[str, str],
-    paragraphs: list[str] | None = None,
+    captions: Mapping[str, str],
+    paragraphs: Sequence[str] = (),
 ) -> str:
     """Render a page of facts, paragraphs, pictures with captions, and tables; all texts are escaped."""
     # StrictUndefined makes a missing variable of the template an error instead of an empty string.
@@ -53,7 +59,7 @@ def render(
         for name, content in pictures.items()
     ]
     return environment.from_string(template).render(
-        title=title, facts=facts, parts=parts, pictures=shown, paragraphs=paragraphs or []
+        title=title, facts=facts, tables=tables, pictures=shown, paragraphs=paragraphs
     )
 
 
@@ -64,19 +70,3 @@ def _facts(report: Report) -> list[tuple[str, str]]:
         *(("note", text) for text in notes),
         *(("plugin failure", text) for text in report.plugin_faults),
     ]
-
-
-def _first_parts(report: Report) -> list[Section]:
-    """Return the tables that precede the full report, as on the terminal."""
-    title, columns, rows = queues(report)
-    found = [Section("Waiting time", ["of", *WAITS], [list(row) for row in waits(report)])]
-    return [*found, Section(title, ["queue", *columns], rows)] if rows else found
-
-
-def _last_parts(report: Report) -> list[Section]:
-    """Return the tables of limits and refusals."""
-    held = [list(row) for row in limits(report.limit_waits.limits)]
-    found = [Section("Limits that blocked requests", ["limit", "blocked in total"], held)] if held else []
-    for title, rows in reasons(report):
-        found.append(Section(title, ["reason", "count", "example"], [list(row) for row in rows]))
-    return found

@@ -1,4 +1,4 @@
-"""Plots of a run and the page that shows them; both require the extra `plots`."""
+"""Plots and HTML page of a run; both require the extra `plots`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from yunikorn.reporting.full_report import FullReport
 from yunikorn.simulation.out_folder import OutFolder
 
 PAGE = "report.html"
-CLUSTER, QUEUES, LENGTHS, WAITS, NODES = (
-    "cluster.png",
-    "queue-use.png",
-    "queue-lengths.png",
-    "waits.png",
-    "nodes.png",
-)
-PICTURES: tuple[str, ...] = (CLUSTER, QUEUES, LENGTHS, WAITS, NODES)
+CLUSTER, QUEUES, LENGTHS = "cluster.png", "queue-use.png", "queue-lengths.png"
+WAITS, NODES = "waits.png", "nodes.png"
+CAPTIONS = {
+    CLUSTER: "Capacity, usage, and free resources that waiting tasks could not use.",
+    QUEUES: "Usage of each queue, with its guarantee and its limit.",
+    LENGTHS: "Number of waiting tasks.",
+    WAITS: "Cumulative distributions of the waits and slowdowns of applications.",
+    NODES: "Utilisation of each node.",
+}
+PICTURES = tuple(CAPTIONS)
 NEEDED = ("matplotlib", "jinja2")
 
 
@@ -64,5 +66,5 @@ def write_pictures(folder: OutFolder, result: FullReport) -> str:
     pictures = draw_pictures(result)
     for name, content in pictures.items():
         folder.part(name).write_bytes(content)
-    folder.open(PAGE).write(render_page(result, pictures))
+    folder.open(PAGE).write(render_page(result, pictures, CAPTIONS))
     return ""

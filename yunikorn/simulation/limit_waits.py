@@ -22,7 +22,7 @@ from yunikorn.model.gang import ATOMIC
 from yunikorn.model.queue import Queue
 from yunikorn.model.usage_tracker import UsageTracker
 from yunikorn.simulation.rm_state import SentAsk, Submitted, partition_name
-from yunikorn.simulation.statistics import Waits, WaitSummary, seconds
+from yunikorn.simulation.statistics import Summary, Waits, seconds
 
 MAX_LIMITS = 100
 """Maximum number of listed limits; the time of further limits is summed up."""
@@ -47,9 +47,9 @@ class HeldBack:
 class LimitReport:
     """Waits caused by quotas and limits; only requests and applications that were blocked count."""
 
-    applications: WaitSummary | None
+    applications: Summary | None
     """Time for which applications could not start because of a maximum number of applications."""
-    tasks: WaitSummary | None
+    tasks: Summary | None
     """Time for which requests for a task or its placeholder were blocked, by any quota or limit."""
     limits: list[HeldBack]
     """Blocking quotas and limits, the longest time first."""

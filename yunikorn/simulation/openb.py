@@ -18,9 +18,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import Resource
 from yunikorn.simulation.source import InputError, remarks_on
-from yunikorn.simulation.table import CsvRow, read_rows
-from yunikorn.simulation.templates import UNKNOWN, check_templates
-from yunikorn.simulation.trace_line import BadLine
+from yunikorn.simulation.trace_line import UNKNOWN, BadLine, CsvRow, check_templates, read_rows
 from yunikorn.simulation.workload import (
     NO_TAGS,
     Workload,

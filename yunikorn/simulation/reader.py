@@ -25,7 +25,7 @@ from yunikorn.simulation.scenario_reader import (
 )
 from yunikorn.simulation.source import InputError, read_content, trace_text, yaml_text
 from yunikorn.simulation.swf import SwfOptions, read_swf
-from yunikorn.simulation.table import read_rows
+from yunikorn.simulation.trace_line import read_rows
 from yunikorn.simulation.workload import Workload
 
 SCENARIO = "scenario"

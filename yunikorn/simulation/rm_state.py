@@ -24,7 +24,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource, fits
-from yunikorn.simulation.statistics import Waits, WaitSummary, seconds
+from yunikorn.simulation.statistics import Summary, Waits, seconds
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadTaskGroup
 
 
@@ -216,7 +216,7 @@ class GangReport:
     given_up: int
     """Gangs that were resumed without their members, failed, were rejected, or ended before being whole."""
     waiting: int
-    wait: WaitSummary | None
+    wait: Summary | None
     """Time from the first ask to the moment at which the gang was whole."""
 
 

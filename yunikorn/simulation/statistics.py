@@ -1,9 +1,10 @@
-"""Statistics of a simulation: waiting times, and usage compared with capacity over time."""
+"""Statistics: samples of numbers, and usage compared with capacity over time."""
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -20,8 +21,8 @@ def seconds(nanoseconds: float) -> float:
 
 
 @attrs.frozen
-class WaitSummary:
-    """Statistics of waiting times in seconds; `p95` is the 95th percentile."""
+class Summary:
+    """Statistics of a sample of seconds or ratios; `p95` is the 95th percentile."""
 
     count: int
     mean: float
@@ -30,39 +31,67 @@ class WaitSummary:
     max: float
 
 
-class Waits:
-    """Waiting times (ns), stored in eight bytes each."""
+def nearest_rank(ordered: Sequence[float], percent: int) -> float:
+    """Return the smallest of the sorted numbers that at least `percent` % of them do not exceed."""
+    return ordered[max(-(-percent * len(ordered) // 100), 1) - 1]
 
-    def __init__(self, waits: Iterable[int] = ()) -> None:
-        self._waits = array("q", waits)
 
-    def add(self, wait: int) -> None:
-        """Add a waiting time in nanoseconds."""
-        self._waits.append(wait)
+class Sample:
+    """Numbers in the order of measurement, stored in eight bytes each."""
 
-    def merge(self, other: Waits) -> None:
-        """Add all waiting times of `other`."""
-        self._waits.extend(other._waits)
+    _TYPE = "d"
+    _UNIT = 1
 
-    def summary(self) -> WaitSummary | None:
-        """Return the statistics, or None without any waiting time.
+    def __init__(self, numbers: Iterable[float] = ()) -> None:
+        self._numbers = array(self._TYPE, numbers)
+
+    def add(self, number: float) -> None:
+        """Add a number."""
+        self._numbers.append(number)
+
+    def merge(self, other: Sample) -> None:
+        """Add all numbers of another sample."""
+        self._numbers.extend(other._numbers)
+
+    def mean(self) -> float | None:
+        """Return the mean, or None for an empty sample."""
+        return self._sum() / len(self._numbers) if self._numbers else None
+
+    def _sum(self) -> float:
+        return math.fsum(self._numbers)
+
+    def summary(self) -> Summary | None:
+        """Return the statistics, or None for an empty sample.
 
         The median of an even number of values is the mean of the two middle values. The 95th percentile is
-        the smallest measured value that at least 95 % of the values do not exceed (nearest rank).
+        that of the nearest rank.
         """
-        count = len(self._waits)
-        if not count:
+        mean = self.mean()
+        if mean is None:
             return None
-        ordered = sorted(self._waits)
-        middle = ordered[(count - 1) // 2] + ordered[count // 2]
-        rank = -(-95 * count // 100)
-        return WaitSummary(
-            count,
-            seconds(sum(ordered) / count),
-            seconds(middle / 2),
-            seconds(ordered[rank - 1]),
-            seconds(ordered[-1]),
-        )
+        ordered = sorted(self._numbers)
+        count = len(ordered)
+        middle = (ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+        figures = (mean, middle, nearest_rank(ordered, 95), ordered[-1])
+        return Summary(count, *(round(figure / self._UNIT, DIGITS) for figure in figures))
+
+    def curve(self, points: int) -> list[float]:
+        """Return at most `points` evenly spaced order statistics, including the smallest and the largest."""
+        ordered = sorted(self._numbers)
+        if len(ordered) <= points:
+            return [round(number, DIGITS) for number in ordered]
+        last = len(ordered) - 1
+        return [round(ordered[index * last // (points - 1)], DIGITS) for index in range(points)]
+
+
+class Waits(Sample):
+    """Waiting times in whole nanoseconds, summed exactly; the statistics are in seconds."""
+
+    _TYPE = "q"
+    _UNIT = SECOND
+
+    def _sum(self) -> float:
+        return sum(self._numbers)
 
 
 class Usage:

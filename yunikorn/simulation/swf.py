@@ -18,9 +18,7 @@ from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.machines import KB, MAX_NODES, nodes_from_header
 from yunikorn.simulation.source import InputError, remarks_on
-from yunikorn.simulation.table import JobTable
-from yunikorn.simulation.templates import UNKNOWN, check_templates
-from yunikorn.simulation.trace_line import BadLine, Job, parse_line
+from yunikorn.simulation.trace_line import UNKNOWN, BadLine, Job, JobTable, check_templates, parse_line
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 DEFAULT_RUNTIME = 3600

@@ -1,15 +1,25 @@
-"""Parser for a line of a trace in the Standard Workload Format, version 2.2.
+"""Lines of traces: rows of a CSV file, jobs of the Standard Workload Format, and templates for their names.
 
-A line has 18 columns of numbers; -1 stands for an unknown value. Whole numbers may be written as floats, and
-columns after the 18th are ignored. Times are in seconds.
+A line of the Standard Workload Format, version 2.2, has 18 columns of numbers; -1 stands for an unknown
+value. Whole numbers may be written as floats, and columns after the 18th are ignored. Times are in seconds.
 """
 
 from __future__ import annotations
 
+import csv
 import math
-from typing import NamedTuple
+import re
+import string
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
 
+from yunikorn.clock import SECOND
+from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import INT64_MAX
+from yunikorn.simulation.source import InputError
 
 COLUMNS = 18
 MAX_SECONDS = 9_000_000_000
@@ -122,3 +132,170 @@ def _number(text: str, index: int, meaning: str) -> float:
         shown = text if len(text) <= 40 else f"{text[:40]}..."
         raise BadLine(f"expected {meaning} in column {index + 1}, got '{shown}'")
     return value
+
+
+_TYPES = "qdqddqqqqqq"
+"""Array type codes of the columns, in the order of the fields of `Job`: integers and times."""
+
+
+class JobTable:
+    """Jobs stored in the order of the trace and iterated in order of submission."""
+
+    def __init__(self) -> None:
+        self._columns: list[array[Any]] = [array(kind) for kind in _TYPES]
+        self._number, self._submit = self._columns[:2]
+        self._lines = array("q")
+        self._climbs = True
+        """True while each job number is larger than the preceding one; allows lookups by binary search."""
+        self._ordered = True
+        self._known: dict[int, int] = {}
+        """Lines by job number; filled once job numbers are no longer ascending."""
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def line_of(self, number: int) -> int | None:
+        """Return the line of the job with that number, or None."""
+        if not self._climbs:
+            return self._known.get(number)
+        place = bisect_left(self._number, number)
+        found = place < len(self._number) and self._number[place] == number
+        return self._lines[place] if found else None
+
+    def add(self, job: Job, line: int) -> None:
+        """Append a job whose number is not in the table yet."""
+        if self._number:
+            self._ordered = self._ordered and self._submit[-1] <= job.submit
+            if self._climbs and job.number < self._number[-1]:
+                self._climbs = False
+                self._known = dict(zip(self._number, self._lines, strict=True))
+        if not self._climbs:
+            self._known[job.number] = line
+        for column, value in zip(self._columns, job, strict=True):
+            column.append(value)
+        self._lines.append(line)
+
+    @property
+    def earliest(self) -> float:
+        """Earliest submit time; the table must not be empty."""
+        return _plain(min(self._submit))
+
+    def __iter__(self) -> Iterator[Job]:
+        if self._ordered:
+            for row in zip(*self._columns, strict=True):
+                yield _job(row)
+            return
+        submit = self._submit
+        for place in sorted(range(len(self)), key=submit.__getitem__):
+            yield _job(tuple(column[place] for column in self._columns))
+
+
+def _job(row: tuple[float, ...]) -> Job:
+    number, submit, processors, runtime, requested, *others = row
+    job: tuple[float, ...] = (number, _plain(submit), processors, _plain(runtime), _plain(requested), *others)
+    return Job._make(job)
+
+
+def _plain(time: float) -> float:
+    # Whole seconds become integers again, so that sums are exact.
+    return int(time) if time.is_integer() else time
+
+
+# -- CSV files ------------------------------------------------------------------------------------------
+
+_WHOLE = re.compile(r"[0-9]{1,18}(\.0*)?\Z")
+_TIME = re.compile(r"[0-9]{1,18}(\.[0-9]{0,30})?\Z")
+
+
+class CsvRow:
+    """A row; empty fields and missing columns read as unknown values."""
+
+    __slots__ = ("_fields", "line")
+
+    def __init__(self, line: int, fields: dict[str, str]) -> None:
+        self.line = line
+        """Line number, counted from 1."""
+        self._fields = fields
+
+    def text(self, column: str) -> str:
+        """Return the text of a column, or an empty string if the column is empty or missing."""
+        return self._fields.get(column, "")
+
+    def whole(self, column: str, most: int, meaning: str) -> int:
+        """Return a whole number from 0 to `most`; raises `BadLine`."""
+        text = self.text(column)
+        value = int(text.partition(".")[0]) if _WHOLE.match(text) else -1
+        if not 0 <= value <= most:
+            raise BadLine(f"expected {meaning}, a whole number from 0 to {most}, {self._got(column)}")
+        return value
+
+    def time(self, column: str) -> int | None:
+        """Return a time given in seconds as nanoseconds, or None if the column is empty; raises `BadLine`."""
+        text = self.text(column)
+        if not text:
+            return None
+        if not _TIME.match(text) or Fraction(text) > MAX_SECONDS:
+            raise BadLine(f"expected a time in seconds from 0 to {MAX_SECONDS}, {self._got(column)}")
+        return round(Fraction(text) * SECOND)
+
+    def _got(self, column: str) -> str:
+        text = self.text(column)
+        return f"got '{text[:40]}' in column {column}" if text else f"got nothing in column {column}"
+
+
+def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[CsvRow | Problem]:
+    """Yield the rows after the header; rows with a wrong number of fields become a `Problem`.
+
+    Raises `InputError` if the header lacks one of the `required` columns.
+    """
+    lines = csv.reader(text.splitlines(keepends=True))
+    header = [name.strip() for name in next(_careful(lines, file), [])]
+    missing = [name for name in required if name not in header]
+    if missing:
+        what = f"expected the columns {', '.join(required)}; missing: {', '.join(missing)}"
+        raise InputError(file, [Problem("", what, 1)])
+    for fields in _careful(lines, file):
+        if not any(field.strip() for field in fields):
+            continue
+        if len(fields) != len(header):
+            what = f"expected {len(header)} columns as in the header, got {len(fields)}"
+            yield Problem("", what, lines.line_num)
+            continue
+        values = {name: field.strip() for name, field in zip(header, fields, strict=True)}
+        yield CsvRow(lines.line_num, values)
+
+
+def _careful(lines: Iterator[list[str]], file: str) -> Iterator[list[str]]:
+    try:
+        yield from lines
+    except csv.Error as error:
+        raise InputError(file, [Problem("", f"is not valid CSV: {error}")]) from error
+
+
+# -- templates ------------------------------------------------------------------------------------------
+
+UNKNOWN = "unknown"
+"""Value of a field that the trace leaves unknown."""
+
+
+def check_templates(templates: Mapping[str, str], fields: Sequence[str]) -> None:
+    """Raise `UsageError` for all templates, given by option, that are malformed or use unknown fields."""
+    lines = [
+        f"the template '{template}' for {option} {failure}"
+        for option, template in templates.items()
+        if (failure := _fault(template, fields))
+    ]
+    if lines:
+        raise UsageError("\n".join(lines))
+
+
+def _fault(template: str, fields: Sequence[str]) -> str:
+    try:
+        for _, name, _, _ in string.Formatter().parse(template):
+            if name is not None and name not in fields:
+                known = ", ".join(f"{{{field}}}" for field in fields)
+                return f"uses the unknown field '{{{name}}}'; known: {known}"
+        template.format_map(dict.fromkeys(fields, UNKNOWN))
+    except (ValueError, LookupError) as error:
+        return f"cannot be read: {error}"
+    return ""

@@ -1,12 +1,18 @@
-"""Time series over a bounded number of equal intervals.
+"""Time series over a bounded number of equal intervals, of single values and of amounts by resource type.
 
 A timeline starts with intervals of one second. When the number of intervals exceeds the limit, neighbours are
 merged and the width doubles, for all series at once. A series keeps the integral of its value over each
 interval as a whole number. Merging loses no precision: the mean over any interval is exact for traces of any
 length. Memory depends on the limit, not on the length of the trace.
+
+Nodes share a bounded number of rows, in the order of their registration. A small cluster has one row per
+node. When the number of rows exceeds the limit, neighbouring rows are merged, so that all rows have the same
+number of nodes.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from yunikorn.clock import SECOND
 
@@ -125,3 +131,113 @@ class Series:
     def means(self, lengths: list[int]) -> list[float]:
         """Return the mean over each interval, given the lengths of the intervals (ns)."""
         return [amount / length for amount, length in zip(self.sums(len(lengths)), lengths, strict=True)]
+
+
+class AmountSeries(dict[str, Series]):
+    """Series of amounts by resource type; the series of a further type is created on access."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        super().__init__()
+        self._timeline = timeline
+
+    def __missing__(self, name: str) -> Series:
+        series = self[name] = self._timeline.series()
+        return series
+
+    def record(self, moment: int, amounts: Mapping[str, int]) -> None:
+        """Set the amounts of all types from `moment` on; types missing from `amounts` become 0."""
+        for name in {**self, **amounts}:
+            self[name].set(moment, amounts.get(name, 0))
+
+    def grow(self, moment: int, amounts: Mapping[str, int], sign: int) -> None:
+        """Increase the amounts (`sign` 1), or reduce them (-1), from `moment` on."""
+        for name, value in amounts.items():
+            series = self[name]
+            series.set(moment, series.value + sign * value)
+
+    def absorb(self, other: AmountSeries, moment: int) -> None:
+        """Add `other` for all times; `other` must not be used afterwards."""
+        for name, series in other.items():
+            self[name].absorb(series, moment)
+
+    def wind(self, moment: int) -> None:
+        """Add the integrals up to `moment` (ns)."""
+        for series in self.values():
+            series.wind(moment)
+
+    def total(self, name: str) -> int:
+        """Return the integral of a type over all recorded time: amount times nanoseconds."""
+        return self[name].total() if name in self else 0
+
+    def sums(self, name: str, count: int) -> list[int]:
+        """Return the integral of a type over each of the first `count` intervals."""
+        return self[name].sums(count) if name in self else [0] * count
+
+    def means(self, lengths: list[int]) -> dict[str, list[float]]:
+        """Return the means over each interval, by type in alphabetical order."""
+        return {name: series.means(lengths) for name, series in sorted(self.items())}
+
+
+ROWS = 64
+"""Maximum number of rows of nodes."""
+
+
+class NodeRows:
+    """Usage of all nodes over time."""
+
+    def __init__(self, timeline: Timeline, limit: int = ROWS) -> None:
+        self.per_row = 1
+        """Number of nodes per row; the last row may have fewer."""
+        self.nodes = 0
+        self._timeline = timeline
+        self._limit = limit
+        self._rows: list[tuple[AmountSeries, AmountSeries]] = []
+        """Capacity and usage of each row."""
+
+    def join(self, moment: int) -> int:
+        """Add a node; returns its number."""
+        number = self.nodes
+        self.nodes += 1
+        while number // self.per_row >= self._limit:
+            self._merge(moment)
+        if number // self.per_row == len(self._rows):
+            self._rows.append((AmountSeries(self._timeline), AmountSeries(self._timeline)))
+        return number
+
+    def _merge(self, moment: int) -> None:
+        self.per_row *= 2
+        for upper, lower in zip(self._rows[::2], self._rows[1::2], strict=False):
+            for series, other in zip(upper, lower, strict=True):
+                series.absorb(other, moment)
+        self._rows = self._rows[::2]
+
+    def capacity(self, number: int, amount: Mapping[str, int], sign: int, moment: int) -> None:
+        """Increase a node's capacity by `amount` (`sign` 1), or reduce it (-1)."""
+        self._rows[number // self.per_row][0].grow(moment, amount, sign)
+
+    def use(self, number: int, amount: Mapping[str, int], sign: int, moment: int) -> None:
+        """Increase a node's usage by `amount` (`sign` 1), or reduce it (-1)."""
+        self._rows[number // self.per_row][1].grow(moment, amount, sign)
+
+    def close(self, moment: int) -> None:
+        """Complete all series at the end of the simulation."""
+        for row in self._rows:
+            for series in row:
+                series.wind(moment)
+
+    def shares(self, count: int) -> dict[str, list[list[float | None]]]:
+        """Return the used part of the capacity in each of `count` intervals, by resource type and row.
+
+        Values are None for a row without capacity of the type. Call `close` before.
+        """
+        names = sorted({name for capacity, _ in self._rows for name in capacity})
+        return {
+            name: [
+                [
+                    part / whole if whole else None
+                    for part, whole in zip(used.sums(name, count), capacity.sums(name, count), strict=True)
+                ]
+                for capacity, used in self._rows
+            ]
+            for name in names
+        }

@@ -1,0 +1,86 @@
+"""Output of a report to the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+
+from yunikorn.errors import printable
+from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.tables import (
+    Table,
+    figure_tables,
+    limit_tables,
+    main_tables,
+    outcome,
+    reason_tables,
+    totals,
+)
+from yunikorn.simulation.explain_requests import in_lines
+from yunikorn.simulation.report import Report
+
+
+class _ReportConsole(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        """Raise `BrokenPipeError` for the caller, because rich would exit with status 1."""
+        raise BrokenPipeError
+
+
+def report_console(width: int | None) -> Console:
+    """Return a console for standard output, `width` columns wide, or as wide as the terminal."""
+    return _ReportConsole(highlight=False, markup=False, emoji=False, width=width)
+
+
+def print_report(result: FullReport, console: Console, rate: str) -> None:
+    """Print a report; `rate` is the speed of the simulation, which is not part of the report."""
+    report = result.report
+    console.print(_totals(report, rate))
+    print_tables([*main_tables(report), *limit_tables(report), *figure_tables(result.figures)], console)
+    print_tables(reason_tables(report), console)
+    for answer in report.explanations:
+        for line in in_lines(answer):
+            console.print(printable(line), soft_wrap=True)
+        console.print()
+    for failure in report.plugin_faults:
+        console.print(f"Plugin failure: {failure}")
+
+
+def print_tables(tables: Iterable[Table], console: Console) -> None:
+    """Print each table, with its note below."""
+    for table in tables:
+        grid = Grid(
+            title=printable(table.title),
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
+        )
+        # Only the first column folds, so that numbers are never split.
+        grid.add_column(printable(table.columns[0]), overflow="fold", min_width=table.min_width)
+        for name in table.columns[1:]:
+            is_text = table.has_examples and name == table.columns[-1]
+            grid.add_column(printable(name), justify="left" if is_text else "right", no_wrap=True)
+        for row in table.rows:
+            grid.add_row(*map(printable, row))
+        console.print(grid)
+        if table.note:
+            console.print(f"{printable(table.note)}\n")
+
+
+def _totals(report: Report, rate: str) -> Grid:
+    grid = Grid(
+        title=f"Simulation of {printable(report.workload)} ({outcome(report)})",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_header=False,
+    )
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, text in (*totals(report), ("speed", rate)):
+        grid.add_row(name, text)
+    return grid
