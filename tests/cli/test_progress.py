@@ -18,7 +18,7 @@ def test_line_shows_simulated_time_and_decision_rate() -> None:
     meter = Meter(clock)
     clock.advance(2)
     progress = Progress(
-        moment=51 * HOUR + 300 * SECOND, applications=10, submitted=6, settled=4, decisions=5000
+        moment=51 * HOUR + 300 * SECOND, applications=10, submitted=6, ended=4, decisions=5000
     )
     assert meter.line(progress) == "day 2, 03:05  2,500 decisions/s"
 
@@ -31,7 +31,7 @@ def shown(held: bool) -> str:
     with progress_bar(console, clock, held=held) as watch:
         clock.advance(1)
         for step in range(SELDOM + 1):
-            assert watch(Progress(step * HOUR, 200, submitted=2 * step, settled=step, decisions=7 * step))
+            assert watch(Progress(step * HOUR, 200, submitted=2 * step, ended=step, decisions=7 * step))
     return terminal.getvalue()
 
 

@@ -207,7 +207,7 @@ def test_capacity_of_drained_nodes_is_not_free(observe: Observe) -> None:
 
 
 def test_history_of_a_queue(observe: Observe) -> None:
-    history = observe(LATE, GUARANTEED).account.history
+    history = observe(LATE, GUARANTEED).history
     assert (history.start, history.width, history.end, history.count) == (0, 1, 110, 110)
     a = next(queue for queue in history.queues if queue.queue == "root.a")
     assert a.waiting == [0] * 20 + [1] * 80 + [0] * 10
@@ -225,7 +225,7 @@ def test_usage_of_a_parent_is_the_sum_of_its_children(observe: Observe) -> None:
     queues = """
           - name: all
             queues: [{name: a}, {name: b}]"""
-    history = observe(LATE.replace("root.", "root.all."), queues).account.history
+    history = observe(LATE.replace("root.", "root.all."), queues).history
     parent, a, b = history.queues
     assert [queue.queue for queue in history.queues] == ["root.all", "root.all.a", "root.all.b"]
     assert [queue.is_leaf for queue in history.queues] == [False, True, True]
@@ -235,7 +235,7 @@ def test_usage_of_a_parent_is_the_sum_of_its_children(observe: Observe) -> None:
 def test_intervals_sum_up_to_the_utilisation_of_the_report(registry: Registry) -> None:
     config = (QUICKSTART / "queues.yaml").read_text("utf-8")
     result = study(config, read_workload(QUICKSTART / "workload.yaml"), registry)
-    history, (partition,) = result.account.history, result.account.history.partitions
+    history, (partition,) = result.history, result.history.partitions
     edges = history.edges
     widths = [after - before for before, after in itertools.pairwise(edges)]
     assert 256 < history.count <= 512
@@ -249,7 +249,7 @@ def test_intervals_sum_up_to_the_utilisation_of_the_report(registry: Registry) -
 
 def test_report_of_an_empty_simulation(observe: Observe) -> None:
     result = observe(TWO_USERS.replace("id: x,", "id: x, submit: 20,"), until=5)
-    assert (result.figures.wait, result.figures.queues, result.account.history.count) == (None, [], 0)
+    assert (result.figures.wait, result.figures.queues, result.history.count) == (None, [], 0)
     assert result.figures.fairness.use_of_users is None
 
 
@@ -265,7 +265,7 @@ def test_returning_node_continues_its_row(observe: Observe) -> None:
           - {at: 50, node: n-2, action: add}
         """
     )
-    nodes = report.account.history.nodes
+    nodes = report.history.nodes
     assert nodes.nodes == 2
     rows = nodes.shares["vcore"]
     assert [[row[moment] for moment in (5, 15, 25, 35, 55)] for row in rows] == [

@@ -12,7 +12,6 @@ from matplotlib.text import Text
 from PIL import Image
 
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.pictures import PICTURES, draw_pictures
 from yunikorn.reporting.plots import (
     COLOURS,
     amount_scale,
@@ -26,6 +25,7 @@ from yunikorn.reporting.plots import (
     styled,
     time_scale,
 )
+from yunikorn.reporting.result_files import PICTURES, draw_pictures
 
 Observe = Callable[..., FullReport]
 APP = "  - {id: x%d, queue: root.q%d, user: u%d, tasks: [{count: 3, resources: {vcore: 1}, runtime: 20}]}\n"
@@ -65,14 +65,14 @@ def test_every_plot_works_for_any_number_of_queues(observe: Observe, queues: int
 
 def test_axes_have_units_and_lines_have_names(observe: Observe) -> None:
     result = observe(scenario(2), leaves(2))
-    history = result.account.history
+    history = result.history
     with styled():
         assert {"used", "capacity", "cores", "GiB", "memory", "vcore"} <= texts(plot_cluster(history))
         found = texts(plot_queues(history))
         assert {"root.q0", "root.q1", "used", "guaranteed", "limit", "cores", "vcore by queue"} <= found
         assert "simulated time (seconds)" in found
         assert {"Waiting tasks by queue", "tasks", "root.q0"} <= texts(plot_lengths(history))
-        found = texts(plot_distributions(result.account.curves))
+        found = texts(plot_distributions(result.curves))
         assert {"waited no longer than", "share of the applications", "root.q1", "≤ 1 s", "10 s"} <= found
         assert any("each row is 2 nodes" in text for text in texts(plot_nodes(history)))
 
@@ -81,7 +81,7 @@ def test_axes_have_units_and_lines_have_names(observe: Observe) -> None:
 def test_slowdown_ticks_are_plain_numbers(observe: Observe, runtime: int) -> None:
     few = scenario(1).replace("count: 70", "count: 2").replace("runtime: 20", f"runtime: {runtime}")
     late = (APP % (1, 0, 1)).replace("runtime: 20", "runtime: 10")
-    curves = observe(few + late, leaves(1)).account.curves
+    curves = observe(few + late, leaves(1)).curves
     with styled():
         found = texts(plot_distributions(curves))
     assert not [text for text in found if "$" in text]
@@ -90,19 +90,18 @@ def test_slowdown_ticks_are_plain_numbers(observe: Observe, runtime: int) -> Non
 
 def test_omitted_series_are_reported(observe: Observe) -> None:
     result = observe(scenario(50), leaves(50))
-    history = result.account.history
+    history = result.history
     with styled():
         assert any("38 more are in queues.csv" in text for text in texts(plot_queues(history)))
         assert "42 more queues" in texts(plot_lengths(history))
         assert any(
-            f"{50 - len(COLOURS)} not shown" in text
-            for text in texts(plot_distributions(result.account.curves))
+            f"{50 - len(COLOURS)} not shown" in text for text in texts(plot_distributions(result.curves))
         )
 
 
 def test_plots_of_an_empty_simulation_have_a_note(observe: Observe) -> None:
     result = observe(scenario(1, ", submit: 10"), leaves(1), until=1)
-    history = result.account.history
+    history = result.history
     with styled():
         reported = [
             texts(plot)
@@ -110,7 +109,7 @@ def test_plots_of_an_empty_simulation_have_a_note(observe: Observe) -> None:
                 plot_cluster(history),
                 plot_queues(history),
                 plot_lengths(history),
-                plot_distributions(result.account.curves),
+                plot_distributions(result.curves),
                 plot_nodes(history),
             )
         ]
@@ -121,7 +120,7 @@ def test_plots_of_an_empty_simulation_have_a_note(observe: Observe) -> None:
 def test_limit_far_above_usage_is_a_label_and_not_a_line(observe: Observe) -> None:
     result = observe(scenario(1), leaves(1).replace("max: {vcore: 2}", "max: {vcore: 900}"))
     with styled():
-        found = texts(plot_queues(result.account.history))
+        found = texts(plot_queues(result.history))
     assert "limit 900 (not drawn)" in found
     assert "limit" not in found
 

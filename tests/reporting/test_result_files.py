@@ -17,7 +17,7 @@ import pytest
 from rich.console import Console
 
 from yunikorn.errors import UsageError
-from yunikorn.reporting import pictures
+from yunikorn.reporting import result_files
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.tables import Table
@@ -152,8 +152,8 @@ def test_equal_runs_write_equal_files(write: Callable[..., Path]) -> None:
 def test_page_is_self_contained(write: Callable[..., Path]) -> None:
     folder = write(pictures=True)
     page = (folder / "report.html").read_text("utf-8")
-    assert names(folder) == sorted([*PLAIN, "report.html", *pictures.PICTURES])
-    assert page.count('src="data:image/png;base64,') == len(pictures.PICTURES)
+    assert names(folder) == sorted([*PLAIN, "report.html", *result_files.PICTURES])
+    assert page.count('src="data:image/png;base64,') == len(result_files.PICTURES)
     assert "http" not in page
     assert "&lt;b&gt;tuesday" in page
     assert "<b>tuesday" not in page
@@ -179,15 +179,16 @@ def test_page_contains_everything_printed_to_the_terminal(observe: Observe, tmp_
 
 
 def test_numbers_that_do_not_fit_the_terminal_are_marked() -> None:
-    console = Console(width=24, file=io.StringIO(), record=True)
-    print_tables([Table("Queues", ["queue", "use"], [["root.a", "123,456,789,012"]])], console)
-    assert "123,456…" in console.export_text()
+    console = Console(width=40, file=io.StringIO(), record=True)
+    row = ["root.a", *["123,456,789,012"] * 3]
+    print_tables([Table("Queues", ["queue", "use", "wait", "longest"], [row])], console)
+    assert console.export_text().count("123,456,78…") == 3
 
 
 def test_missing_extra_is_reported_and_other_files_are_written(
     observe: Observe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pictures, "NEEDED", ("matplotlib_that_is_not_there", "jinja2"))
+    monkeypatch.setattr(result_files, "NEEDED", ("matplotlib_that_is_not_there", "jinja2"))
     with ResultFiles(tmp_path) as files:
         reported = files.write(observe(SCENARIO, recorder=files, rows=files))
     assert reported == (

@@ -16,9 +16,8 @@ from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
 from yunikorn.simulation.adjustments import Adjustments, thin_out
 from yunikorn.simulation.arrivals import Changed
-from yunikorn.simulation.config_events import ConfigEvent
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.workload import FOREVER, NodeEvent, NodeEventKind, WorkloadNode
+from yunikorn.simulation.workload import FOREVER, ConfigEvent, NodeEvent, NodeEventKind, WorkloadNode
 
 Play = Callable[..., Report]
 

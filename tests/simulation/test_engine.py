@@ -225,7 +225,7 @@ def test_watcher_ends_the_simulation_early_with_a_report(make: Any, play: Play, 
 
     def watch(progress: Progress) -> bool:
         seen.append(progress)
-        return progress.settled < 2
+        return progress.ended < 2
 
     applications = [make.app(f"a{index}", submit=20 * index) for index in range(5)]
     report = play(make.workload([make.node("n")], applications), core, watch=watch)

@@ -13,7 +13,8 @@ from tests.simulation.test_replay import Replay
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
-from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.decisions import REPORT, FolderRecorder
+from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.workload import (
@@ -124,11 +125,11 @@ def test_everything_is_counted_once(
     moment = None if until is None else until * SECOND
     folders = [tmp_path_factory.mktemp("out") for _ in range(2)]
     for folder in folders:
-        with FolderRecorder(folder) as recorder:
+        with OutFolder(folder) as out:
             report = simulate(
-                CONFIG, workload, registry, until=moment, recorder=recorder, preempted=preempted
+                CONFIG, workload, registry, until=moment, recorder=FolderRecorder(out), preempted=preempted
             )
-            recorder.write_report(report)
+            out.open(REPORT).write(report.to_json())
     check(report)
     assert report.plugin_faults == []
     assert Replay(folders[0], CONFIG).failures == []

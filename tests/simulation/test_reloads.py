@@ -10,13 +10,14 @@ import pytest
 from tests.simulation.test_replay import Replay, conserved
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation.config_events import Reloaded, ReloadReport
-from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.decisions import REPORT, FolderRecorder
+from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.source import InputError
+from yunikorn.simulation.workload import Reloaded, ReloadReport
 
 ONE_CORE = """
 partitions:
@@ -59,9 +60,9 @@ def play(folder: Path, scenario: str, registry: Registry, config: str = ONE_CORE
         (folder / f"{name}.yaml").write_text(text, "utf-8")
     path = folder / "workload.yaml"
     path.write_text(scenario, "utf-8")
-    with FolderRecorder(folder / "out") as recorder:
-        report = simulate(config, read_workload(path), registry, recorder=recorder)
-        recorder.write_report(report)
+    with OutFolder(folder / "out") as out:
+        report = simulate(config, read_workload(path), registry, recorder=FolderRecorder(out))
+        out.open(REPORT).write(report.to_json())
     assert conserved(report)
     return report
 

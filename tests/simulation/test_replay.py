@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
-from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.decisions import REPORT, FolderRecorder
+from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
@@ -155,9 +156,9 @@ class Replay:
 
 def play(folder: Path, config: str, workload: Workload, registry: Registry) -> Report:
     """Simulate into a folder."""
-    with FolderRecorder(folder) as recorder:
-        report = simulate(config, workload, registry, recorder=recorder)
-        recorder.write_report(report)
+    with OutFolder(folder) as out:
+        report = simulate(config, workload, registry, recorder=FolderRecorder(out))
+        out.open(REPORT).write(report.to_json())
     return report
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from yunikorn.clock import SECOND
 from yunikorn.resources import Resource
 from yunikorn.simulation.counters import MAX_REASONS, RefusalReasons
-from yunikorn.simulation.statistics import Capacity, Usage, Waits, used_share
+from yunikorn.simulation.statistics import Capacity, Waits, used_share
 
 
 def test_statistics_without_waits_are_empty() -> None:
@@ -50,9 +50,8 @@ def test_capacity_counts_from_addition_to_removal() -> None:
 
 
 def test_shares_are_relative_to_the_capacity_of_the_time() -> None:
-    usage = Usage()
-    usage.add(Resource(vcore=5, gpu=1), 10)
-    assert used_share(usage.spent, {"vcore": 200, "memory": 7}) == {"memory": 0.0, "vcore": 0.25}
+    used = {"vcore": 50, "gpu": 10}
+    assert used_share(used, {"vcore": 200, "memory": 7}) == {"memory": 0.0, "vcore": 0.25}
 
 
 def test_reasons_are_grouped_by_text_without_the_application() -> None:

@@ -14,6 +14,7 @@ from tests.simulation.test_replay import conserved
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.decisions import FolderRecorder
 from yunikorn.simulation.engine import Progress
+from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_writer import scenario_lines
@@ -83,8 +84,8 @@ def test_memory_is_bounded_by_concurrent_applications(
         path = tmp_path / "long.yaml"
         path.write_text(text, "utf-8")
     census = Census()
-    with FolderRecorder(tmp_path / "out") as recorder:
-        report = simulate(CONFIG, read_workload(path), registry, recorder=recorder, watch=census)
+    with OutFolder(tmp_path / "out") as out:
+        report = simulate(CONFIG, read_workload(path), registry, recorder=FolderRecorder(out), watch=census)
     assert conserved(report)
     assert report.applications.finished == 1500
     # On average 18 applications with 42 tasks exist at a time, of 1,500 with 3,500 in all.

@@ -118,8 +118,10 @@ def command(
     folder = OutFolder(out) if out else None
     if folder is not None:
         folder.prepare()
-    with _workers(jobs, len(plans) * len(workloads)) as executor, _told() as told:
-        found = compare(plans, workloads, executor, until=until, preempted=preempted, folder=out, told=told)
+    with _workers(jobs, len(plans) * len(workloads)) as executor, _progress() as on_progress:
+        found = compare(
+            plans, workloads, executor, until=until, preempted=preempted, folder=out, on_progress=on_progress
+        )
     if folder is not None:
         with folder:
             left_out = write_comparison(folder, found, pictures=not no_plots)
@@ -187,7 +189,7 @@ def _cores() -> int:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[Callable[[int, int], None] | None]:
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
     """Yield a function that shows the number of finished runs, or None if standard error is no terminal."""
     if not sys.stderr.isatty():
         yield None

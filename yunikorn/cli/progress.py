@@ -64,7 +64,7 @@ def progress_bar(console: Console | None, clock: Clock, *, held: bool = False) -
         def watch(progress: Progress) -> bool:
             nonlocal steps
             if steps % SELDOM == 0:
-                done = progress.submitted if held else progress.settled
+                done = progress.submitted if held else progress.ended
                 bar.update(
                     task, completed=done, total=progress.applications, description=meter.line(progress)
                 )

@@ -27,13 +27,12 @@ from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.variants import check_configs
-from yunikorn.simulation.config_events import describe_reload
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.source import InputError
-from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
+from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload, describe_reload
 
 if TYPE_CHECKING:
     from rich.console import Console

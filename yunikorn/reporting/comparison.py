@@ -1,7 +1,4 @@
-"""Simulation of all variants of a comparison, and detection of the first diverging decisions.
-
-Comparison of variants: one row per figure, with differences to the first variant marked.
-"""
+"""Comparison of variants of one workload: runs, figures that differ, and the first diverging decisions."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ def compare(
     until: int | None = None,
     preempted: str = RESTART,
     folder: Path | None = None,
-    told: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Simulate every plan with every workload; raises `RunFailed`.
 
@@ -68,7 +65,7 @@ def compare(
         for number, plan in enumerate(plans, 1)
         for drawn in workloads
     ]
-    played = play_all(orders, executor, told)
+    played = play_all(orders, executor, on_progress)
     each = len(workloads)
     groups = [played[start : start + each] for start in range(0, len(played), each)]
     variants = [

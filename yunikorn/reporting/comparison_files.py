@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from yunikorn.reporting.comparison import CSV, JSON, Comparison, FigureRow
-from yunikorn.reporting.pictures import missing_extra
+from yunikorn.reporting.result_files import missing_extra
 from yunikorn.reporting.tables import Table
 from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.out_folder import OutFolder

@@ -14,9 +14,8 @@ from typing import IO, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from yunikorn.reporting.history import History, PartitionHistory, QueueHistory
 from yunikorn.reporting.observations import ApplicationRow
-from yunikorn.reporting.queue_observation import QuotaStep
+from yunikorn.reporting.time_series import History, PartitionHistory, QueueHistory, QuotaStep
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import Running, partition_name

@@ -1,8 +1,6 @@
-"""Compact log of a run's decisions, and detection of the first difference between two logs.
+"""Compact log of a run's decisions, and description of the first difference between two logs.
 
 A log is small enough to be sent between processes.
-
-Description of the first difference between two runs of one workload, and of its cause.
 """
 
 from __future__ import annotations

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
-from yunikorn.reporting.history import History, NodeHistory, PartitionHistory, QueueHistory
 from yunikorn.reporting.metrics import jain_index
 from yunikorn.reporting.observations import ApplicationRow, Fragmentation
 from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.queue_observation import QuotaSource
+from yunikorn.reporting.time_series import History, NodeHistory, PartitionHistory, QueueHistory
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import ExplainRequest
 from yunikorn.simulation.recorder import Recorder, Recorders
@@ -73,36 +73,22 @@ class Curves:
     all_slowdowns: list[float]
 
 
-@attrs.frozen
-class Account:
-    """All observations of a finished simulation."""
-
-    figures: Figures
-    history: History
-    curves: Curves
-
-
-def make_account(observer: Observer) -> Account:
-    """Compile the observations of a closed observer."""
-    capacities = observer.cluster.capacities()
+def _curves(observer: Observer) -> Curves:
     several = len({partition for partition, _ in observer.by_queue}) > 1
     named = {
         (f"{partition}: {path}" if several else path): group
         for (partition, path), group in sorted(observer.by_queue.items())
     }
-    return Account(
-        figures=_figures(observer, capacities),
-        history=_history(observer),
-        curves=Curves(
-            waits={name: group.whole_waits.curve(CURVE) for name, group in named.items()},
-            slowdowns={name: group.slowdowns.curve(CURVE) for name, group in named.items()},
-            all_waits=observer.everything.whole_waits.curve(CURVE),
-            all_slowdowns=observer.everything.slowdowns.curve(CURVE),
-        ),
+    return Curves(
+        waits={name: group.whole_waits.curve(CURVE) for name, group in named.items()},
+        slowdowns={name: group.slowdowns.curve(CURVE) for name, group in named.items()},
+        all_waits=observer.everything.whole_waits.curve(CURVE),
+        all_slowdowns=observer.everything.slowdowns.curve(CURVE),
     )
 
 
-def _figures(observer: Observer, capacities: Mapping[str, Mapping[str, int]]) -> Figures:
+def _figures(observer: Observer) -> Figures:
+    capacities = observer.cluster.capacities()
     guarantees = {
         (partition, path): observation.guarantees() for partition, path, observation in observer.queues
     }
@@ -179,12 +165,10 @@ class FullReport:
     """Complete results of a simulation."""
 
     report: Report
-    account: Account
-
-    @property
-    def figures(self) -> Figures:
-        """Figures that the full report adds to the plain report."""
-        return self.account.figures
+    figures: Figures
+    """Figures that the full report adds to the plain report."""
+    history: History
+    curves: Curves
 
     def to_json(self) -> str:
         """Return the plain report and the `figures` as JSON text with a final newline."""
@@ -223,4 +207,4 @@ def study(
         meet=quota_source.meet,
     )
     observer.close(round(report.times.stopped * SECOND))
-    return FullReport(report, make_account(observer))
+    return FullReport(report, _figures(observer), _history(observer), _curves(observer))

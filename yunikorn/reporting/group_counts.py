@@ -1,8 +1,8 @@
 """Figures of groups of applications: those of a queue, a user or a size class.
 
-The size of an application is its dominant share: the
-largest part, over all resource types, of its partition's capacity at submission that its tasks use together.
-Classes are decades, so that the same classes suit clusters of ten and of ten thousand nodes.
+The size of an application is its dominant share: the largest part, over all resource types, of its
+partition's capacity at submission that its tasks use together. Classes are decades, so that the same classes
+suit clusters of ten and of ten thousand nodes.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from yunikorn.reporting.observations import ApplicationObservation
 from yunikorn.reporting.queue_observation import Guarantee
-from yunikorn.simulation.statistics import DIGITS, Sample, Summary, Usage, seconds
+from yunikorn.resources import Tally, grow
+from yunikorn.simulation.statistics import DIGITS, Sample, Summary
 from yunikorn.simulation.workload import WorkloadApplication
 
 
@@ -45,29 +45,16 @@ class GroupCounts:
         self.applications = 0
         self.finished = 0
         self.waits = Sample()
+        """Seconds from submission to the start of the first task."""
         self.whole_waits = Sample()
+        """Seconds from submission to the start of the last task."""
         self.slowdowns = Sample()
-        self.usage: dict[str, Usage] = {}
-        """Usage by partition."""
-
-    def started(self, observation: ApplicationObservation, moment: int) -> None:
-        """Note the start of an application's first task."""
-        self.waits.add(seconds(moment - observation.record.plan.submit))
-
-    def whole(self, observation: ApplicationObservation, moment: int) -> None:
-        """Note the start of an application's last task."""
-        self.whole_waits.add(seconds(moment - observation.record.plan.submit))
-
-    def finish(self, observation: ApplicationObservation, moment: int) -> None:
-        """Note that an application finished."""
-        self.finished += 1
-        slowdown = observation.slowdown(moment)
-        if slowdown is not None:
-            self.slowdowns.add(slowdown)
+        self.usage: dict[str, Tally] = {}
+        """Usage integrated over time (amounts times nanoseconds), by partition."""
 
     def spend(self, partition: str, amount: Mapping[str, int], duration: int) -> None:
         """Add a task's usage of `amount` for `duration` nanoseconds."""
-        self.usage.setdefault(partition, Usage()).add(amount, duration)
+        grow(self.usage.setdefault(partition, {}), amount, duration)
 
     def report(
         self,
@@ -80,7 +67,7 @@ class GroupCounts:
         shares = [
             value / capacities[at][kind]
             for at, usage in self.usage.items()
-            for kind, value in usage.spent.items()
+            for kind, value in usage.items()
             if capacities.get(at, {}).get(kind)
         ]
         return GroupReport(

@@ -1,21 +1,19 @@
 """Slowdown of applications, fairness, and dispersion over several seeds.
 
-Bounded slowdown: the duration of an application relative to its duration on an empty cluster. The bounded
-slowdown is the time from submission to the end of an application, divided by its run time with all tasks
-started at once (that of its longest task). The divisor is at least 10 seconds and the result at least 1;
-otherwise short jobs would dominate every mean. Losses by preemption and node failures are included. Sources:
-D. Feitelson, L. Rudolph, "Metrics and benchmarking for parallel job scheduling", JSSPP 1998; the bound of 10
-s as in D. Feitelson, "Metrics for parallel job scheduling and their convergence", JSSPP 2001.
+The bounded slowdown is the time from submission to the end of an application, divided by its run time with
+all tasks started at once (that of its longest task). The divisor is at least 10 seconds and the result at
+least 1; otherwise short jobs would dominate every mean. Losses by preemption and node failures are included.
+Sources: D. Feitelson, L. Rudolph, "Metrics and benchmarking for parallel job scheduling", JSSPP 1998; the
+bound of 10 s as in D. Feitelson, "Metrics for parallel job scheduling and their convergence", JSSPP 2001.
 
-Jain's fairness index. Jain's index of n numbers is the square of their sum over n times the sum of their
-squares. The index is 1 if all numbers are equal, and 1/n if all but one are 0. Source: R. Jain, D. Chiu, W.
-Hawe, "A quantitative measure of fairness and discrimination for resource allocation in shared computer
-systems", DEC-TR-301, 1984.
+Jain's index of n numbers is the square of their sum over n times the sum of their squares. The index is 1 if
+all numbers are equal, and 1/n if all but one are 0. Source: R. Jain, D. Chiu, W. Hawe, "A quantitative
+measure of fairness and discrimination for resource allocation in shared computer systems", DEC-TR-301, 1984.
 
-Means over several seeds with confidence intervals. The interval contains the true mean in 95 of 100 cases if
-the figure is approximately normally distributed. The calculation uses Student's t distribution with one
-degree of freedom less than there are runs. Differences are calculated pairwise, run by run: both variants use
-the same drawn workload, so variation between workloads cancels out.
+The confidence interval of a mean contains the true mean in 95 of 100 cases if the figure is approximately
+normally distributed. The calculation uses Student's t distribution with one degree of freedom less than there
+are runs. Differences are calculated pairwise, run by run: both variants use the same drawn workload, so
+variation between workloads cancels out.
 """
 
 from __future__ import annotations

@@ -153,15 +153,37 @@ class Fragmentation:
 class LoadObservation:
     """Allocated amounts, and numbers of running and waiting tasks, of a queue or a partition over time."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, *ancestors: LoadObservation) -> None:
         self.allocated: Tally = {}
         self.running = 0
         self.waiting = 0
+        self.dirty = False
+        """True after a change that has not been recorded."""
         self.used = AmountSeries(timeline)
         self.running_tasks, self.waiting_tasks = timeline.series(), timeline.series()
+        self._levels = (self, *ancestors)
+
+    def allocate(self, amount: Resource, sign: int) -> None:
+        """Increase the allocated amount by `amount` (`sign` 1), or reduce it (-1); also of all ancestors."""
+        for level in self._levels:
+            grow(level.allocated, amount, sign)
+            level.dirty = True
+
+    def run(self, tasks: int) -> None:
+        """Increase the number of running tasks; also of all ancestors."""
+        for level in self._levels:
+            level.running += tasks
+            level.dirty = True
+
+    def wait(self, tasks: int) -> None:
+        """Increase the number of waiting tasks; also of all ancestors."""
+        for level in self._levels:
+            level.waiting += tasks
+            level.dirty = True
 
     def record(self, moment: int) -> None:
         """Record the current state; called after all changes of `moment`."""
+        self.dirty = False
         self.waiting_tasks.set(moment, self.waiting)
         self.running_tasks.set(moment, self.running)
         self.used.record(moment, self.allocated)
@@ -183,8 +205,6 @@ class PartitionObservation(LoadObservation):
         self.sizes: Counter[Resource] = Counter()
         """Number of waiting requests by resource amounts."""
         self.capacity: Tally = {}
-        self.dirty = False
-        """True after a change that has not been recorded."""
         self.had = AmountSeries(timeline)
         self.unusable = AmountSeries(timeline)
         self._contested = AmountSeries(timeline)
@@ -199,28 +219,10 @@ class PartitionObservation(LoadObservation):
             del self.sizes[size]
         self.dirty = True
 
-    def wait(self, tasks: int) -> None:
-        """Increase the number of waiting tasks."""
-        self.waiting += tasks
-        self.dirty = True
-
-    def run(self, tasks: int) -> None:
-        """Increase the number of running tasks."""
-        self.running += tasks
-        self.dirty = True
-
-    def allocate(self, amount: Resource, sign: int) -> None:
-        """Increase the allocated amount by `amount` (`sign` 1), or reduce it (-1)."""
-        grow(self.allocated, amount, sign)
-        self.dirty = True
-
     def record(self, moment: int) -> None:
-        """Record the current state if it has changed; called after all changes of `moment`."""
-        if not self.dirty:
-            return
-        self.dirty = False
-        self._credit = min(self._credit + EARNED, SAVINGS)
+        """Record the current state, with a fragmentation sample; called after all changes of `moment`."""
         super().record(moment)
+        self._credit = min(self._credit + EARNED, SAVINGS)
         self.had.record(moment, self.capacity)
         if not self.sizes:
             self._sample(FreeRoom({}, {}, 0), moment)
@@ -229,7 +231,7 @@ class PartitionObservation(LoadObservation):
 
     def close(self, moment: int) -> None:
         """Complete all series at the end of the simulation, with a last fragmentation sample."""
-        self.dirty, self._credit = True, SAVINGS
+        self._credit = SAVINGS
         self.record(moment)
         self.wind(moment, self.had, self.unusable, self._contested)
 
@@ -315,9 +317,10 @@ class ClusterObservation:
         self.rows.use(room.index, amount, sign, moment)
 
     def record(self, moment: int) -> None:
-        """Record the state of all partitions; called after all changes of `moment`."""
+        """Record the state of changed partitions; called after all changes of `moment`."""
         for partition in self.partitions.values():
-            partition.record(moment)
+            if partition.dirty:
+                partition.record(moment)
 
     def close(self, moment: int) -> None:
         """Complete all series at the end of the simulation."""

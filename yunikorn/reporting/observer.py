@@ -21,10 +21,10 @@ from yunikorn.reporting.observations import (
 from yunikorn.reporting.queue_observation import QueueObservation, QueueObservations, QuotaSource
 from yunikorn.reporting.time_series import Timeline
 from yunikorn.resources import Resource
-from yunikorn.simulation.config_events import Reloaded
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import Running, Submitted, partition_name
-from yunikorn.simulation.workload import NodeEvent
+from yunikorn.simulation.statistics import seconds
+from yunikorn.simulation.workload import NodeEvent, Reloaded
 
 Write = Callable[[ApplicationRow], None]
 
@@ -123,8 +123,11 @@ class Observer(Recorder):
         self._dirty.pop(observation, None)
         self._ask(observation, {}, 0)
         if outcome == "finished":
+            slowdown = observation.slowdown(moment)
             for group in self._groups(observation):
-                group.finish(observation, moment)
+                group.finished += 1
+                if slowdown is not None:
+                    group.slowdowns.add(slowdown)
         if observation in self._unsized:
             self._unwritten.append((observation, moment, outcome, reason))
         else:
@@ -139,8 +142,9 @@ class Observer(Recorder):
         return found
 
     def _see_whole(self, observation: ApplicationObservation, moment: int) -> None:
+        wait = seconds(moment - observation.record.plan.submit)
         for group in self._groups(observation):
-            group.whole(observation, moment)
+            group.whole_waits.add(wait)
 
     # -- tasks ----------------------------------------------------------------------------------------
 
@@ -155,8 +159,9 @@ class Observer(Recorder):
         self._run(observation, 1)
         if not observation.has_run:
             observation.has_run = True
+            wait = seconds(moment - task.owner.plan.submit)
             for group in self._groups(observation):
-                group.started(observation, moment)
+                group.waits.add(wait)
         if observation.first_start(task.allocation.allocation_key, moment):
             self._see_whole(observation, moment)
 
@@ -177,7 +182,7 @@ class Observer(Recorder):
 
     # -- waiting requests -----------------------------------------------------------------------------
 
-    def settled(self, moment: int) -> None:
+    def idle(self, moment: int) -> None:
         """Record the state of all waiting requests; called when the core has made all possible decisions."""
         if self._unsized:
             self._measure()
@@ -221,7 +226,7 @@ class Observer(Recorder):
 
     def close(self, moment: int) -> None:
         """Complete the figures at the end of the simulation, including tasks that still run or wait."""
-        self.settled(max(moment, self.last))
+        self.idle(max(moment, self.last))
         for task, observation in self._running.items():
             self._spend(observation, task, moment)
         for observation in self._live.values():

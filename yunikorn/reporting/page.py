@@ -18,8 +18,8 @@ from yunikorn.reporting.tables import (
     reason_tables,
     totals,
 )
-from yunikorn.simulation.config_events import describe_reload
 from yunikorn.simulation.report import Report
+from yunikorn.simulation.workload import describe_reload
 
 
 def render_page(result: FullReport, pictures: dict[str, bytes], captions: Mapping[str, str]) -> str:

@@ -8,7 +8,6 @@ from matplotlib.ticker import FuncFormatter
 
 from yunikorn.reporting.comparison import Comparison, FigureRow
 from yunikorn.reporting.full_report import Curves
-from yunikorn.reporting.history import History
 from yunikorn.reporting.plots import (
     COLOURS,
     INK,
@@ -21,6 +20,7 @@ from yunikorn.reporting.plots import (
     time_scale,
     top,
 )
+from yunikorn.reporting.time_series import History
 
 SHOWN = len(COLOURS)
 QUEUES = 8
@@ -32,7 +32,7 @@ BARS = (
 
 def plot_all_waits(comparison: Comparison) -> Figure:
     """Plot the distributions of waits and slowdowns, with a line for each variant."""
-    curves = [variant.results[0].account.curves for variant in comparison.variants]
+    curves = [variant.results[0].curves for variant in comparison.variants]
     names = [variant.name for variant in comparison.variants]
     waits = {name: curve.all_waits for name, curve in zip(names, curves, strict=True)}
     slowdowns = {name: curve.all_slowdowns for name, curve in zip(names, curves, strict=True)}
@@ -88,7 +88,7 @@ def _bars(axes: Axes, rows: list[FigureRow], variants: int, unit: float) -> None
 def plot_over_time(comparison: Comparison) -> Figure:
     """Plot the usage of the busiest resource type and the waiting tasks, with a line for each variant."""
     variants = comparison.variants[:SHOWN]
-    histories = [variant.results[0].account.history for variant in variants]
+    histories = [variant.results[0].history for variant in variants]
     if not any(history.count for history in histories):
         return empty("nothing was submitted, so there is nothing to show over time")
     longest = max(histories, key=lambda history: history.end)
@@ -136,7 +136,7 @@ def _shares(history: History, name: str) -> list[float]:
 def plot_shares(comparison: Comparison) -> Figure:
     """Plot each queue's usage of the busiest type, a line per variant, and the first variant's guarantee."""
     variants = comparison.variants[:SHOWN]
-    histories = [variant.results[0].account.history for variant in variants]
+    histories = [variant.results[0].history for variant in variants]
     longest = max(histories, key=lambda history: history.end)
     name = busiest_type(longest)
     totals: dict[tuple[str, str], float] = {}

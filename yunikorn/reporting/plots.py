@@ -1,13 +1,6 @@
-"""Plots of a run: use, nodes and waiting times. Requires matplotlib.
+"""Plots of a run: usage of partitions, queues and nodes over time, and waits. Requires matplotlib.
 
-Common parts of all plots: page size, colours, units and time axes. Requires matplotlib. The module does not
-use matplotlib's global state: figures are created and drawn as independent values.
-
-Plots of usage over time: of partitions, and of queues with their guarantees and limits.
-
-Heat map of the usage of nodes over time.
-
-Plots of waiting tasks over time, and of the distributions of applications' waits.
+The module does not use matplotlib's global state: figures are created and drawn as independent values.
 """
 
 from __future__ import annotations
@@ -27,7 +20,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 
 from yunikorn.config.quantities import VCORE
 from yunikorn.reporting.full_report import Curves
-from yunikorn.reporting.history import History, PartitionHistory, QueueHistory
+from yunikorn.reporting.time_series import History, PartitionHistory, QueueHistory
 
 DPI = 110
 WIDTH = 10.0

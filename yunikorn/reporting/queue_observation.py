@@ -8,19 +8,10 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.reporting.observations import LoadObservation
-from yunikorn.reporting.time_series import AmountSeries, Timeline
+from yunikorn.reporting.time_series import AmountSeries, QuotaStep, Timeline
 from yunikorn.resources import NOTHING, Resource, Tally, grow
 from yunikorn.simulation.simulated_rm import RM_ID
 from yunikorn.simulation.statistics import DIGITS, seconds
-
-
-@attrs.frozen
-class QuotaStep:
-    """Guarantee and maximum of a queue from `time` (seconds) on."""
-
-    time: float
-    guaranteed: dict[str, int]
-    max: dict[str, int]
 
 
 @attrs.frozen
@@ -75,10 +66,10 @@ class QueueObservation(LoadObservation):
     """A queue, leaf or parent, including its descendants."""
 
     def __init__(self, timeline: Timeline, parent: QueueObservation | None) -> None:
-        super().__init__(timeline)
         self.parent = parent
         self.chain: tuple[QueueObservation, ...] = (self, *parent.chain) if parent is not None else (self,)
         """The queue and its ancestors."""
+        super().__init__(timeline, *self.chain[1:])
         self.is_leaf = True
         self.pending: Tally = {}
         """Total amounts of waiting requests."""
@@ -89,25 +80,11 @@ class QueueObservation(LoadObservation):
         self._owed = AmountSeries(timeline)
         self._kept = AmountSeries(timeline)
 
-    def allocate(self, amount: Mapping[str, int], sign: int) -> None:
-        """Increase the usage of the queue and its ancestors by `amount` (`sign` 1), or reduce it (-1)."""
-        for queue in self.chain:
-            grow(queue.allocated, amount, sign)
-
-    def run(self, tasks: int) -> None:
-        """Increase the number of running tasks of the queue and its ancestors."""
-        for queue in self.chain:
-            queue.running += tasks
-
     def ask(self, size: Mapping[str, int], requests: int) -> None:
         """Add waiting requests of this size to the queue and its ancestors."""
         for queue in self.chain:
             grow(queue.pending, size, requests)
-
-    def wait(self, tasks: int) -> None:
-        """Increase the number of waiting tasks of the queue and its ancestors."""
-        for queue in self.chain:
-            queue.waiting += tasks
+            queue.dirty = True
 
     def set_quota(self, moment: int, quota: QueueQuota) -> None:
         """Set the quota from `moment` on."""
@@ -159,7 +136,7 @@ class QueueObservations:
         self._timeline = timeline
         self._quota_source = quota_source
         self._observations: dict[tuple[str, str], QueueObservation] = {}
-        self._dirty: dict[QueueObservation, None] = {}
+        self._changed: dict[QueueObservation, None] = {}
         self._configured = 0
         """Time of the last change of the configuration (ns)."""
 
@@ -168,7 +145,7 @@ class QueueObservations:
         observation = self._observations.get((partition, path))
         if observation is None:
             observation = self._make(partition, path)
-        self._dirty[observation] = None
+        self._changed[observation] = None
         return observation
 
     def _make(self, partition: str, path: str) -> QueueObservation:
@@ -188,13 +165,14 @@ class QueueObservations:
         self._configured = moment
         for (partition, path), observation in self._observations.items():
             observation.set_quota(moment, self._quota_source.quota(partition, path))
-            self._dirty[observation] = None
 
     def record(self, moment: int) -> None:
         """Record the state of changed queues and their ancestors; called after all changes of `moment`."""
-        for observation in dict.fromkeys(each for queue in self._dirty for each in queue.chain):
-            observation.record(moment)
-        self._dirty.clear()
+        for queue in self._changed:
+            for level in queue.chain:
+                if level.dirty:
+                    level.record(moment)
+        self._changed.clear()
 
     def close(self, moment: int) -> None:
         """Complete all series at the end of the simulation."""

@@ -1,7 +1,8 @@
-"""All output files of a run."""
+"""Output files of a run. The plots and the HTML page require the extra `plots`."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
@@ -9,10 +10,72 @@ from yunikorn.reporting import csv_files
 from yunikorn.reporting.csv_files import ApplicationsFile, TasksFile, write_queues, write_utilisation
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.observations import ApplicationRow
-from yunikorn.reporting.pictures import PAGE, PICTURES, write_pictures
 from yunikorn.simulation.decisions import REPORT, FolderRecorder
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorders
+
+PAGE = "report.html"
+CLUSTER, QUEUES, LENGTHS = "cluster.png", "queue-use.png", "queue-lengths.png"
+WAITS, NODES = "waits.png", "nodes.png"
+CAPTIONS = {
+    CLUSTER: "Capacity, usage, and free resources that waiting tasks could not use.",
+    QUEUES: "Usage of each queue, with its guarantee and its limit.",
+    LENGTHS: "Number of waiting tasks.",
+    WAITS: "Cumulative distributions of the waits and slowdowns of applications.",
+    NODES: "Utilisation of each node.",
+}
+PICTURES = tuple(CAPTIONS)
+NEEDED = ("matplotlib", "jinja2")
+
+
+def missing_extra(page: str = PAGE) -> str:
+    """Return a hint on missing dependencies, or an empty string if all are installed."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if not missing:
+        return ""
+    return (
+        f"{page} and the plots are not written: {' and '.join(missing)} "
+        f"{'is' if len(missing) == 1 else 'are'} not installed; install with pip install 'yunikorn[plots]'"
+    )
+
+
+def draw_pictures(result: FullReport) -> dict[str, bytes]:
+    """Draw all plots; returns PNG contents by file name."""
+    # Imported here, because runs without pictures need no matplotlib, which is slow to import.
+    from yunikorn.reporting.plots import (
+        plot_cluster,
+        plot_distributions,
+        plot_lengths,
+        plot_nodes,
+        plot_queues,
+        png,
+        styled,
+    )
+
+    history = result.history
+    with styled():
+        return {
+            CLUSTER: png(plot_cluster(history)),
+            QUEUES: png(plot_queues(history)),
+            LENGTHS: png(plot_lengths(history)),
+            WAITS: png(plot_distributions(result.curves)),
+            NODES: png(plot_nodes(history)),
+        }
+
+
+def write_pictures(folder: OutFolder, result: FullReport) -> str:
+    """Write plots and page; returns a hint if dependencies are missing, else an empty string."""
+    missing = missing_extra()
+    if missing:
+        return missing
+    from yunikorn.reporting.page import render_page
+
+    pictures = draw_pictures(result)
+    for name, content in pictures.items():
+        folder.part(name).write_bytes(content)
+    folder.open(PAGE).write(render_page(result, pictures, CAPTIONS))
+    return ""
+
 
 OUTDATED = (PAGE, csv_files.TASKS, *PICTURES)
 """Files of an earlier run that are removed if this run does not write them."""
@@ -28,8 +91,8 @@ class ResultFiles(Recorders):
         self, path: Path, *, tasks: bool = False, pictures: bool = True, decisions: bool = True
     ) -> None:
         """Select files: `tasks` for tasks.csv, `pictures` for plots and page, `decisions` for JSON lines."""
-        lines = FolderRecorder(path) if decisions else None
-        self._folder = lines.folder if lines is not None else OutFolder(path)
+        self._folder = OutFolder(path)
+        lines = FolderRecorder(self._folder) if decisions else None
         self._tasks = TasksFile(self._folder) if tasks else None
         self._applications = ApplicationsFile(self._folder)
         self._pictures = pictures
@@ -49,7 +112,7 @@ class ResultFiles(Recorders):
         if self._tasks is not None:
             self._tasks.close()
         self._folder.open(REPORT).write(result.to_json())
-        history = result.account.history
+        history = result.history
         write_utilisation(self._folder.open(csv_files.UTILISATION), history)
         write_queues(self._folder.open(csv_files.QUEUES), history)
         return write_pictures(self._folder, result) if self._pictures else ""

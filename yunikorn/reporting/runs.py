@@ -160,17 +160,17 @@ class HereAndNow(Executor):
 
 
 def play_all(
-    orders: Iterable[Order], executor: Executor, told: Callable[[int, int], None] | None = None
+    orders: Iterable[Order], executor: Executor, on_progress: Callable[[int, int], None] | None = None
 ) -> list[Played]:
     """Simulate all orders; raises `RunFailed` that lists all failed runs.
 
-    `told` is called with the numbers of completed and of all runs.
+    `on_progress` is called with the numbers of completed and of all runs.
     """
     wanted = list(orders)
     futures = [executor.submit(play, order) for order in wanted]
     for done, _ in enumerate(as_completed(futures), 1):
-        if told is not None:
-            told(done, len(wanted))
+        if on_progress is not None:
+            on_progress(done, len(wanted))
     found = [future.result() for future in futures]
     failed = [f"{one.name}: {one.error}" for one in found if one.error]
     if failed:

@@ -1,9 +1,8 @@
-"""Changes of a configuration by path: `partitions[0].queues[0].maxapplications=5,10`.
+"""Variants of a comparison: configurations with every combination of settings by path.
 
-Paths have the form that `yunikorn validate` prints. Missing mappings of a path are created, so that limits
-can be added where there were none. Invalid results are reported by the check of the configuration.
-
-Variants of a comparison: configurations, each with every combination of settings.
+Paths have the form that `yunikorn validate` prints: `partitions[0].queues[0].maxapplications=5,10`. Missing
+mappings of a path are created, so that limits can be added where there were none. Invalid results are
+reported by the check of the configuration.
 """
 
 from __future__ import annotations
@@ -338,8 +337,8 @@ def _label(
         for last, setting in zip(short, combination, strict=True)
     ]
     # Paths with only one value are the same in all variants, and are left out of the label.
-    told = [part for part, each in zip(parts, settings, strict=True) if len(each) > 1 or len(parts) == 1]
-    text = " ".join(told or parts)
+    varying = [part for part, each in zip(parts, settings, strict=True) if len(each) > 1 or len(parts) == 1]
+    text = " ".join(varying or parts)
     if len(settings) == 1 and combination[0].value[:1].isalpha():
         text = combination[0].value  # a word needs no path to be understood
     return text if alone else f"{name} {text}"

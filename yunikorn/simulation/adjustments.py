@@ -64,8 +64,8 @@ class Adjustments:
                 events.append(event)
         dropped = len(workload.events) - len(events)
         workload.nodes, workload.events = kept, events
-        told = f"; {dropped} events of the other nodes are ignored" if dropped else ""
-        workload.remarks.append(f"{len(kept)} of {before} nodes are used{told}")
+        ignored = f"; {dropped} events of the other nodes are ignored" if dropped else ""
+        workload.remarks.append(f"{len(kept)} of {before} nodes are used{ignored}")
 
     def _crowd(self, workload: Workload) -> None:
         workload.events = [attrs.evolve(event, at=self._sooner(event.at)) for event in workload.events]

@@ -1,8 +1,7 @@
-"""Arrival processes by name: moments in nanoseconds, counted from the earliest possible arrival.
+"""Arrival processes by name, and sequences of applications that are generated on demand.
 
-A process yields moments in ascending order without end; `ApplicationPlan` limits their number and duration.
-
-Sequences of applications that are generated on demand instead of being held in memory.
+A process yields moments in nanoseconds, counted from the earliest possible arrival, in ascending order
+without end; `ApplicationPlan` limits their number and duration.
 """
 
 from __future__ import annotations

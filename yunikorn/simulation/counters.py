@@ -6,7 +6,7 @@ import re
 
 import attrs
 
-from yunikorn.simulation.config_events import Reloaded
+from yunikorn.resources import Tally, grow
 from yunikorn.simulation.rm_state import (
     PREEMPTED,
     GangFigures,
@@ -15,7 +15,8 @@ from yunikorn.simulation.rm_state import (
     Submitted,
     partition_name,
 )
-from yunikorn.simulation.statistics import Capacity, Usage, Waits
+from yunikorn.simulation.statistics import Capacity, Waits
+from yunikorn.simulation.workload import Reloaded
 
 MAX_REASONS = 100
 """Maximum number of distinct reasons; all further reasons are counted together."""
@@ -35,7 +36,8 @@ class QueueFigures:
     preempted: int = 0
     application_waits: Waits = attrs.Factory(Waits)
     task_waits: Waits = attrs.Factory(Waits)
-    usage: Usage = attrs.Factory(Usage)
+    usage: Tally = attrs.Factory(dict)
+    """Integral of the usage over time: amounts times nanoseconds."""
 
 
 @attrs.define
@@ -73,26 +75,51 @@ def _without_name(text: str, name: str) -> str:
     return re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", "<application>", text)
 
 
-@attrs.define(eq=False)
-class Counters:
-    """Counters of one simulation."""
+@attrs.define
+class ApplicationCounts:
+    """Numbers of applications; `submitted` is the sum of finished, failed, rejected, running and waiting."""
 
     submitted: int = 0
     finished: int = 0
     failed: int = 0
     rejected: int = 0
-    rejections: RefusalReasons = attrs.Factory(RefusalReasons)
-    tasks_asked: int = 0
-    tasks_ended: int = 0
-    tasks_dropped: int = 0
-    """Tasks that never ended because their application was rejected or failed."""
-    tasks_refused: int = 0
-    refusals: RefusalReasons = attrs.Factory(RefusalReasons)
-    tasks_failed: int = 0
-    """Tasks that were preempted and are not restarted."""
-    tasks_timed_out: int = 0
+    running: int = 0
+    """Applications with at least one running task at the end."""
+    waiting: int = 0
+    """Applications without running tasks at the end."""
+    not_submitted: int = 0
+    """Applications whose submission time is after the end of the simulation."""
+
+
+@attrs.define
+class TaskCounts:
+    """Numbers of tasks; `asked` is the sum of ended, failed, dropped, refused, running and waiting."""
+
+    asked: int = 0
+    ended: int = 0
+    timed_out: int = 0
     """Ended tasks that the core terminated because their execution timeout expired."""
-    restarts: int = 0
+    failed: int = 0
+    """Tasks that were preempted and are not restarted."""
+    dropped: int = 0
+    """Tasks that never ended because their application was rejected or failed."""
+    refused: int = 0
+    running: int = 0
+    waiting: int = 0
+    restarted: int = 0
+    """Number of times a task lost its allocation and was asked for again."""
+    too_large: int = 0
+    """Tasks larger than any node of their partition; accepted ones are also counted as waiting."""
+
+
+@attrs.define(eq=False)
+class Counters:
+    """Counters of one simulation; the counts of what runs and waits are set at its end."""
+
+    applications: ApplicationCounts = attrs.Factory(ApplicationCounts)
+    tasks: TaskCounts = attrs.Factory(TaskCounts)
+    rejections: RefusalReasons = attrs.Factory(RefusalReasons)
+    refusals: RefusalReasons = attrs.Factory(RefusalReasons)
     lost_work: LostWorkTotals = attrs.Factory(LostWorkTotals)
     gangs: GangFigures = attrs.Factory(GangFigures)
     decisions: int = 0
@@ -110,8 +137,8 @@ class Counters:
 
     def arrived(self, record: Submitted, moment: int) -> None:
         """Count the submission of an application with all its tasks."""
-        self.submitted += 1
-        self.tasks_asked += record.unfinished
+        self.applications.submitted += 1
+        self.tasks.asked += record.unfinished
         if record.plan.gang:
             self.gangs.submitted += 1
         if self.first_submission is None:
@@ -133,35 +160,35 @@ class Counters:
     def left(self, task: Running, moment: int, lost: str = "") -> None:
         """Count the end of a task, or the loss of its work if `lost` gives a reason."""
         figures = self.queue(task)
-        figures.usage.add(task.allocation.resource_per_alloc, moment - task.started)
+        grow(figures.usage, task.allocation.resource_per_alloc, moment - task.started)
         self.releases += 1
         if lost:
             self.lost_work.add(lost, moment - task.started)
             figures.preempted += lost == PREEMPTED
         else:
             figures.ended += 1
-            self.tasks_ended += 1
+            self.tasks.ended += 1
             self.last_end = moment
 
     def done(self, record: Submitted) -> None:
         """Count an application as finished: its tasks have ended, except those that were refused."""
-        self.finished += 1
+        self.applications.finished += 1
         self.queues[partition_name(record.plan.partition), record.queue].finished += 1
 
     def turned_away(self, record: Submitted, reason: str) -> None:
         """Count the rejection of an application."""
-        self.rejected += 1
-        self.tasks_dropped += record.unfinished
+        self.applications.rejected += 1
+        self.tasks.dropped += record.unfinished
         self.rejections.add(reason, record.plan.id)
 
     def broke(self, record: Submitted) -> None:
         """Count the failure of an application; its running tasks are dropped when the core releases them."""
-        self.failed += 1
-        self.tasks_dropped += record.waiting
+        self.applications.failed += 1
+        self.tasks.dropped += record.waiting
 
     def refused(self, record: Submitted, tasks: int, reason: str) -> None:
         """Count refused tasks of an application."""
-        self.tasks_refused += tasks
+        self.tasks.refused += tasks
         self.refusals.add(reason, record.plan.id, tasks)
 
     def queue(self, task: Running) -> QueueFigures:

@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorder
-from yunikorn.simulation.report import Report
 from yunikorn.simulation.rm_state import Submitted, partition_name
 from yunikorn.simulation.statistics import seconds
 from yunikorn.simulation.workload import NodeEvent, NodeEventKind
@@ -38,28 +35,18 @@ _quote = json.encoder.encode_basestring_ascii
 
 
 class FolderRecorder(Recorder):
-    """A recorder that writes to a folder line by line; `OutFolder` renames the files at the end."""
+    """A recorder that writes to an output folder line by line."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = OutFolder(folder)
-        """Output folder, shared with the writers of further files of the same run."""
+    def __init__(self, folder: OutFolder) -> None:
+        self._folder = folder
         self._lines = 0
         self._amounts: dict[int, tuple[Mapping[str, int], str]] = {}
 
     def begin(self) -> None:
         """Create the folder and open the files; raises `UsageError` if the folder cannot be written."""
-        self.folder.prepare()
+        self._folder.prepare()
         names = (DECISIONS, NODES, APPLICATIONS)
-        self._decisions, self._nodes, self._applications = (self.folder.open(name) for name in names)
-
-    def __enter__(self) -> FolderRecorder:
-        self.folder.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.folder.__exit__(kind, error, trace)
+        self._decisions, self._nodes, self._applications = (self._folder.open(name) for name in names)
 
     def allocated(self, moment: int, allocation: Allocation) -> None:
         """Write a line to decisions.jsonl."""
@@ -123,10 +110,6 @@ class FolderRecorder(Recorder):
                 "restarts": record.restarts,
             },
         )
-
-    def write_report(self, report: Report) -> None:
-        """Write report.json."""
-        self.folder.open(REPORT).write(report.to_json())
 
     @staticmethod
     def _write(file: IO[str], line: dict[str, Any]) -> None:

@@ -1,13 +1,12 @@
-"""Logarithm and exponential function with bit-identical results on every machine.
+"""Distributions by name, with bit-identical results on every machine.
 
-The functions of the C library differ between platforms in the last digit. These functions use only operations
-that IEEE 754 rounds uniquely: addition, multiplication, division and square root.
+Logarithm and exponential function of the C library differ between platforms in the last digit. The functions
+here use only operations that IEEE 754 rounds uniquely: addition, multiplication, division and square root.
 
-Distributions by name. Distributions are sampled by inversion, with one random number per value. `Normal` and
-`Lognormal` use a rejection method instead (`standard_normal`).
-
-The options of a distribution are the keys of a scenario: amounts (`low`, `mean`, ...) in the unit of the
-drawn quantity, plain numbers (`sigma`, `shape`, ...) without a unit.
+Distributions are sampled by inversion, with one random number per value. `Normal` and `Lognormal` use a
+rejection method instead (`standard_normal`). The options of a distribution are the keys of a scenario:
+amounts (`low`, `mean`, ...) in the unit of the drawn quantity, plain numbers (`sigma`, `shape`, ...) without
+a unit.
 """
 
 from __future__ import annotations

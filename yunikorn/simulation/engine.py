@@ -28,7 +28,6 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
-from yunikorn.simulation.config_events import Reloaded
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.explain_requests import ExplainRequests
@@ -37,7 +36,7 @@ from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report, make_report
 from yunikorn.simulation.rm_state import Running, find_oversized
 from yunikorn.simulation.simulated_rm import RM_ID, SimulatedRM
-from yunikorn.simulation.workload import RESTART, Workload
+from yunikorn.simulation.workload import RESTART, Reloaded, Workload
 
 ROUND = 5_000
 """Number of decisions per call of the core; interrupts are noticed between the calls."""
@@ -98,7 +97,7 @@ class Progress:
     """Number of applications of the workload."""
     submitted: int
     """Number of applications submitted so far."""
-    settled: int
+    ended: int
     """Number of applications that finished, failed or were rejected."""
     decisions: int
 
@@ -138,13 +137,13 @@ class Simulation:
         self._recorder = recorder or Recorder()
         self._explain_requests = explain_requests
         if explain_requests is not None:
-            self._recorder = explain_requests.witness(self._recorder)
+            self._recorder = explain_requests.observe(self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
         self._manager = SimulatedRM(
             self._event_queue, self._counters, self._recorder, clock, workload.nodes, self._limits, preempted
         )
         if explain_requests is not None:
-            explain_requests.books = self._manager
+            explain_requests.manager = self._manager
         self._total = len(workload.applications)
         self._last_change = clock.now()
         self._held: LimitReport | None = None
@@ -201,8 +200,7 @@ class Simulation:
         try:
             return self._round(moment)
         finally:
-            # The core catches exceptions of its callbacks. Continuing would falsify the simulation's
-            # accounting.
+            # The core catches exceptions of its callbacks; the simulation cannot continue after one.
             if self._manager.failure is not None:
                 raise self._manager.failure
 
@@ -212,7 +210,7 @@ class Simulation:
         busy = self._reload(moment)
         while (request := self._manager.gather(moment)) is not None:
             self._core.update(request)
-            self._manager.nodes.settle()
+            self._manager.nodes.apply()
             busy = True
         going, decided = True, ROUND
         while going and decided == ROUND:
@@ -223,7 +221,7 @@ class Simulation:
         if busy or self._manager.changes != changes:
             self._last_change = moment
             self._limits.review(moment)
-            self._recorder.settled(moment)
+            self._recorder.idle(moment)
         return going
 
     def _reload(self, moment: int) -> bool:
@@ -258,6 +256,6 @@ class Simulation:
         return timer
 
     def _progress(self, moment: int) -> Progress:
-        counters = self._counters
-        settled = counters.finished + counters.rejected + counters.failed
-        return Progress(moment, self._total, counters.submitted, settled, counters.decisions)
+        counts = self._counters.applications
+        ended = counts.finished + counts.rejected + counts.failed
+        return Progress(moment, self._total, counts.submitted, ended, self._counters.decisions)

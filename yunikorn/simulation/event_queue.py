@@ -6,10 +6,10 @@ import heapq
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from yunikorn.simulation.config_events import ConfigEvent
-from yunikorn.simulation.workload import NodeEvent, Workload, WorkloadApplication
+from yunikorn.simulation.workload import ConfigEvent, NodeEvent, Workload, WorkloadApplication
 
 T = TypeVar("T")
+E = TypeVar("E", NodeEvent, ConfigEvent)
 
 
 class EventQueue(Generic[T]):
@@ -53,17 +53,11 @@ class EventQueue(Generic[T]):
 
     def node_events(self, moment: int) -> list[NodeEvent]:
         """Remove and return the node events at `moment`, in order."""
-        found = []
-        while self._events and self._events[-1].at <= moment:
-            found.append(self._events.pop())
-        return found
+        return _pop(self._events, moment)
 
     def reloads(self, moment: int) -> list[ConfigEvent]:
         """Remove and return the configurations to load at `moment`, in order."""
-        found = []
-        while self._reloads and self._reloads[-1].at <= moment:
-            found.append(self._reloads.pop())
-        return found
+        return _pop(self._reloads, moment)
 
     def ends(self, moment: int) -> Iterable[T]:
         """Remove and return the tasks that end at `moment`, in the order in which they started."""
@@ -90,3 +84,10 @@ class EventQueue(Generic[T]):
     def still_to_arrive(self) -> int:
         """Number of applications that have not arrived yet."""
         return self._to_arrive
+
+
+def _pop(events: list[E], moment: int) -> list[E]:
+    found = []
+    while events and events[-1].at <= moment:
+        found.append(events.pop())
+    return found

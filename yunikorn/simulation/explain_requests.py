@@ -1,15 +1,14 @@
-"""Answers to `--explain`: the state of a waiting application at one moment, as JSON values and as text.
+"""Questions of `--explain APP[@TIME]` to the core at given moments of a simulation, and their answers.
 
-`--explain APP[@TIME]`: questions to the core at given moments of a simulation. A question with a time is
-answered after all events of that instant, and a question without a time at the end of the simulation.
-Questions do not influence decisions.
+A question with a time is answered after all events of that instant, and a question without a time at the end
+of the simulation. Questions do not influence decisions.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -19,7 +18,7 @@ from yunikorn.config.quantities import in_words
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
 from yunikorn.simulation.recorder import Recorder, Recorders
-from yunikorn.simulation.rm_state import PLACEHOLDER, Running, Submitted, partition_name
+from yunikorn.simulation.rm_state import PLACEHOLDER, Submitted, partition_name
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.statistics import seconds
 from yunikorn.simulation.workload import Workload, WorkloadApplication
@@ -27,7 +26,9 @@ from yunikorn.text import suggest
 
 if TYPE_CHECKING:
     from yunikorn.clock import ManualClock
+    from yunikorn.interface.scheduler import Scheduler
     from yunikorn.scheduling.explain import Explanation
+    from yunikorn.simulation.simulated_rm import SimulatedRM
 
 
 SHOWN = 8
@@ -119,19 +120,13 @@ def in_lines(answer: ExplainAnswer) -> Iterator[str]:
 def _request(request: WaitingRequest) -> Iterator[str]:
     times = f"{request.waiting} times " if request.waiting > 1 else ""
     yield f"  {request.ask}: {times}{in_words(request.resources)}"
-    for word, cause in zip(_words("stopped by", "and by"), request.causes, strict=False):
-        yield f"    {word:<12} {cause.detail}"
+    for number, cause in enumerate(request.causes):
+        yield f"    {'and by' if number else 'stopped by':<12} {cause.detail}"
     if not request.causes:
         yield f"    {'stopped by':<12} nothing: the request is tried in the next scheduling cycle"
     yield f"    {'position':<12} {request.place}"
-    for word, fix in zip(_words("would help", "and"), request.suggested_fixes, strict=False):
-        yield f"    {word:<12} {fix}"
-
-
-def _words(first: str, then: str) -> Iterator[str]:
-    yield first
-    while True:
-        yield then
+    for number, fix in enumerate(request.suggested_fixes):
+        yield f"    {'and' if number else 'would help':<12} {fix}"
 
 
 def _spell(time: float) -> str:
@@ -183,23 +178,6 @@ def _parse(
     return ExplainRequest(plan, moment)
 
 
-class RMState(Protocol):
-    """State of the simulated resource manager that answers use."""
-
-    live: dict[str, Submitted]
-    running: dict[tuple[str, str], Running]
-
-
-class Explainer(Protocol):
-    """The part of the core that explains waiting requests."""
-
-    def explain(
-        self, rm_id: str, partition: str, app_id: str, allocation_key: str = ""
-    ) -> dict[str, Explanation]:
-        """Return the explanations of an application's waiting requests."""
-        ...
-
-
 @attrs.define
 class Fate:
     """Recorded history of an application that a question names."""
@@ -220,7 +198,7 @@ class ExplainRequests:
     """The questions of one simulation and their answers."""
 
     def __init__(
-        self, questions: Iterable[ExplainRequest], core: Explainer, clock: ManualClock, rm_id: str
+        self, questions: Iterable[ExplainRequest], core: Scheduler, clock: ManualClock, rm_id: str
     ) -> None:
         asked = list(enumerate(questions))
         self._timed = sorted(
@@ -232,11 +210,11 @@ class ExplainRequests:
         self._rm_id = rm_id
         self.fates = {one.plan.id: Fate() for _, one in asked}
         """Recorded history by application id, for the applications that questions name."""
-        self.books: RMState
-        """State of the resource manager; set before the simulation starts."""
+        self.manager: SimulatedRM
+        """The resource manager; set before the simulation starts."""
         self._answers: dict[int, ExplainAnswer] = {}
 
-    def witness(self, recorder: Recorder) -> Recorder:
+    def observe(self, recorder: Recorder) -> Recorder:
         """Wrap `recorder` so that the applications of the questions are observed."""
         return _Witness(recorder, self) if self.fates else recorder
 
@@ -256,7 +234,7 @@ class ExplainRequests:
         return [self._answers[number] for number in sorted(self._answers)]
 
     def _answer(self, plan: WorkloadApplication) -> ExplainAnswer:
-        now, fate, record = self._clock.now(), self.fates[plan.id], self.books.live.get(plan.id)
+        now, fate, record = self._clock.now(), self.fates[plan.id], self.manager.live.get(plan.id)
         found: dict[str, Explanation] = {}
         if record is not None:
             # The core may have removed the application already; then nothing waits.
@@ -312,13 +290,13 @@ class _Witness(Recorders):
         super().allocated(moment, allocation)
 
     def _asked(self, allocation: Allocation, moment: int) -> int:
-        task = self._explain_requests.books.running.get((allocation.partition_name, allocation.uuid))
+        task = self._explain_requests.manager.running.get((allocation.partition_name, allocation.uuid))
         if task is not None:
             return task.ask.asked
         # A placeholder: the first placeholders are asked for at submission, the time of later ones is
         # unknown.
         first = allocation.allocation_key.endswith(PLACEHOLDER)
-        return self._explain_requests.books.live[allocation.application_id].plan.submit if first else moment
+        return self._explain_requests.manager.live[allocation.application_id].plan.submit if first else moment
 
     def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
         """Note the outcome of an application."""

@@ -10,6 +10,7 @@ import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, takewhile
+from typing import Any
 
 import attrs
 
@@ -98,21 +99,10 @@ class ApplicationPlan:
         groups = [_Group(plan, of) for plan in self.tasks]
         choose = {key: (choice, of(key)) for key, choice in self._choices()}
         for number, moment in enumerate(self.moments(of), 1):
-            drawn = {key: choice.draw(rng) for key, (choice, rng) in choose.items()}
-            yield WorkloadApplication(
-                id=f"{pattern.id}-{number:0{width}}",
-                submit=moment,
-                tasks=tuple([group.draw() for group in groups]),
-                queue=drawn.get("queue", pattern.queue),
-                user=drawn.get("user", pattern.user),
-                groups=pattern.groups,
-                partition=pattern.partition,
-                tags=pattern.tags,
-                gang=pattern.gang,
-                patience=pattern.patience,
-                timeout=pattern.timeout,
-                preempted=pattern.preempted,
-            )
+            drawn: dict[str, Any] = {key: choice.draw(rng) for key, (choice, rng) in choose.items()}
+            tasks = tuple([group.draw() for group in groups])
+            name = f"{pattern.id}-{number:0{width}}"
+            yield attrs.evolve(pattern, id=name, submit=moment, tasks=tasks, **drawn)
 
     def _choices(self) -> Iterator[tuple[str, WeightedChoice[str]]]:
         if self.queue is not None:

@@ -78,7 +78,7 @@ class LimitClass:
                 spent[self.holder] = spent.get(self.holder, 0) + passed * self.waiting
         self._since = max(moment, self._since)
 
-    def look(self, gate: Gate) -> str:
+    def find_holder(self, gate: Gate) -> str:
         """Return the quota or limit that blocks the class now, or an empty string."""
         for queue in gate.queues:
             if not queue.has_room(self.pairs):
@@ -118,7 +118,7 @@ class Gate:
             if not limit_class.waiting:
                 idle.append(limit_class.pairs)
                 continue
-            holder = closed or limit_class.look(self)
+            holder = closed or limit_class.find_holder(self)
             if holder != limit_class.holder:
                 limit_class.wind(moment, spent)
                 limit_class.holder = holder

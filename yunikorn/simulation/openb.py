@@ -1,11 +1,8 @@
-"""Nodes of the openb traces: a CSV file with a line for each node of a cluster with GPUs.
+"""Workloads from the openb traces: CSV files with the nodes and pods of a cluster with GPUs.
 
-The columns are `sn`, the node's name, `cpu_milli` in thousandths of a core, `memory_mib` in mebibytes, `gpu`,
-the number of GPUs, and `model`, the model of the GPUs.
-
-Workloads from the openb traces: CSV files with the nodes and pods of a cluster with GPUs. Each pod becomes an
-application with one task. `openb_nodes` defines how GPUs are counted. Missing times are replaced as described
-at `_times` and in docs/workloads.md.
+A line for a node has the columns `sn`, the node's name, `cpu_milli` in thousandths of a core, `memory_mib` in
+mebibytes, `gpu`, the number of GPUs, and `model`, the model of the GPUs. Each pod becomes an application with
+one task. Missing times are replaced as described at `_times` and in docs/workloads.md.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import Resource
 from yunikorn.simulation.source import InputError, remarks_on
-from yunikorn.simulation.trace_line import UNKNOWN, BadLine, CsvRow, check_templates, read_rows
+from yunikorn.simulation.trace_line import UNKNOWN, BadLine, CsvRow, check_templates, take_rows
 from yunikorn.simulation.workload import (
     NO_TAGS,
     Workload,
@@ -55,18 +52,14 @@ def gpu_amount(gpus: int, milli: int, counting: str) -> dict[str, int]:
 def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[WorkloadNode]:
     """Read the nodes of a file; raises `InputError` that lists all bad lines."""
     nodes: dict[str, WorkloadNode] = {}
-    problems: list[Problem] = []
-    for row in read_rows(text, file, NODE_COLUMNS):
-        if isinstance(row, Problem):
-            problems.append(row)
-            continue
-        try:
-            node = _read_node(row, counting)
-            if node.name in nodes:
-                raise BadLine(f"duplicate node name '{node.name}'")
-            nodes[node.name] = node
-        except BadLine as error:
-            problems.append(Problem("", str(error), row.line))
+
+    def take(row: CsvRow) -> None:
+        node = _read_node(row, counting)
+        if node.name in nodes:
+            raise BadLine(f"duplicate node name '{node.name}'")
+        nodes[node.name] = node
+
+    problems = take_rows(text, file, NODE_COLUMNS, take)
     if problems or not nodes:
         raise InputError(file, problems or [Problem("", "contains no nodes")])
     return list(nodes.values())
@@ -130,15 +123,7 @@ def read_openb(
     """
     options.check()
     pods = _Pods(options)
-    problems: list[Problem] = []
-    for row in read_rows(text, file, POD_COLUMNS):
-        if isinstance(row, Problem):
-            problems.append(row)
-            continue
-        try:
-            pods.take(row)
-        except BadLine as error:
-            problems.append(Problem("", str(error), row.line))
+    problems = take_rows(text, file, POD_COLUMNS, pods.take)
     if not pods.applications or (strict and problems):
         raise InputError(file, problems or [Problem("", "contains no pods")])
     if problems:

@@ -7,14 +7,15 @@ keeps only numbers and names of them, so that memory does not grow with the work
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from yunikorn.interface.messages import Allocation
 from yunikorn.simulation.rm_state import Running, Submitted
 from yunikorn.simulation.workload import NodeEvent
 
 if TYPE_CHECKING:
-    from yunikorn.simulation.config_events import Reloaded
+    from yunikorn.simulation.workload import Reloaded
 
 
 class Recorder:
@@ -48,7 +49,7 @@ class Recorder:
     def refused(self, moment: int, record: Submitted, tasks: int, reason: str) -> None:
         """Record tasks that will never be allocated; the application may continue with its other tasks."""
 
-    def settled(self, moment: int) -> None:
+    def idle(self, moment: int) -> None:
         """Record that the core has made all possible decisions at `moment`; further rounds may follow."""
 
     def node_changed(self, event: NodeEvent) -> None:
@@ -67,57 +68,14 @@ class Recorders(Recorder):
     def __init__(self, *recorders: Recorder) -> None:
         self._all = recorders
 
-    def begin(self) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.begin()
 
-    def submitted(self, moment: int, record: Submitted) -> None:
-        """Forward to all recorders."""
+def _forward(name: str) -> Callable[..., None]:
+    def call(self: Recorders, *arguments: Any) -> None:
         for recorder in self._all:
-            recorder.submitted(moment, record)
+            getattr(recorder, name)(*arguments)
 
-    def allocated(self, moment: int, allocation: Allocation) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.allocated(moment, allocation)
+    return call
 
-    def released(self, moment: int, allocation: Allocation, reason: str) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.released(moment, allocation, reason)
 
-    def started(self, moment: int, task: Running) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.started(moment, task)
-
-    def left(self, moment: int, task: Running, reason: str) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.left(moment, task, reason)
-
-    def refused(self, moment: int, record: Submitted, tasks: int, reason: str) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.refused(moment, record, tasks, reason)
-
-    def settled(self, moment: int) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.settled(moment)
-
-    def node_changed(self, event: NodeEvent) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.node_changed(event)
-
-    def reloaded(self, event: Reloaded) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.reloaded(event)
-
-    def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
-        """Forward to all recorders."""
-        for recorder in self._all:
-            recorder.application_ended(moment, record, outcome, reason)
+for _name in [name for name in vars(Recorder) if not name.startswith("_")]:
+    setattr(Recorders, _name, _forward(_name))

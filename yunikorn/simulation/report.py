@@ -10,55 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from yunikorn.simulation.config_events import ReloadReport
-from yunikorn.simulation.counters import Counters, QueueFigures, RefusalReason
+from yunikorn.resources import Tally, grow
+from yunikorn.simulation.counters import ApplicationCounts, Counters, QueueFigures, RefusalReason, TaskCounts
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.rm_state import PREEMPTED, GangReport, LostWork, OversizedTasks, partition_name
-from yunikorn.simulation.statistics import Summary, Usage, seconds, used_share
-from yunikorn.simulation.workload import Workload
+from yunikorn.simulation.statistics import Summary, seconds, used_share
+from yunikorn.simulation.workload import ReloadReport, Workload
 
 if TYPE_CHECKING:
     from yunikorn.simulation.event_queue import EventQueue
-    from yunikorn.simulation.rm_state import Running, Submitted
     from yunikorn.simulation.simulated_rm import SimulatedRM
-
-
-@attrs.frozen
-class ApplicationCounts:
-    """Numbers of applications; `submitted` is the sum of finished, failed, rejected, running and waiting."""
-
-    submitted: int
-    finished: int
-    failed: int
-    rejected: int
-    running: int
-    """Applications with at least one running task at the end."""
-    waiting: int
-    """Applications without running tasks at the end."""
-    not_submitted: int
-    """Applications whose submission time is after the end of the simulation."""
-
-
-@attrs.frozen
-class TaskCounts:
-    """Numbers of tasks; `asked` is the sum of ended, failed, dropped, refused, running and waiting."""
-
-    asked: int
-    ended: int
-    timed_out: int
-    """Ended tasks that the core terminated because their execution timeout expired."""
-    failed: int
-    """Tasks that were preempted and are not restarted."""
-    dropped: int
-    """Tasks of rejected and failed applications."""
-    refused: int
-    running: int
-    waiting: int
-    restarted: int
-    """Number of times a task lost its allocation and was asked for again."""
-    too_large: int
-    """Tasks larger than any node of their partition; accepted ones are also counted as waiting."""
 
 
 @attrs.frozen
@@ -156,20 +118,33 @@ def make_report(
     stopped = now
     if outcome == "complete" and counters.last_end is not None and not manager.running:
         stopped = counters.last_end
-    _count_what_runs(counters, manager.running.values(), stopped)
+    for task in manager.running.values():
+        amount = task.allocation.resource_per_alloc
+        grow(counters.queue(task).usage, amount, max(stopped - task.started, 0))
     everything = QueueFigures()
     for figures in counters.queues.values():
         everything.application_waits.merge(figures.application_waits)
         everything.task_waits.merge(figures.task_waits)
     capacities = _capacities(counters, stopped)
+    running = sum(1 for record in manager.live.values() if record.running)
     return Report(
         workload=workload.name,
         format=workload.format,
         origin=workload.origin,
         outcome=outcome,
-        applications=_count_applications(counters, manager.live, event_queue.still_to_arrive),
+        applications=attrs.evolve(
+            counters.applications,
+            running=running,
+            waiting=len(manager.live) - running,
+            not_submitted=event_queue.still_to_arrive,
+        ),
         rejections=counters.rejections.ranked(),
-        tasks=_count_tasks(counters, manager, oversized),
+        tasks=attrs.evolve(
+            counters.tasks,
+            running=len(manager.running),
+            waiting=sum(record.waiting for record in manager.live.values()),
+            too_large=oversized.tasks,
+        ),
         refusals=counters.refusals.ranked(),
         application_wait=everything.application_waits.summary(),
         task_wait=everything.task_waits.summary(),
@@ -192,41 +167,6 @@ def make_report(
     )
 
 
-def _count_what_runs(counters: Counters, running: Any, stopped: int) -> None:
-    task: Running
-    for task in running:
-        amount = task.allocation.resource_per_alloc
-        counters.queue(task).usage.add(amount, max(stopped - task.started, 0))
-
-
-def _count_applications(counters: Counters, live: dict[str, Submitted], to_come: int) -> ApplicationCounts:
-    running = sum(1 for record in live.values() if record.running)
-    return ApplicationCounts(
-        submitted=counters.submitted,
-        finished=counters.finished,
-        failed=counters.failed,
-        rejected=counters.rejected,
-        running=running,
-        waiting=len(live) - running,
-        not_submitted=to_come,
-    )
-
-
-def _count_tasks(counters: Counters, manager: SimulatedRM, oversized: OversizedTasks) -> TaskCounts:
-    return TaskCounts(
-        asked=counters.tasks_asked,
-        ended=counters.tasks_ended,
-        timed_out=counters.tasks_timed_out,
-        failed=counters.tasks_failed,
-        dropped=counters.tasks_dropped,
-        refused=counters.tasks_refused,
-        running=len(manager.running),
-        waiting=sum(record.waiting for record in manager.live.values()),
-        restarted=counters.restarts,
-        too_large=oversized.tasks,
-    )
-
-
 def _times(counters: Counters, stopped: int) -> Times:
     first, last = counters.first_submission, counters.last_end
     return Times(
@@ -243,10 +183,10 @@ def _capacities(counters: Counters, stopped: int) -> dict[str, dict[str, int]]:
 
 
 def _utilisation(counters: Counters, capacities: dict[str, dict[str, int]]) -> dict[str, dict[str, float]]:
-    totals = {name: Usage() for name in capacities}
+    totals: dict[str, Tally] = {name: {} for name in capacities}
     for (partition, _), figures in counters.queues.items():
-        totals.setdefault(partition, Usage()).add(figures.usage.spent, 1)
-    return {name: used_share(usage.spent, capacities.get(name, {})) for name, usage in sorted(totals.items())}
+        grow(totals.setdefault(partition, {}), figures.usage)
+    return {name: used_share(used, capacities.get(name, {})) for name, used in sorted(totals.items())}
 
 
 def _queue_reports(counters: Counters, capacities: dict[str, dict[str, int]]) -> list[QueueReport]:
@@ -261,7 +201,7 @@ def _queue_reports(counters: Counters, capacities: dict[str, dict[str, int]]) ->
             preempted=figures.preempted,
             application_wait=figures.application_waits.summary(),
             task_wait=figures.task_waits.summary(),
-            utilisation=used_share(figures.usage.spent, capacities.get(partition, {})),
+            utilisation=used_share(figures.usage, capacities.get(partition, {})),
         )
         for (partition, queue), figures in sorted(counters.queues.items())
     ]

@@ -1,11 +1,4 @@
-"""State of the simulated resource manager: submitted applications, waiting asks and running tasks.
-
-Messages of the simulated resource manager: applications and asks.
-
-Figures on work lost by preemption and node failures, and on the waits of gangs.
-
-Detection of tasks that fit on no node of the cluster, before the simulation starts.
-"""
+"""State of the simulated resource manager: applications, asks and tasks, with their messages and figures."""
 
 from __future__ import annotations
 

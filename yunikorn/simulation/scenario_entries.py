@@ -1,40 +1,48 @@
-"""Entries of a scenario: applications, nodes and failures.
+"""Entries of a scenario: applications, nodes, their events, and failures.
 
-Explicitly listed applications of a scenario: the key `applications`.
-
-Nodes of a scenario and their events: the keys `nodes` and `events`. Events with a `config` do not concern
-nodes; `read_reloads` reads them.
-
-The key `failures` of a scenario: nodes that are removed with their tasks, and return, at random.
+Events with a `config` do not concern nodes; `read_reloads` reads them. The key `failures` describes nodes
+that are removed with their tasks, and return, at random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TypeVar
 
 import attrs
 
 from yunikorn.config.reading import Table
-from yunikorn.model.gang import HARD, SOFT, STYLES
+from yunikorn.model.gang import HARD, SOFT
 from yunikorn.resources import NOTHING, Resource
-from yunikorn.simulation.config_events import ConfigEvent
 from yunikorn.simulation.generator import Amounts
 from yunikorn.simulation.machines import MAX_NODES, numbered
 from yunikorn.simulation.rng import Streams
+from yunikorn.simulation.scenario_keys import (
+    APPLICATION,
+    APPLICATION_KEYS,
+    MAX_COUNT,
+    NODE,
+    NODE_KEYS,
+    TASK,
+    TASK_KEYS,
+    read_keys,
+)
 from yunikorn.simulation.scenario_values import (
     TIME,
+    missing,
+    problem,
     read_amounts,
     read_count,
     read_name,
     read_resources,
-    read_runtime,
     read_time,
+    unknown,
 )
 from yunikorn.simulation.source import InputError, read_content, yaml_text
 from yunikorn.simulation.workload import (
-    PREEMPTED,
+    ConfigEvent,
     NodeEvent,
     NodeEventKind,
     WorkloadApplication,
@@ -43,28 +51,18 @@ from yunikorn.simulation.workload import (
 )
 from yunikorn.text import suggest
 
-APPLICATION_KEYS = (
-    "id",
-    "count",
-    "every",
-    "user",
-    "groups",
-    "queue",
-    "tags",
-    "partition",
-    "submit",
-    "tasks",
-    "gang",
-    "gangtimeout",
-    "timeout",
-    "preempted",
-)
-TASK_KEYS = ("name", "count", "resources", "runtime", "priority", "tags", "timeout")
-NOBODY = "nobody"
-"""Default user; the core refuses applications without a user."""
+T = TypeVar("T")
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
-MAX_COUNT = 10_000_000
+CONFIG_KEYS = ("at", "config")
+EVENT_KEYS = ("at", "node", "action", "resources", "attributes", "partition")
+_MEANINGFUL = {
+    NodeEventKind.ADD: ("resources", "attributes", "partition"),
+    NodeEventKind.CAPACITY: ("resources",),
+}
+ACTIONS = tuple(change.value for change in NodeEventKind)
+FAILURE_KEYS = ("nodes", "every", "down", "until")
+MANY = 200_000
+"""Maximum number of failure events of one entry."""
 
 
 def read_applications(document: Table) -> list[WorkloadApplication]:
@@ -73,7 +71,7 @@ def read_applications(document: Table) -> list[WorkloadApplication]:
     for table in document.tables("applications"):
         for application in _read_alike(table):
             if application.id and application.id in found:
-                table.findings.problem(table.spot("id"), f"duplicate application id '{application.id}'")
+                problem(table, "id", f"duplicate application id '{application.id}'")
                 break
             found[application.id] = application
     return list(found.values())
@@ -83,86 +81,43 @@ def _read_alike(table: Table) -> Iterator[WorkloadApplication]:
     table.only(APPLICATION_KEYS)
     count = read_count(table, MAX_COUNT)
     every = read_time(table, "every", 0)
-    pattern = read_pattern(table, table.text("queue"), table.text("user"))
-    application = attrs.evolve(pattern, tasks=_read_tasks(table))
+    values = read_keys(table, APPLICATION)
+    application = WorkloadApplication(**values, tasks=read_tasks(table, _read_task))
     check_times(table, application)
     for index, name in enumerate(numbered(application.id, count)):
         yield attrs.evolve(application, id=name, submit=application.submit + index * every)
-
-
-def read_pattern(table: Table, queue: str, user: str) -> WorkloadApplication:
-    """Read the properties of an entry except tasks, `queue` and `user`."""
-    return WorkloadApplication(
-        id=read_name(table, "id"),
-        submit=read_time(table, "submit", 0),
-        tasks=(),
-        queue=queue,
-        user=user or NOBODY,
-        groups=tuple(text for text, _ in table.texts("groups")),
-        partition=table.text("partition"),
-        tags=table.pairs("tags"),
-        gang=_read_choice(table, "gang", STYLES),
-        patience=read_time(table, "gangtimeout", 0),
-        timeout=read_time(table, "timeout", 0),
-        preempted=_read_choice(table, "preempted", PREEMPTED),
-    )
-
-
-def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
-    text = table.text(key)
-    if text and text not in known:
-        table.findings.problem(table.spot(key), f"expected {' or '.join(known)}, got '{text}'")
-    return text
 
 
 def check_times(table: Table, application: WorkloadApplication) -> None:
     """Report conflicting timeouts: a gang with placeholders has `gangtimeout`, others have `timeout`."""
     if application.patience and not application.has_placeholders:
         what_to_do = f"set gang: {SOFT} or gang: {HARD}, or remove gangtimeout"
-        table.findings.problem(
-            table.spot("gangtimeout"), f"applies only to a gang with placeholders: {what_to_do}"
-        )
+        problem(table, "gangtimeout", f"applies only to a gang with placeholders: {what_to_do}")
     if application.timeout and application.has_placeholders:
-        table.findings.problem(
-            table.spot("timeout"),
-            "does not apply to a gang with placeholders: set gangtimeout, or a timeout for each of its tasks",
-        )
+        what_to_do = "set gangtimeout, or a timeout for each of its tasks"
+        problem(table, "timeout", f"does not apply to a gang with placeholders: {what_to_do}")
 
 
-def _read_tasks(application: Table) -> tuple[WorkloadTaskGroup, ...]:
+def read_tasks(application: Table, read: Callable[[Table, str], T]) -> tuple[T, ...]:
+    """Read the task groups of an application, at least one; `read` receives a group and its name."""
     wrong = len(application.findings.problems)
-    groups: dict[str, WorkloadTaskGroup] = {}
+    groups: dict[str, T] = {}
     for number, table in enumerate(application.tables("tasks"), 1):
-        table.only(TASK_KEYS)
         name = table.text("name") or f"task-{number}"
         if name in groups:
-            table.findings.problem(table.spot("name"), f"duplicate task name '{name}' in this application")
-        groups[name] = WorkloadTaskGroup(
-            name=name,
-            count=read_count(table, MAX_COUNT),
-            resources=read_resources(table, "a task"),
-            runtime=read_runtime(table),
-            priority=_read_priority(table),
-            tags=table.pairs("tags"),
-            timeout=read_time(table, "timeout", 0),
-        )
+            problem(table, "name", f"duplicate task name '{name}' in this application")
+        groups[name] = read(table, name)
     if not groups and len(application.findings.problems) == wrong:
-        application.findings.problem(application.spot("tasks"), "an application needs tasks")
+        problem(application, "tasks", "an application needs tasks")
     return tuple(groups.values())
 
 
-def _read_priority(table: Table) -> int | None:
-    return table.integer("priority", INT32_MIN, INT32_MAX) if "priority" in table else None
+def _read_task(table: Table, name: str) -> WorkloadTaskGroup:
+    table.only(TASK_KEYS)
+    return WorkloadTaskGroup(name, **read_keys(table, TASK))
 
 
-NODE_KEYS = ("name", "count", "resources", "attributes", "partition")
-CONFIG_KEYS = ("at", "config")
-EVENT_KEYS = ("at", "node", "action", "resources", "attributes", "partition")
-_MEANINGFUL = {
-    NodeEventKind.ADD: ("resources", "attributes", "partition"),
-    NodeEventKind.CAPACITY: ("resources",),
-}
-ACTIONS = tuple(change.value for change in NodeEventKind)
+# -- nodes and their events -------------------------------------------------------------------------------
 
 
 def read_nodes(document: Table) -> list[WorkloadNode]:
@@ -171,18 +126,13 @@ def read_nodes(document: Table) -> list[WorkloadNode]:
     for table in document.tables("nodes"):
         table.only(NODE_KEYS)
         name = read_name(table, "name")
-        alike = _read_node(table, name)
+        alike = WorkloadNode(name, **read_keys(table, NODE))
         for each in numbered(name, read_count(table, MAX_NODES)):
             if each and each in nodes:
-                table.findings.problem(table.spot("name"), f"duplicate node name '{each}'")
+                problem(table, "name", f"duplicate node name '{each}'")
                 break
             nodes[each] = attrs.evolve(alike, name=each)
     return list(nodes.values())
-
-
-def _read_node(table: Table, name: str) -> WorkloadNode:
-    resources = read_resources(table, "a node")
-    return WorkloadNode(name, resources, table.pairs("attributes"), table.text("partition"))
 
 
 @attrs.frozen
@@ -224,20 +174,13 @@ def _check_presence(
     if entry.change is NodeEventKind.ADD:
         joining = entry.joining or gone.get(entry.name)
         if joining is None:
-            what = "required, but missing: a new node needs resources"
-            entry.table.findings.problem(entry.table.spot("resources"), what)
-            return None
-        if node is None:
-            return joining
-        entry.table.findings.problem(
-            entry.table.spot("node"), f"node '{entry.name}' is already registered at that time"
-        )
-        return None
+            missing(entry.table, "resources", "a new node needs resources")
+        elif node is not None:
+            problem(entry.table, "node", f"node '{entry.name}' is already registered at that time")
+        return joining if node is None else None
     if node is None:
-        entry.table.findings.problem(
-            entry.table.spot("node"),
-            f"no node '{entry.name}' is registered at that time{suggest(entry.name, present)}",
-        )
+        hint = suggest(entry.name, present)
+        problem(entry.table, "node", f"no node '{entry.name}' is registered at that time{hint}")
     return node
 
 
@@ -247,20 +190,19 @@ def _read_event(table: Table) -> _EventText | None:
     at = read_time(table, "at")
     name = read_name(table, "node")
     action = read_name(table, "action")
-    if action and action not in ACTIONS:
-        table.findings.problem(
-            table.spot("action"),
-            f"unknown action '{action}'{suggest(action, ACTIONS)}; known: {', '.join(ACTIONS)}",
-        )
     if action not in ACTIONS:
+        if action:
+            unknown(table, "action", action, ACTIONS)
         return None
     change = NodeEventKind(action)
-    says_more = any(key in table for key in _MEANINGFUL[NodeEventKind.ADD])
-    joining = _read_node(table, name) if change is NodeEventKind.ADD and says_more else None
-    resources = read_resources(table, "a change of capacity") if change is NodeEventKind.CAPACITY else NOTHING
+    joining, resources = None, NOTHING
+    if change is NodeEventKind.ADD and any(key in table for key in _MEANINGFUL[change]):
+        joining = WorkloadNode(name, **read_keys(table, NODE))
+    elif change is NodeEventKind.CAPACITY:
+        resources = read_resources(table, "a change of capacity")
     for key in ("resources", "attributes", "partition"):
         if key in table and key not in _MEANINGFUL.get(change, ()):
-            table.findings.problem(table.spot(key), f"not allowed with the action '{action}'")
+            problem(table, key, f"not allowed with the action '{action}'")
     if len(table.findings.problems) != wrong:
         return None
     return _EventText(at, change, name, table, resources, joining)
@@ -277,14 +219,12 @@ def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
         try:
             found.append(ConfigEvent(at, name, yaml_text(read_content(folder / name), name)))
         except InputError as error:
-            for problem in error.problems if name else ():
-                table.findings.problem(table.spot("config"), f"{folder / name}: {problem.message}")
+            for one in error.problems if name else ():
+                problem(table, "config", f"{folder / name}: {one.message}")
     return sorted(found, key=lambda event: event.at)
 
 
-KEYS = ("nodes", "every", "down", "until")
-MANY = 200_000
-"""Maximum number of events of one entry."""
+# -- failures -------------------------------------------------------------------------------------------
 
 
 def read_failures(
@@ -295,7 +235,7 @@ def read_failures(
     taken = dict.fromkeys(busy, "entries in events")
     for table in document.tables("failures"):
         wrong = len(table.findings.problems)
-        table.only(KEYS)
+        table.only(FAILURE_KEYS)
         chosen = _read_nodes(table, nodes, taken)
         every, down = read_amounts(table, "every", TIME), read_amounts(table, "down", TIME)
         until = read_time(table, "until")
@@ -308,7 +248,7 @@ def read_failures(
             found += events
         if room < 0:
             what = f"creates more than {MANY:,} events: increase every, or reduce until"
-            table.findings.problem(table.spot("every"), what)
+            problem(table, "every", what)
     return found
 
 
@@ -317,14 +257,11 @@ def _read_nodes(table: Table, nodes: list[WorkloadNode], taken: dict[str, str]) 
     names = [node.name for node in nodes]
     chosen = [node for node in nodes if fnmatchcase(node.name, pattern)]
     if pattern and not chosen:
-        table.findings.problem(
-            table.spot("nodes"),
-            f"no initial node matches '{pattern}'{suggest(pattern, names)}; "
-            "worker-* matches all names that start with worker-",
-        )
+        hint = "worker-* matches all names that start with worker-"
+        problem(table, "nodes", f"no initial node matches '{pattern}'{suggest(pattern, names)}; {hint}")
     for node in chosen:
         if node.name in taken:
-            table.findings.problem(table.spot("nodes"), f"node '{node.name}' already has {taken[node.name]}")
+            problem(table, "nodes", f"node '{node.name}' already has {taken[node.name]}")
             break
         taken[node.name] = "failures from an earlier entry"
     return chosen

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Any
+
+import attrs
 
 from yunikorn.config.reading import Table
 from yunikorn.simulation.arrivals import (
@@ -15,30 +18,36 @@ from yunikorn.simulation.arrivals import (
     Regular,
     Uniformly,
 )
-from yunikorn.simulation.distributions import Constant
+from yunikorn.simulation.distributions import Constant, Distribution
 from yunikorn.simulation.generator import MANY, Amounts, ApplicationPlan, TaskPlan
-from yunikorn.simulation.scenario_entries import (
+from yunikorn.simulation.scenario_entries import check_times, read_tasks
+from yunikorn.simulation.scenario_keys import (
+    APPLICATION,
     APPLICATION_KEYS,
     INT32_MAX,
     INT32_MIN,
+    NOBODY,
     TASK_KEYS,
-    check_times,
-    read_pattern,
+    read_keys,
 )
 from yunikorn.simulation.scenario_values import (
     COUNT,
     TIME,
+    missing,
+    problem,
     read_amounts,
     read_count,
     read_names,
     read_priorities,
     read_sizes,
     read_time,
+    unknown,
 )
-from yunikorn.text import suggest
+from yunikorn.simulation.workload import WorkloadApplication
 
 ENTRY_KEYS = (*(key for key in APPLICATION_KEYS if key != "every"), "arrivals", "during")
 GROUP_KEYS = (*TASK_KEYS, "sizes")
+_FIXED = tuple(key for key in APPLICATION if key.name not in ("queue", "user"))
 _ONE = Amounts(Constant(1), 1, 1, 1)
 
 
@@ -50,12 +59,11 @@ def read_plans(document: Table, taken: Collection[str]) -> list[ApplicationPlan]
         plan = _read_plan(table)
         name = plan.pattern.id
         if name in plans:
-            table.findings.problem(table.spot("id"), f"duplicate id '{name}' in generate")
+            problem(table, "id", f"duplicate id '{name}' in generate")
         for other in taken:
             stem, dash, number = other.rpartition("-")
             if name and stem == name and dash and number.isdigit():
-                what = f"the generated ids clash with the id '{other}' in applications"
-                table.findings.problem(table.spot("id"), what)
+                problem(table, "id", f"the generated ids clash with the id '{other}' in applications")
                 break
         plans[name] = plan
     return list(plans.values())
@@ -63,22 +71,24 @@ def read_plans(document: Table, taken: Collection[str]) -> list[ApplicationPlan]
 
 def _read_plan(table: Table) -> ApplicationPlan:
     queue, user = read_names(table, "queue"), read_names(table, "user")
-    named = (name if isinstance(name, str) else "" for name in (queue, user))
-    pattern = read_pattern(table, *named)
+    pattern = WorkloadApplication(
+        **read_keys(table, _FIXED),
+        tasks=(),
+        queue=queue if isinstance(queue, str) else "",
+        user=user if isinstance(user, str) and user else NOBODY,
+    )
     check_times(table, pattern)
     count = read_count(table, MANY) if "count" in table else None
     during = read_time(table, "during") if "during" in table else None
     if count is None and during is None:
-        what = "required, but missing: set count (how many arrive), during (for how long), or both"
-        table.findings.problem(table.spot("count"), what)
+        missing(table, "count", "set count (how many arrive), during (for how long), or both")
     process = _read_process(table, count, during)
     if count is None and process == Regular(0):
-        what = "required, but missing: arrivals without a time between them need a count"
-        table.findings.problem(table.spot("count"), what)
+        missing(table, "count", "arrivals without a time between them need a count")
     return ApplicationPlan(
         pattern=pattern,
         process=process,
-        tasks=_read_tasks(table),
+        tasks=read_tasks(table, _read_task),
         count=MANY if count is None else count,
         during=during,
         queue=None if isinstance(queue, str) else queue,
@@ -86,116 +96,97 @@ def _read_plan(table: Table) -> ApplicationPlan:
     )
 
 
-def _read_tasks(table: Table) -> tuple[TaskPlan, ...]:
-    wrong = len(table.findings.problems)
-    groups: dict[str, TaskPlan] = {}
-    for number, inner in enumerate(table.tables("tasks"), 1):
-        inner.only(GROUP_KEYS)
-        name = inner.text("name") or f"task-{number}"
-        if name in groups:
-            what = f"duplicate task name '{name}' in this application"
-            inner.findings.problem(inner.spot("name"), what)
-        groups[name] = TaskPlan(
-            name=name,
-            count=read_amounts(inner, "count", COUNT) if "count" in inner else _ONE,
-            resources=read_sizes(inner),
-            runtime=read_amounts(inner, "runtime", TIME),
-            priority=read_priorities(inner, "priority", INT32_MIN, INT32_MAX),
-            tags=inner.pairs("tags"),
-            timeout=read_time(inner, "timeout", 0),
-        )
-    if not groups and len(table.findings.problems) == wrong:
-        table.findings.problem(table.spot("tasks"), "an application needs tasks")
-    return tuple(groups.values())
+def _read_task(table: Table, name: str) -> TaskPlan:
+    table.only(GROUP_KEYS)
+    return TaskPlan(
+        name=name,
+        count=read_amounts(table, "count", COUNT) if "count" in table else _ONE,
+        resources=read_sizes(table),
+        runtime=read_amounts(table, "runtime", TIME),
+        priority=read_priorities(table, "priority", INT32_MIN, INT32_MAX),
+        tags=table.pairs("tags"),
+        timeout=read_time(table, "timeout", 0),
+    )
 
 
 # -- arrivals -----------------------------------------------------------------------------------------
+
+
+def _read_every(table: Table, key: str) -> int:
+    wrong = len(table.findings.problems)
+    every = read_time(table, key)
+    if not every and len(table.findings.problems) == wrong:
+        problem(table, key, "expected a time above 0")
+    return max(every, 1)
+
+
+def _read_gap(table: Table, key: str) -> Distribution:
+    return read_amounts(table, key, TIME).distribution
+
+
+def _read_size(table: Table, key: str) -> Distribution:
+    return read_amounts(table, key, COUNT).distribution
+
+
+def _read_pause(table: Table, key: str) -> int:
+    return read_time(table, key, 0)
+
+
+def _read_peak(table: Table, key: str) -> int:
+    peak = read_time(table, key, Daily(1).peak)
+    if peak >= DAY:
+        problem(table, key, "expected a time of the day, such as 14h")
+    return peak % DAY
+
+
+def _part(default: float, most: float) -> Callable[[Table, str], float]:
+    def read(table: Table, key: str) -> float:
+        value = table.number(key) if key in table else default
+        if value is not None and not 0 <= value <= most:
+            problem(table, key, f"expected a number from 0 to {most:g}")
+        return min(max(value or 0.0, 0.0), most)
+
+    return read
+
+
+UNIFORM = "uniform"
+_PROCESSES: dict[str, tuple[type[Any], dict[str, Callable[[Table, str], Any]]]] = {
+    "regular": (Regular, {"every": read_time}),
+    "poisson": (Poisson, {"every": _read_every}),
+    "gaps": (Gaps, {"gap": _read_gap}),
+    UNIFORM: (Uniformly, {}),
+    "bursts": (Bursts, {"size": _read_size, "every": _read_every, "gap": _read_pause}),
+    "daily": (
+        Daily,
+        {
+            "every": _read_every,
+            "peak": _read_peak,
+            "swing": _part(Daily(1).swing, 1.0),
+            "weekend": _part(Daily(1).weekend, 100.0),
+        },
+    ),
+}
+"""Class of each process, by name, and the readers of its options in the order of their problems."""
+
+PROCESSES = tuple(_PROCESSES)
 
 
 def _read_process(table: Table, count: int | None, during: int | None) -> Process:
     arrivals = table.table("arrivals")
     if arrivals is None:
         if "arrivals" not in table:
-            what = f"required, but missing: a mapping with a process, one of {', '.join(_PROCESSES)}"
-            table.findings.problem(table.spot("arrivals"), what)
+            missing(table, "arrivals", f"a mapping with a process, one of {', '.join(PROCESSES)}")
         return Regular(0)
     name = arrivals.text("process")
-    if name == UNIFORM:
-        return _read_uniform(table, arrivals, count, during)
     if name not in _PROCESSES:
-        what = f"unknown process '{name}'{suggest(name, _PROCESSES)}; known: {', '.join(_PROCESSES)}"
-        if "process" not in arrivals:
-            what = f"required, but missing: one of {', '.join(_PROCESSES)}"
-        arrivals.findings.problem(arrivals.spot("process"), what)
+        unknown(arrivals, "process", name, PROCESSES)
         return Regular(0)
-    options, read = _PROCESSES[name]
-    arrivals.only(("process", *options))
-    return read(arrivals)
-
-
-def _read_uniform(table: Table, arrivals: Table, count: int | None, during: int | None) -> Process:
-    arrivals.only(("process",))
-    for key, value in (("count", count), ("during", during)):
-        if value is None:
-            what = "required, but missing: uniform arrivals need count and during"
-            table.findings.problem(table.spot(key), what)
-    return Uniformly(count or 1, during or 0)
-
-
-def _read_regular(table: Table) -> Process:
-    return Regular(read_time(table, "every"))
-
-
-def _read_poisson(table: Table) -> Process:
-    return Poisson(_read_every(table))
-
-
-def _read_gaps(table: Table) -> Process:
-    return Gaps(read_amounts(table, "gap", TIME).distribution)
-
-
-def _read_bursts(table: Table) -> Process:
-    size = read_amounts(table, "size", COUNT)
-    return Bursts(_read_every(table), size.distribution, read_time(table, "gap", 0))
-
-
-def _read_daily(table: Table) -> Process:
-    usual = Daily(1)
-    peak = read_time(table, "peak", usual.peak)
-    if peak >= DAY:
-        table.findings.problem(table.spot("peak"), "expected a time of the day, such as 14h")
-    return Daily(
-        _read_every(table),
-        peak % DAY,
-        _read_part(table, "swing", usual.swing, 1.0),
-        _read_part(table, "weekend", usual.weekend, 100.0),
-    )
-
-
-def _read_every(table: Table) -> int:
-    wrong = len(table.findings.problems)
-    every = read_time(table, "every")
-    if not every and len(table.findings.problems) == wrong:
-        table.findings.problem(table.spot("every"), "expected a time above 0")
-    return max(every, 1)
-
-
-def _read_part(table: Table, key: str, default: float, most: float) -> float:
-    value = table.number(key) if key in table else default
-    if value is not None and not 0 <= value <= most:
-        table.findings.problem(table.spot(key), f"expected a number from 0 to {most:g}")
-    return min(max(value or 0.0, 0.0), most)
-
-
-UNIFORM = "uniform"
-_PROCESSES: dict[str, tuple[tuple[str, ...], Callable[[Table], Process]]] = {
-    "regular": (("every",), _read_regular),
-    "poisson": (("every",), _read_poisson),
-    "gaps": (("gap",), _read_gaps),
-    UNIFORM: ((), _read_regular),
-    "bursts": (("every", "size", "gap"), _read_bursts),
-    "daily": (("every", "peak", "swing", "weekend"), _read_daily),
-}
-"""Options and reader of each process, by name."""
-
-PROCESSES = tuple(_PROCESSES)
+    kind, options = _PROCESSES[name]
+    arrivals.only(("process", *(field.name for field in attrs.fields(kind) if field.name in options)))
+    if name == UNIFORM:
+        for key, value in (("count", count), ("during", during)):
+            if value is None:
+                missing(table, key, "uniform arrivals need count and during")
+        return Uniformly(count or 1, during or 0)
+    process: Process = kind(**{option: read(arrivals, option) for option, read in options.items()})
+    return process

@@ -1,7 +1,5 @@
 """Workloads from scenarios, the project's own YAML format (docs/workloads.md describes every key).
 
-Workloads from scenarios, the project's own YAML format (docs/workloads.md describes every key).
-
 `yunikorn workload` writes such files. The head, up to `applications:`, is read like any scenario. The
 applications are read once for validation and again in every simulation, and are never all in memory. This
 reader refuses nothing: it leaves files with any unusual content to the general reader of scenarios, which
@@ -20,20 +18,13 @@ from typing import IO, Any
 import attrs
 
 from yunikorn.config.document import Mapping, compose, show
-from yunikorn.config.quantities import parse_quantity
 from yunikorn.config.reading import Findings, Spot, Table
 from yunikorn.errors import ConfigError, Problem, QuantityError, UsageError
-from yunikorn.model.gang import STYLES
-from yunikorn.resources import INT64_MAX, Resource
+from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.arrivals import Arrivals
-from yunikorn.simulation.config_events import ConfigEvent
 from yunikorn.simulation.generator import MANY, Generated
 from yunikorn.simulation.rng import streams
 from yunikorn.simulation.scenario_entries import (
-    INT32_MAX,
-    INT32_MIN,
-    MAX_COUNT,
-    NOBODY,
     read_applications,
     read_events,
     read_failures,
@@ -41,12 +32,11 @@ from yunikorn.simulation.scenario_entries import (
     read_reloads,
 )
 from yunikorn.simulation.scenario_generate import read_plans
-from yunikorn.simulation.scenario_values import ALWAYS, parse_time
+from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
+from yunikorn.simulation.scenario_values import problem
 from yunikorn.simulation.source import GZIP, InputError, read_content, yaml_text
 from yunikorn.simulation.workload import (
-    FOREVER,
-    NO_TAGS,
-    PREEMPTED,
+    ConfigEvent,
     NodeEvent,
     Workload,
     WorkloadApplication,
@@ -115,7 +105,7 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
         return []
     if not plans:
         if not applications:
-            document.findings.problem(document.spot("applications"), "contains no applications")
+            problem(document, "applications", "contains no applications")
         return applications
     generated = Generated(applications, plans, seed)
     for index, (plan, size) in enumerate(zip(plans, generated.sizes, strict=True)):
@@ -171,7 +161,7 @@ def _read_cluster(document: Table, file: str, seed: int) -> ScenarioCluster:
     nodes = read_nodes(document)
     events = read_events(document, nodes)
     if not nodes and not events and len(document.findings.problems) == wrong:
-        document.findings.problem(document.spot("nodes"), "contains no nodes")
+        problem(document, "nodes", "contains no nodes")
     busy = {event.node.name for event in events}
     events += read_failures(document, nodes, busy, streams(seed))
     events.sort(key=lambda event: event.at)
@@ -180,15 +170,9 @@ def _read_cluster(document: Table, file: str, seed: int) -> ScenarioCluster:
 
 START = "applications:"
 ENTRY = '- {"'
-SHARED = 20_000
-"""Maximum number of cached resource amounts that equal tasks share."""
-
+_DEFAULTS = {"submit": 0, "user": NOBODY}
 LONGEST_HEAD = 2_000_000
 """Maximum number of lines before the applications."""
-
-
-class Unusual(Exception):
-    """Content that only the general reader of scenarios handles."""
 
 
 @attrs.frozen
@@ -256,10 +240,9 @@ def _read_head(file: Iterator[str]) -> str:
 
 
 def _entries(lines: Iterator[str]) -> Iterator[WorkloadApplication]:
-    form = _Form()
     for line in lines:
         if line.startswith(ENTRY):
-            yield form.application(json.loads(line[2:], object_pairs_hook=_once, **_AS_TEXT))
+            yield _convert(json.loads(line[2:], object_pairs_hook=_once, **_AS_TEXT))
         elif line.strip():
             raise Unusual
 
@@ -292,85 +275,19 @@ def _check(applications: Iterator[WorkloadApplication]) -> int:
     return len(names)
 
 
-class _Form:
-    """Conversion of JSON values to applications; equal amounts are shared."""
-
-    def __init__(self) -> None:
-        self._amounts: dict[tuple[tuple[str, str], ...], Resource] = {}
-
-    def application(self, found: dict[str, Any]) -> WorkloadApplication:
-        """Convert an application; raises `Unusual` for anything but plain valid values."""
-        try:
-            made = WorkloadApplication(
-                id=_text(found.pop("id")),
-                submit=_time(found.pop("submit", "0")),
-                tasks=tuple([self._group(each) for each in found.pop("tasks")]),
-                queue=_text(found.pop("queue", "")),
-                user=_text(found.pop("user", "")) or NOBODY,
-                groups=tuple(map(_text, found.pop("groups", ()))),
-                partition=_text(found.pop("partition", "")),
-                tags=_tags(found.pop("tags", NO_TAGS)),
-                gang=_text(found.pop("gang", "")),
-                patience=_time(found.pop("gangtimeout", "0")),
-                timeout=_time(found.pop("timeout", "0")),
-                preempted=_text(found.pop("preempted", "")),
-            )
-        except (KeyError, TypeError, ValueError, QuantityError, AttributeError) as error:
-            raise Unusual from error
-        if found or not made.id or not made.tasks or not _makes_sense(made):
-            raise Unusual
-        return made
-
-    def _group(self, found: dict[str, Any]) -> WorkloadTaskGroup:
-        runtime = _text(found.pop("runtime"))
-        priority = found.pop("priority", None)
-        made = WorkloadTaskGroup(
-            name=_text(found.pop("name")),
-            count=int(found.pop("count", "1")),
-            resources=self._resources(found.pop("resources")),
-            runtime=FOREVER if runtime == ALWAYS else parse_time(runtime),
-            priority=None if priority is None else int(priority),
-            tags=_tags(found.pop("tags", NO_TAGS)),
-            timeout=_time(found.pop("timeout", "0")),
-        )
-        in_bounds = 1 <= made.count <= MAX_COUNT and INT32_MIN <= (made.priority or 0) <= INT32_MAX
-        if found or not made.name or not in_bounds:
-            raise Unusual
-        return made
-
-    def _resources(self, found: dict[str, Any]) -> Resource:
-        key = tuple(found.items())
-        known = self._amounts.get(key)
-        if known is None:
-            if len(self._amounts) >= SHARED:
-                self._amounts.clear()
-            known = Resource({kind: parse_quantity(kind, _text(amount)) for kind, amount in key})
-            if not any(known.values()):
-                raise Unusual
-            self._amounts[key] = known
-        return known
-
-
-def _makes_sense(made: WorkloadApplication) -> bool:
-    names = {group.name for group in made.tasks}
-    one_time = not made.timeout if made.has_placeholders else not made.patience
-    return (
-        len(names) == len(made.tasks)
-        and made.gang in ("", *STYLES)
-        and made.preempted in ("", *PREEMPTED)
-        and one_time
-    )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
+def _convert(found: dict[str, Any]) -> WorkloadApplication:
+    """Convert an application; raises `Unusual` for anything but plain valid values."""
+    try:
+        tasks = tuple([_convert_task(each) for each in found.pop("tasks")])
+        made = WorkloadApplication(**{**_DEFAULTS, **convert_keys(found, APPLICATION)}, tasks=tasks)
+    except (KeyError, TypeError, ValueError, QuantityError, AttributeError) as error:
+        raise Unusual from error
+    has_wrong_time = made.timeout if made.has_placeholders else made.patience
+    if has_wrong_time or not tasks or len({group.name for group in tasks}) < len(tasks):
         raise Unusual
-    return value
+    return made
 
 
-def _time(value: Any) -> int:
-    return parse_time(_text(value))
-
-
-def _tags(value: Any) -> Any:
-    return value if value is NO_TAGS else {key: _text(text) for key, text in value.items()}
+def _convert_task(found: dict[str, Any]) -> WorkloadTaskGroup:
+    name = NAME.convert(found.pop("name"))
+    return WorkloadTaskGroup(name, **{"count": 1, **convert_keys(found, TASK)})

@@ -1,13 +1,13 @@
-"""Values in a scenario: times, amounts and counts. Errors are collected, and a default replaces the value.
+"""Values in a scenario: times, amounts and counts, given plainly or drawn from a `distribution`.
 
-Random values of a scenario: amounts, names and sizes, given plainly or as a `distribution` mapping.
+Errors are collected, and a default replaces the value.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection
+from typing import TypeVar
 
 import attrs
 
@@ -37,6 +37,24 @@ ALWAYS = "forever"
 _SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?\Z")
 
 
+def problem(table: Table, key: str, message: str) -> None:
+    """Report a problem with the value of a key."""
+    table.findings.problem(table.spot(key), message)
+
+
+def missing(table: Table, key: str, what: str = "") -> None:
+    """Report that a required key is missing; `what` describes its value."""
+    problem(table, key, f"required, but missing{what and ': '}{what}")
+
+
+def unknown(table: Table, key: str, name: str, known: Collection[str]) -> None:
+    """Report that the value of a key is missing, or is not one of the `known` names."""
+    if key in table:
+        problem(table, key, f"unknown {key} '{name}'{suggest(name, known)}; known: {', '.join(known)}")
+    else:
+        missing(table, key, f"one of {', '.join(known)}")
+
+
 def parse_time(text: str) -> int:
     """Convert plain seconds (`90`, `0.5`) or a duration (`1h30m`) to nanoseconds; raises `ValueError`."""
     if match := _SECONDS.match(text):
@@ -60,25 +78,23 @@ def read_time(table: Table, key: str, default: int | None = None) -> int:
     node = table.get(key)
     if node is None:
         if default is None:
-            table.findings.problem(
-                table.spot(key), "required, but missing: seconds or a duration such as 30s"
-            )
+            missing(table, key, "seconds or a duration such as 30s")
         return default or 0
     try:
         if not isinstance(node, Scalar):
             raise ValueError(f"expected seconds or a duration, got {show(node)}")
         return parse_time(node.text)
     except ValueError as error:
-        table.findings.problem(table.spot(key), str(error))
+        problem(table, key, str(error))
         return default or 0
 
 
-def read_runtime(table: Table) -> int:
-    """Read the required time (ns) at `runtime`; `forever` becomes `FOREVER`."""
-    node = table.get("runtime")
+def read_runtime(table: Table, key: str) -> int:
+    """Read the required time (ns) at `key`; `forever` becomes `FOREVER`."""
+    node = table.get(key)
     if isinstance(node, Scalar) and node.text == ALWAYS:
         return FOREVER
-    return read_time(table, "runtime")
+    return read_time(table, key)
 
 
 def read_resources(table: Table, what: str) -> Resource:
@@ -86,7 +102,7 @@ def read_resources(table: Table, what: str) -> Resource:
     amounts = table.table("resources")
     if amounts is None:
         if table.get("resources") is None:
-            table.findings.problem(table.spot("resources"), f"required, but missing: {what} needs resources")
+            missing(table, "resources", f"{what} needs resources")
         return NOTHING
     found: dict[str, int] = {}
     wrong = len(table.findings.problems)
@@ -94,9 +110,9 @@ def read_resources(table: Table, what: str) -> Resource:
         try:
             found[name] = parse_quantity(name, text)
         except QuantityError as error:
-            table.findings.problem(amounts.spot(name), str(error))
+            problem(amounts, name, str(error))
     if not any(found.values()) and len(table.findings.problems) == wrong:
-        table.findings.problem(table.spot("resources"), f"{what} needs at least one resource above 0")
+        problem(table, "resources", f"{what} needs at least one resource above 0")
     return Resource(found)
 
 
@@ -112,14 +128,15 @@ def read_name(table: Table, key: str) -> str:
     wrong = len(table.findings.problems)
     text = table.text(key)
     if not text and len(table.findings.problems) == wrong:
-        table.findings.problem(table.spot(key), "required, but missing")
+        missing(table, key)
     return text
 
 
 T = TypeVar("T")
 
 CHOICE, ZIPF = "choice", "zipf"
-NAMES = (*DISTRIBUTIONS, CHOICE, ZIPF)
+CHOICES = (CHOICE, ZIPF)
+NAMES = (*DISTRIBUTIONS, *CHOICES)
 LIMITS = ("min", "max", "step")
 MANY_NAMES = 1_000_000
 LONGEST = INT64_MAX // 4
@@ -169,7 +186,7 @@ def read_amounts(table: Table, key: str, unit: Unit) -> Amounts:
         value = _parse(table, key, unit.parse)
         return instead if value is None else Amounts(Constant(value), 1, unit.low, unit.high)
     if node is None:
-        table.findings.problem(table.spot(key), "required, but missing: a value or a distribution")
+        missing(table, key, "a value or a distribution")
         return instead
     inner = table.table(key)
     if inner is None:
@@ -180,11 +197,12 @@ def read_amounts(table: Table, key: str, unit: Unit) -> Amounts:
 
 def _read_distribution(table: Table, unit: Unit) -> Distribution | None:
     name = table.text("distribution")
-    if name in (CHOICE, ZIPF):
+    if name in CHOICES:
         return _read_choice(table, name, lambda text: round(unit.parse(text)), LIMITS)
-    kind = _read_kind(table, name, NAMES)
-    if kind is None:
+    if name not in DISTRIBUTIONS:
+        unknown(table, "distribution", name, NAMES)
         return None
+    kind = DISTRIBUTIONS[name]
     options = [field.name for field in attrs.fields(kind)]
     table.only(("distribution", *options, *LIMITS))
     read = {option: _read_option(table, option, unit) for option in options}
@@ -192,30 +210,19 @@ def _read_distribution(table: Table, unit: Unit) -> Distribution | None:
     if len(values) < len(read):
         return None
     if "high" in values and values["low"] > values["high"]:
-        table.findings.problem(table.spot("high"), "expected a value of at least low")
+        problem(table, "high", "expected a value of at least low")
         return None
     found: Distribution = kind(**values)
     return found
 
 
-def _read_kind(table: Table, name: str, known: tuple[str, ...]) -> type[Any] | None:
-    if name in DISTRIBUTIONS and name in known:
-        return DISTRIBUTIONS[name]
-    if "distribution" in table:
-        what = f"unknown distribution '{name}'{suggest(name, known)}; known: {', '.join(known)}"
-    else:
-        what = f"required, but missing: one of {', '.join(known)}"
-    table.findings.problem(table.spot("distribution"), what)
-    return None
-
-
 def _read_option(table: Table, option: str, unit: Unit) -> float | None:
     if option not in table:
-        table.findings.problem(table.spot(option), "required, but missing")
+        missing(table, option)
         return None
     value = table.number(option) if option in PLAIN else _parse(table, option, unit.parse)
     if value is not None and (value < 0 or (not value and option not in _MAY_BE_ZERO)):
-        table.findings.problem(table.spot(option), f"expected more than 0, got {value:g}")
+        problem(table, option, f"expected more than 0, got {value:g}")
         return None
     return value
 
@@ -228,7 +235,7 @@ def _read_limits(table: Table, unit: Unit, found: Distribution) -> Amounts:
     low = round(_parse(table, "min", unit.parse) or 0) if "min" in table else usual_low
     high = round(_parse(table, "max", unit.parse) or 0) if "max" in table else unit.high
     if low > high:
-        table.findings.problem(table.spot("max"), "expected a value of at least min")
+        problem(table, "max", "expected a value of at least min")
     return Amounts(found, max(step, 1), max(low, unit.low), high)
 
 
@@ -239,7 +246,7 @@ def _parse(table: Table, key: str, parse: Callable[[str], T]) -> T | None:
             raise ValueError(f"expected a plain value, got {show(node)}")
         return parse(node.text)
     except (ValueError, QuantityError) as error:
-        table.findings.problem(table.spot(key), str(error))
+        problem(table, key, str(error))
         return None
 
 
@@ -249,29 +256,27 @@ def _parse(table: Table, key: str, parse: Callable[[str], T]) -> T | None:
 def _read_choice(
     table: Table, name: str, parse: Callable[[str], T], more: tuple[str, ...] = ()
 ) -> WeightedChoice[T] | None:
-    if name == ZIPF:
-        table.only(("distribution", "values", "exponent", *more))
-        values = [_value(table, text, parse) for text, _ in table.texts("values")]
-        exponent = table.number("exponent") if "exponent" in table else 1.0
-        if exponent is None or exponent < 0 or exponent > 20:
-            table.findings.problem(table.spot("exponent"), "expected a number from 0 to 20")
-            return None
-        return _choice(table, values, zipf_weights(len(values), exponent))
-    table.only(("distribution", "values", *more))
-    if not isinstance(table.get("values"), Mapping):
-        values = [_value(table, text, parse) for text, _ in table.texts("values")]
+    table.only(("distribution", "values", *(("exponent",) if name == ZIPF else ()), *more))
+    if name == CHOICE and isinstance(table.get("values"), Mapping):
+        weights = table.table("values")
+        assert weights is not None
+        values = [_value(table, text, parse) for text in weights.node.entries]
+        return _choice(table, values, [_read_weight(weights, text) for text in weights.node.entries])
+    values = [_value(table, text, parse) for text, _ in table.texts("values")]
+    if name == CHOICE:
         return _choice(table, values, [1.0] * len(values))
-    weights = table.table("values")
-    assert weights is not None
-    values = [_value(table, text, parse) for text in weights.node.entries]
-    return _choice(table, values, [_read_weight(weights, text) for text in weights.node.entries])
+    exponent = table.number("exponent") if "exponent" in table else 1.0
+    if exponent is None or exponent < 0 or exponent > 20:
+        problem(table, "exponent", "expected a number from 0 to 20")
+        return None
+    return _choice(table, values, zipf_weights(len(values), exponent))
 
 
 def _value(table: Table, text: str, parse: Callable[[str], T]) -> T | None:
     try:
         return parse(text)
     except (ValueError, QuantityError) as error:
-        table.findings.problem(table.spot("values"), str(error))
+        problem(table, "values", str(error))
         return None
 
 
@@ -281,7 +286,7 @@ def _choice(table: Table, values: list[T | None], weights: list[float]) -> Weigh
         return None
     if not known or not sum(weights):
         what = "expected a list of values, or a mapping of values to their weights, at least one above 0"
-        table.findings.problem(table.spot("values"), what)
+        problem(table, "values", what)
         return None
     return WeightedChoice(known, weights)
 
@@ -289,20 +294,29 @@ def _choice(table: Table, values: list[T | None], weights: list[float]) -> Weigh
 def _read_weight(table: Table, key: str) -> float:
     weight = table.number(key)
     if weight is not None and weight < 0:
-        table.findings.problem(table.spot(key), "expected a weight of at least 0")
+        problem(table, key, "expected a weight of at least 0")
     return max(weight or 0.0, 0.0)
+
+
+def _choice_at(table: Table, key: str, of: str) -> tuple[Table, str] | None:
+    """Return the mapping at `key` and the name of its choice; reports any other distribution."""
+    inner = table.table(key)
+    assert inner is not None
+    name = inner.text("distribution")
+    if name in CHOICES:
+        return inner, name
+    unknown(inner, "distribution", f"{name} of {of}" if name in DISTRIBUTIONS else name, CHOICES)
+    return None
 
 
 def read_names(table: Table, key: str) -> str | WeightedChoice[str]:
     """Read a text at `key`, or a choice of texts: `values`, or `count` numbered `names`."""
     if not isinstance(table.get(key), Mapping):
         return table.text(key)
-    inner = table.table(key)
-    assert inner is not None
-    name = inner.text("distribution")
-    if name not in (CHOICE, ZIPF):
-        _read_kind(inner, name if name not in DISTRIBUTIONS else f"{name} of names", (CHOICE, ZIPF))
+    found = _choice_at(table, key, "names")
+    if found is None:
         return ""
+    inner, name = found
     if "names" not in inner:
         return _read_choice(inner, name, str) or ""
     inner.only(("distribution", "names", "count", "exponent"))
@@ -317,12 +331,6 @@ def read_priorities(table: Table, key: str, low: int, high: int) -> WeightedChoi
     if not isinstance(table.get(key), Mapping):
         value = table.integer(key, low, high) if key in table else None
         return None if value is None else WeightedChoice([value], [1.0])
-    inner = table.table(key)
-    assert inner is not None
-    name = inner.text("distribution")
-    if name not in (CHOICE, ZIPF):
-        _read_kind(inner, name if name not in DISTRIBUTIONS else f"{name} of priorities", (CHOICE, ZIPF))
-        return None
 
     def parse(text: str) -> int:
         value = read_integer(Scalar(0, 0, text, True))
@@ -330,7 +338,8 @@ def read_priorities(table: Table, key: str, low: int, high: int) -> WeightedChoi
             raise ValueError(f"expected a whole number from {low} to {high}, got '{text}'")
         return value
 
-    return _read_choice(inner, name, parse)
+    found = _choice_at(table, key, "priorities")
+    return None if found is None else _read_choice(*found, parse)
 
 
 # -- sizes --------------------------------------------------------------------------------------------
@@ -340,16 +349,15 @@ def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
     """Read the amounts of a task: `resources` drawn per type, or a choice of `sizes` with `weight`."""
     if "sizes" in table:
         if "resources" in table:
-            table.findings.problem(table.spot("sizes"), "a task cannot have both resources and sizes")
+            problem(table, "sizes", "a task cannot have both resources and sizes")
         return _read_sizes(table)
     amounts = table.table("resources")
     if amounts is None:
         if "resources" not in table:
-            what = "required, but missing: a task needs resources, or a choice of sizes"
-            table.findings.problem(table.spot("resources"), what)
+            missing(table, "resources", "a task needs resources, or a choice of sizes")
         return {}
     if not amounts.node.entries:
-        table.findings.problem(table.spot("resources"), "a task needs at least one resource above 0")
+        problem(table, "resources", "a task needs at least one resource above 0")
     return {name: read_amounts(amounts, name, quantity(name)) for name in amounts.node.entries}
 
 
@@ -360,6 +368,6 @@ def _read_sizes(table: Table) -> WeightedChoice[Resource]:
         sizes.append(read_resources(inner, "a size"))
         weights.append(_read_weight(inner, "weight") if "weight" in inner else 1.0)
     if not sum(weights):
-        table.findings.problem(table.spot("sizes"), "expected a list of sizes, at least one with a weight")
+        problem(table, "sizes", "expected a list of sizes, at least one with a weight")
         return WeightedChoice([Resource()], [1.0])
     return WeightedChoice(sizes, weights)

@@ -45,12 +45,12 @@ class SimulatedNodes:
         self._rejected: set[str] = set()
         self._failed: set[str] = set()
 
-    def tell(self, happened: list[NodeEvent], request: UpdateRequest) -> None:
+    def report(self, happened: list[NodeEvent], request: UpdateRequest) -> None:
         """Add node changes to a message, as far as one message can express them in order.
 
         The core processes new nodes before changes within one message, so a node that joins after a change
         waits for the next message. A second change of one node also waits, because the core's response does
-        not tell the two changes apart.
+        not distinguish the two changes.
         """
         events = self._events
         events[:0] = reversed(happened)
@@ -75,7 +75,7 @@ class SimulatedNodes:
                 )
             self._sent.append(events.pop())
 
-    def hear(self, response: UpdateResponse) -> None:
+    def note_refusals(self, response: UpdateResponse) -> None:
         """Note the node changes that the core refuses."""
         for node in response.rejected_nodes:
             self._rejected.add(node.node_id)
@@ -84,7 +84,7 @@ class SimulatedNodes:
             self._failed.add(change.node_id)
             self._counters.node_troubles.append(f"node {change.node_id} was not changed: {change.reason}")
 
-    def settle(self) -> None:
+    def apply(self) -> None:
         """Apply the changes that the core accepted; called after each update."""
         for event in self._sent:
             refused = self._rejected if event.change is NodeEventKind.ADD else self._failed

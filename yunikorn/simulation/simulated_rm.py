@@ -110,9 +110,9 @@ class SimulatedRM:
             releases.append(self._end(task, moment))
         for application in self._event_queue.arrivals(moment):
             self._submit(application, moment, request)
-        self.nodes.tell(self._event_queue.node_events(moment), request)
-        said = releases or request.asks or request.new_applications
-        return request if said or request.new_schedulable_nodes or request.updated_nodes else None
+        self.nodes.report(self._event_queue.node_events(moment), request)
+        has_more = releases or request.asks or request.new_applications
+        return request if has_more or request.new_schedulable_nodes or request.updated_nodes else None
 
     @property
     def has_to_answer(self) -> bool:
@@ -153,12 +153,12 @@ class SimulatedRM:
         if self.closed:
             return
         try:
-            self._hear(response)
+            self._process(response)
         except Exception as error:
             self.failure = self.failure or error
             raise
 
-    def _hear(self, response: UpdateResponse) -> None:
+    def _process(self, response: UpdateResponse) -> None:
         moment = self._clock.now()
         for rejected in response.rejected_applications:
             self._turned_away(rejected.application_id, rejected.reason)
@@ -176,7 +176,7 @@ class SimulatedRM:
             self._refused(refused)
         for dropped in response.released_allocation_asks:
             self._dropped(dropped)
-        self.nodes.hear(response)
+        self.nodes.note_refusals(response)
 
     def _placed(self, allocation: Allocation, moment: int) -> None:
         owner = self.live.get(allocation.application_id)
@@ -272,22 +272,22 @@ class SimulatedRM:
         if timed_out:
             owner.unfinished -= 1
             owner.ended += 1
-            self._counters.tasks_timed_out += 1
+            self._counters.tasks.timed_out += 1
             self._close_if_done(owner)
         elif owner.failing:
             owner.unfinished -= 1
-            self._counters.tasks_dropped += 1
+            self._counters.tasks.dropped += 1
         elif _WHY[kind] == PREEMPTED and (owner.plan.preempted or self._preempted) == FAIL:
             owner.unfinished -= 1
             owner.failed += 1
-            self._counters.tasks_failed += 1
+            self._counters.tasks.failed += 1
             self._close_if_done(owner)
         else:
             self._ask_again(owner, task.ask.group, moment)
 
     def _ask_again(self, owner: Submitted, group: WorkloadTaskGroup, moment: int) -> None:
         owner.restarts += 1
-        self._counters.restarts += 1
+        self._counters.tasks.restarted += 1
         ask = owner.ask(f"{group.name}~{owner.restarts}", group, 1, moment)
         self._asks.append(ask_for(owner.plan, ask.key, group, 1))
         self._limits.moved(owner, moment)
@@ -322,7 +322,7 @@ class SimulatedRM:
         owner.unfinished -= ask.waiting
         self._limits.gone(ask, self._clock.now())
         if owner.failing:
-            self._counters.tasks_dropped += ask.waiting
+            self._counters.tasks.dropped += ask.waiting
             return
         self._counters.refused(owner, ask.waiting, reason)
         self._recorder.refused(self._clock.now(), owner, ask.waiting, reason)

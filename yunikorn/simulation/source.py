@@ -1,7 +1,4 @@
-"""Errors in the input files of a simulation.
-
-Reading of input files.
-"""
+"""Input files of a simulation, and errors in them."""
 
 from __future__ import annotations
 

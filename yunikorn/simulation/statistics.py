@@ -94,21 +94,6 @@ class Waits(Sample):
         return sum(self._numbers)
 
 
-class Usage:
-    """Integral of the usage over time per resource type: amount times nanoseconds."""
-
-    __slots__ = ("spent",)
-
-    def __init__(self) -> None:
-        self.spent: Tally = {}
-
-    def add(self, amount: Mapping[str, int], duration: int) -> None:
-        """Add the usage of `amount` for `duration` nanoseconds."""
-        spent = self.spent
-        for name, value in amount.items():
-            spent[name] = spent.get(name, 0) + value * duration
-
-
 class Capacity:
     """Capacity of a partition over time."""
 

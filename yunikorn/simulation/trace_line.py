@@ -12,7 +12,7 @@ import re
 import string
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -263,6 +263,20 @@ def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[CsvRow 
             continue
         values = {name: field.strip() for name, field in zip(header, fields, strict=True)}
         yield CsvRow(lines.line_num, values)
+
+
+def take_rows(text: str, file: str, required: Sequence[str], take: Callable[[CsvRow], None]) -> list[Problem]:
+    """Pass the rows to `take`, and return the problems, including each `BadLine` that `take` raises."""
+    problems: list[Problem] = []
+    for row in read_rows(text, file, required):
+        if isinstance(row, Problem):
+            problems.append(row)
+            continue
+        try:
+            take(row)
+        except BadLine as error:
+            problems.append(Problem("", str(error), row.line))
+    return problems
 
 
 def _careful(lines: Iterator[list[str]], file: str) -> Iterator[list[str]]:
