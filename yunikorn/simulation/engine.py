@@ -32,7 +32,7 @@ from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.explain_requests import ExplainRequests
 from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
-from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report, make_report
 from yunikorn.simulation.rm_state import Running, find_oversized
 from yunikorn.simulation.simulated_rm import RM_ID, SimulatedRM
@@ -136,8 +136,8 @@ class Simulation:
         self._counters = Counters()
         self._recorder = recorder or Recorder()
         self._explain_requests = explain_requests
-        if explain_requests is not None:
-            self._recorder = explain_requests.observe(self._recorder)
+        if explain_requests:
+            self._recorder = Recorders(explain_requests, self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
         self._manager = SimulatedRM(
             self._event_queue, self._counters, self._recorder, clock, workload.nodes, self._limits, preempted
@@ -146,7 +146,7 @@ class Simulation:
             explain_requests.manager = self._manager
         self._total = len(workload.applications)
         self._last_change = clock.now()
-        self._held: LimitReport | None = None
+        self._limit_report: LimitReport | None = None
         """Report on limits at the end of the last task; None while the simulation has further events."""
 
     def run(self) -> Report:
@@ -177,7 +177,7 @@ class Simulation:
             self._counters,
             self._manager,
             self._event_queue,
-            self._held or self._limits.report(self._clock.now()),
+            self._limit_report or self._limits.report(self._clock.now()),
             self._clock.now(),
             outcome,
         )
@@ -185,9 +185,9 @@ class Simulation:
     def _see_the_end(self, moment: int) -> None:
         """Exclude the time after the last event from the waits caused by limits."""
         if self._manager.running or self._event_queue.next() is not None:
-            self._held = None
-        elif self._held is None:
-            self._held = self._limits.report(moment)
+            self._limit_report = None
+        elif self._limit_report is None:
+            self._limit_report = self._limits.report(moment)
 
     def _answer_before(self, moment: int) -> None:
         if self._explain_requests is not None:

@@ -17,7 +17,7 @@ from yunikorn.config.durations import spell_duration
 from yunikorn.config.quantities import in_words
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
-from yunikorn.simulation.recorder import Recorder, Recorders
+from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import PLACEHOLDER, Submitted, partition_name
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.statistics import seconds
@@ -179,8 +179,8 @@ def _parse(
 
 
 @attrs.define
-class Fate:
-    """Recorded history of an application that a question names."""
+class WaitHistory:
+    """Recorded waits and outcome of an application that a question names."""
 
     longest: LongestWait | None = None
     waited: int = 0
@@ -194,8 +194,8 @@ class Fate:
         return "" if self.longest else "; none of its allocated tasks had to wait"
 
 
-class ExplainRequests:
-    """The questions of one simulation and their answers."""
+class ExplainRequests(Recorder):
+    """The questions of one simulation and their answers; records the waits of the named applications."""
 
     def __init__(
         self, questions: Iterable[ExplainRequest], core: Scheduler, clock: ManualClock, rm_id: str
@@ -208,15 +208,40 @@ class ExplainRequests:
         self._core = core
         self._clock = clock
         self._rm_id = rm_id
-        self.fates = {one.plan.id: Fate() for _, one in asked}
-        """Recorded history by application id, for the applications that questions name."""
+        self._histories = {one.plan.id: WaitHistory() for _, one in asked}
         self.manager: SimulatedRM
         """The resource manager; set before the simulation starts."""
         self._answers: dict[int, ExplainAnswer] = {}
 
-    def observe(self, recorder: Recorder) -> Recorder:
-        """Wrap `recorder` so that the applications of the questions are observed."""
-        return _Witness(recorder, self) if self.fates else recorder
+    def __bool__(self) -> bool:
+        """Return True if there are questions."""
+        return bool(self._histories)
+
+    def allocated(self, moment: int, allocation: Allocation) -> None:
+        """Note the end of a wait."""
+        history = self._histories.get(allocation.application_id)
+        if history is not None:
+            asked = self._asked(allocation, moment)
+            if moment - asked > history.waited:
+                history.waited = moment - asked
+                history.longest = LongestWait(allocation.allocation_key, seconds(asked), seconds(moment))
+
+    def _asked(self, allocation: Allocation, moment: int) -> int:
+        task = self.manager.running.get((allocation.partition_name, allocation.uuid))
+        if task is not None:
+            return task.ask.asked
+        # A placeholder: the first placeholders are asked for at submission, the time of later ones is
+        # unknown.
+        first = allocation.allocation_key.endswith(PLACEHOLDER)
+        return self.manager.live[allocation.application_id].plan.submit if first else moment
+
+    def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
+        """Note the outcome of an application."""
+        history = self._histories.get(record.plan.id)
+        if history is not None:
+            because = f": {reason}" if reason else ""
+            verb = "was rejected" if outcome == "rejected" else outcome
+            history.ended = f"it {verb} at {spell_duration(moment)}{because}"
 
     def answer_before(self, moment: int) -> None:
         """Answer the questions about times before `moment`; all events before `moment` have happened."""
@@ -234,7 +259,7 @@ class ExplainRequests:
         return [self._answers[number] for number in sorted(self._answers)]
 
     def _answer(self, plan: WorkloadApplication) -> ExplainAnswer:
-        now, fate, record = self._clock.now(), self.fates[plan.id], self.manager.live.get(plan.id)
+        now, history, record = self._clock.now(), self._histories[plan.id], self.manager.live.get(plan.id)
         found: dict[str, Explanation] = {}
         if record is not None:
             # The core may have removed the application already; then nothing waits.
@@ -245,64 +270,35 @@ class ExplainRequests:
             application=plan.id,
             time=seconds(now),
             queue=next(iter(found.values())).position.queue if found else "",
-            state=_state(plan, record, requests, fate, now) if record is not None else _elsewhere(plan, fate),
+            state=_state(plan, record, requests, history, now)
+            if record is not None
+            else _elsewhere(plan, history),
             requests=requests,
-            longest_wait=fate.longest,
+            longest_wait=history.longest,
         )
 
 
 def _state(
-    plan: WorkloadApplication, record: Submitted, requests: list[WaitingRequest], fate: Fate, now: int
+    plan: WorkloadApplication,
+    record: Submitted,
+    requests: list[WaitingRequest],
+    history: WaitHistory,
+    now: int,
 ) -> str:
     running = f"{_tasks(record.running)} running"
     if not requests:
-        return f"does not wait: {running}{fate.never}"
+        return f"does not wait: {running}{history.never}"
     waiting = sum(request.waiting for request in requests)
-    return f"{_tasks(waiting)} waiting, {running}; submitted {spell_duration(now - plan.submit)} earlier"
+    return (
+        f"{_tasks(waiting)} waiting, {running}; submitted {spell_duration(now - record.plan.submit)} earlier"
+    )
 
 
 def _tasks(count: int) -> str:
     return f"{count or 'no'} task{'s' if count > 1 else ''}"
 
 
-def _elsewhere(plan: WorkloadApplication, fate: Fate) -> str:
-    if not fate.ended:
+def _elsewhere(plan: WorkloadApplication, history: WaitHistory) -> str:
+    if not history.ended:
         return f"does not wait: it is submitted at {spell_duration(plan.submit)}"
-    return f"does not wait: {fate.ended}{fate.never}"
-
-
-class _Witness(Recorders):
-    """A recorder that forwards all calls and notes the waits and outcomes of some applications."""
-
-    def __init__(self, inner: Recorder, explain_requests: ExplainRequests) -> None:
-        super().__init__(inner)
-        self._explain_requests = explain_requests
-        self._fates = explain_requests.fates
-
-    def allocated(self, moment: int, allocation: Allocation) -> None:
-        """Note the end of a wait."""
-        fate = self._fates.get(allocation.application_id)
-        if fate is not None:
-            asked = self._asked(allocation, moment)
-            if moment - asked > fate.waited:
-                fate.waited = moment - asked
-                fate.longest = LongestWait(allocation.allocation_key, seconds(asked), seconds(moment))
-        super().allocated(moment, allocation)
-
-    def _asked(self, allocation: Allocation, moment: int) -> int:
-        task = self._explain_requests.manager.running.get((allocation.partition_name, allocation.uuid))
-        if task is not None:
-            return task.ask.asked
-        # A placeholder: the first placeholders are asked for at submission, the time of later ones is
-        # unknown.
-        first = allocation.allocation_key.endswith(PLACEHOLDER)
-        return self._explain_requests.manager.live[allocation.application_id].plan.submit if first else moment
-
-    def application_ended(self, moment: int, record: Submitted, outcome: str, reason: str) -> None:
-        """Note the outcome of an application."""
-        fate = self._fates.get(record.plan.id)
-        if fate is not None:
-            because = f": {reason}" if reason else ""
-            verb = "was rejected" if outcome == "rejected" else outcome
-            fate.ended = f"it {verb} at {spell_duration(moment)}{because}"
-        super().application_ended(moment, record, outcome, reason)
+    return f"does not wait: {history.ended}{history.never}"

@@ -36,7 +36,7 @@ Pairs = tuple[tuple[str, int], ...]
 
 
 @attrs.frozen
-class HeldBack:
+class BlockedTime:
     """A quota or limit, and the time (seconds) for which it blocked requests, summed over the requests."""
 
     limit: str
@@ -51,18 +51,18 @@ class LimitReport:
     """Time for which applications could not start because of a maximum number of applications."""
     tasks: Summary | None
     """Time for which requests for a task or its placeholder were blocked, by any quota or limit."""
-    limits: list[HeldBack]
+    limits: list[BlockedTime]
     """Blocking quotas and limits, the longest time first."""
 
 
 class LimitClass:
     """Requests, or applications, that are subject to the same quotas and limits."""
 
-    __slots__ = ("_since", "clock", "holder", "pairs", "waiting")
+    __slots__ = ("_since", "clock", "limit", "pairs", "waiting")
 
     def __init__(self, pairs: Pairs) -> None:
         self.pairs = pairs
-        self.holder = ""
+        self.limit = ""
         """Quota or limit that blocks the class now; empty if none does."""
         self.waiting = 0
         self.clock = 0
@@ -71,14 +71,14 @@ class LimitClass:
 
     def wind(self, moment: int, spent: dict[str, int]) -> None:
         """Advance the clock to `moment`, and add the blocked time of all requests of the class to `spent`."""
-        if self.holder:
+        if self.limit:
             passed = max(moment - self._since, 0)
             self.clock += passed
             if self.pairs:
-                spent[self.holder] = spent.get(self.holder, 0) + passed * self.waiting
+                spent[self.limit] = spent.get(self.limit, 0) + passed * self.waiting
         self._since = max(moment, self._since)
 
-    def find_holder(self, gate: Gate) -> str:
+    def find_limit(self, gate: Gate) -> str:
         """Return the quota or limit that blocks the class now, or an empty string."""
         for queue in gate.queues:
             if not queue.has_room(self.pairs):
@@ -118,10 +118,10 @@ class Gate:
             if not limit_class.waiting:
                 idle.append(limit_class.pairs)
                 continue
-            holder = closed or limit_class.find_holder(self)
-            if holder != limit_class.holder:
+            limit = closed or limit_class.find_limit(self)
+            if limit != limit_class.limit:
                 limit_class.wind(moment, spent)
-                limit_class.holder = holder
+                limit_class.limit = limit
         self.not_started = []
         for key in idle:
             self.limit_classes.pop(key, None)
@@ -150,7 +150,7 @@ class Gate:
 
 
 @attrs.define(eq=False)
-class _Stay:
+class _Membership:
     """Requests in a class: their blocked time from earlier classes, and the clock reading at joining."""
 
     limit_class: LimitClass
@@ -159,7 +159,7 @@ class _Stay:
     mark: int
 
     @property
-    def held(self) -> int:
+    def blocked(self) -> int:
         return self.before + self.limit_class.clock - self.mark
 
 
@@ -169,8 +169,8 @@ class LimitWaits:
     def __init__(self, find: Find) -> None:
         self._find = find
         self._gates: dict[Hashable, Gate] = {}
-        self._stays: dict[SentAsk | Submitted, _Stay] = {}
-        self._held: dict[SentAsk | Submitted, int] = {}
+        self._members: dict[SentAsk | Submitted, _Membership] = {}
+        self._blocked: dict[SentAsk | Submitted, int] = {}
         """Blocked time so far (ns) of requests that left a class and have not joined another."""
         self._new: dict[Submitted, None] = {}
         """Applications with requests that must be assigned to a class."""
@@ -183,37 +183,37 @@ class LimitWaits:
         """Note that an application has further asks, or that other limits may apply from now on."""
         self._new[record] = None
         for ask in [*record.asks.values(), *record.places.values()]:
-            stay = self._stays.pop(ask, None)
-            if stay is not None:
-                self._leave(stay, stay.count, moment)
-                self._held[ask] = stay.held
+            member = self._members.pop(ask, None)
+            if member is not None:
+                self._leave(member, member.count, moment)
+                self._blocked[ask] = member.blocked
 
     def placed(self, ask: SentAsk, moment: int) -> None:
         """Note that one request of an ask was allocated; `ask.waiting` no longer counts the request."""
-        stay = self._stays.get(ask)
-        if stay is not None:
-            self._leave(stay, 1, moment)
-            self._note(self._tasks, stay.held, 1)
-            if not stay.count:
-                del self._stays[ask]
-        elif ask in self._held:
-            self._note(self._tasks, self._held[ask], 1)
+        member = self._members.get(ask)
+        if member is not None:
+            self._leave(member, 1, moment)
+            self._note(self._tasks, member.blocked, 1)
+            if not member.count:
+                del self._members[ask]
+        elif ask in self._blocked:
+            self._note(self._tasks, self._blocked[ask], 1)
             if not ask.waiting:
-                del self._held[ask]
+                del self._blocked[ask]
 
     def started(self, record: Submitted, moment: int) -> None:
         """Note that an application started its first task, or will never start."""
-        stay = self._stays.pop(record, None)
-        if stay is not None:
-            self._leave(stay, 1, moment)
-        self._note(self._applications, self._held.pop(record, 0) if stay is None else stay.held, 1)
+        member = self._members.pop(record, None)
+        if member is not None:
+            self._leave(member, 1, moment)
+        self._note(self._applications, self._blocked.pop(record, 0) if member is None else member.blocked, 1)
 
     def gone(self, ask: SentAsk, moment: int) -> None:
         """Note that the remaining requests of an ask will never be allocated."""
-        stay = self._stays.pop(ask, None)
-        if stay is not None:
-            self._leave(stay, stay.count, moment)
-        self._note(self._tasks, self._held.pop(ask, 0) if stay is None else stay.held, ask.waiting)
+        member = self._members.pop(ask, None)
+        if member is not None:
+            self._leave(member, member.count, moment)
+        self._note(self._tasks, self._blocked.pop(ask, 0) if member is None else member.blocked, ask.waiting)
 
     def closed(self, record: Submitted, moment: int) -> None:
         """Note the end of an application."""
@@ -222,16 +222,16 @@ class LimitWaits:
         self.started(record, moment)
         self._new.pop(record, None)
 
-    def _leave(self, stay: _Stay, count: int, moment: int) -> None:
-        stay.limit_class.wind(moment, self._spent)
-        stay.limit_class.waiting -= count
-        stay.count -= count
+    def _leave(self, member: _Membership, count: int, moment: int) -> None:
+        member.limit_class.wind(moment, self._spent)
+        member.limit_class.waiting -= count
+        member.count -= count
 
     @staticmethod
-    def _note(waits: Waits, held: int, count: int) -> None:
-        if held:
+    def _note(waits: Waits, blocked: int, count: int) -> None:
+        if blocked:
             for _ in range(count):
-                waits.add(held)
+                waits.add(blocked)
 
     # -- evaluation -----------------------------------------------------------------------------------
 
@@ -254,9 +254,9 @@ class LimitWaits:
         if app is None or not _is_limited(app):
             return
         for ask in asks:
-            if ask not in self._stays:
+            if ask not in self._members:
                 self._join(ask, app, _wanted(record, ask), ask.waiting, moment)
-        if app.not_started and record not in self._stays:
+        if app.not_started and record not in self._members:
             self._join(record, app, (), 1, moment)
 
     def _join(
@@ -272,7 +272,7 @@ class LimitWaits:
             gate.not_started.append(limit_class)
         limit_class.wind(moment, self._spent)
         limit_class.waiting += count
-        self._stays[who] = _Stay(limit_class, count, self._held.pop(who, 0), limit_class.clock)
+        self._members[who] = _Membership(limit_class, count, self._blocked.pop(who, 0), limit_class.clock)
 
     # -- the report -----------------------------------------------------------------------------------
 
@@ -281,13 +281,13 @@ class LimitWaits:
         for gate in self._gates.values():
             for limit_class in gate.limit_classes.values():
                 limit_class.wind(moment, self._spent)
-        waiting = [(who, stay.held, stay.count) for who, stay in self._stays.items()]
-        waiting += [(who, held, _count(who)) for who, held in self._held.items()]
+        waiting = [(who, member.blocked, member.count) for who, member in self._members.items()]
+        waiting += [(who, blocked, _count(who)) for who, blocked in self._blocked.items()]
         tasks, applications = Waits(), Waits()
         tasks.merge(self._tasks)
         applications.merge(self._applications)
-        for who, held, count in waiting:
-            self._note(tasks if isinstance(who, SentAsk) else applications, held, count)
+        for who, blocked, count in waiting:
+            self._note(tasks if isinstance(who, SentAsk) else applications, blocked, count)
         return LimitReport(applications.summary(), tasks.summary(), _ranked(self._spent))
 
 
@@ -310,8 +310,8 @@ def _wanted(record: Submitted, ask: SentAsk) -> Pairs:
     return tuple((plan.total if whole else ask.group.resources).items())
 
 
-def _ranked(spent: Mapping[str, int]) -> list[HeldBack]:
+def _ranked(spent: Mapping[str, int]) -> list[BlockedTime]:
     ordered = sorted((item for item in spent.items() if item[1]), key=lambda item: -item[1])
-    listed = [HeldBack(limit, seconds(time)) for limit, time in ordered[:MAX_LIMITS]]
+    listed = [BlockedTime(limit, seconds(time)) for limit, time in ordered[:MAX_LIMITS]]
     rest = sum(time for _, time in ordered[MAX_LIMITS:])
-    return [*listed, HeldBack(OTHERS, seconds(rest))] if rest else listed
+    return [*listed, BlockedTime(OTHERS, seconds(rest))] if rest else listed

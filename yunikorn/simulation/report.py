@@ -110,7 +110,7 @@ def make_report(
     counters: Counters,
     manager: SimulatedRM,
     event_queue: EventQueue[Any],
-    held: LimitReport,
+    limit_report: LimitReport,
     now: int,
     outcome: str,
 ) -> Report:
@@ -152,7 +152,7 @@ def make_report(
         preempted_placeholders=counters.lost_work.preempted_places,
         lost_work=counters.lost_work.listed(),
         gangs=counters.gangs.report(),
-        limit_waits=held,
+        limit_waits=limit_report,
         times=_times(counters, stopped),
         decisions=counters.decisions,
         allocations=counters.allocations,
