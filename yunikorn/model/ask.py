@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from yunikorn.model.pending_class import PendingClass
 
 
+REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
+"""Tag of an ask with the id of the only node that may run the ask."""
+
 _NO_TAGS: dict[str, str] = {}
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 """Tag of a request that must run on the node with this id."""

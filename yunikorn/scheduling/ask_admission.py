@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass
     from yunikorn.scheduling.max_apps_events import MaxAppsEvents
-    from yunikorn.scheduling.predicate_chain import PredicateChain
+    from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.preemption.preemption import Preemption
 
 AS_REQUESTED = "ask released as per RM request"
@@ -39,15 +39,14 @@ class AskAdmission:
     def __init__(
         self,
         partition: Partition,
+        orders: NodeOrders,
         preemption: Preemption,
         max_apps_events: MaxAppsEvents,
-        predicates: PredicateChain,
     ) -> None:
         self._partition = partition
+        self._orders = orders
         self._preemption = preemption
         self._max_apps_events = max_apps_events
-        self.predicates = predicates
-        """Predicates of the configuration in use."""
         self._batch: AskBatch | None = None
         """New asks of one application since the last `flush`."""
 
@@ -85,7 +84,7 @@ class AskAdmission:
             return
         tags = spec.tags
         created = created_at(tags, batch.now) if tags else batch.now
-        alike = not self.predicates and (not tags or REQUIRED_NODE_TAG not in tags)
+        alike = self._orders.chain is None and (not tags or REQUIRED_NODE_TAG not in tags)
         batch.add(key, resource, count, priority, created, spec, alike=alike)
         if spec.task_group or batch.app.state not in TAKING:
             self.flush()
@@ -142,7 +141,7 @@ class AskAdmission:
 
     def ask_class_of(self, ask: Ask) -> AskClass:
         """Return the equivalence class of the ask with respect to nodes, given the predicates in use."""
-        predicates = self.predicates
+        predicates = self._orders.predicates
         classes = predicates.predicate_classes(ask) if predicates else ()
         required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
         return self._partition.ask_classes.of(ask.resource, ask.app.node_order, required, classes)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from yunikorn.model.queue import Queue
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.predicate_chain import PredicateChain
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 Plan = list[tuple["Ask", "Node"]]
@@ -41,7 +40,6 @@ class AtomicGangs:
         partition: Partition,
         orders: NodeOrders,
         unschedulable_queue: UnschedulableQueue,
-        predicates: PredicateChain,
     ) -> None:
         self._partition = partition
         self._pending_classes = partition.pending_classes
@@ -49,7 +47,6 @@ class AtomicGangs:
         self._formation = partition.gangs.formation
         self._orders = orders
         self._unschedulable_queue = unschedulable_queue
-        self.predicates = predicates
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
         self.stops = False
@@ -113,7 +110,9 @@ class AtomicGangs:
         for ask, count in sorted(_by_ask_class(gang.members), key=lambda one: -sum(one[0].resource.values())):
             left = count
             for node, room in rooms:
-                if ask.ask_class.required in ("", node.id) and not self.predicates.excludes(ask, node):
+                if ask.ask_class.required in ("", node.id) and not self._orders.predicates.excludes(
+                    ask, node
+                ):
                     left -= _take(room, ask, left)
                     if not left:
                         break
@@ -157,13 +156,13 @@ class AtomicGangs:
     def _plan(self, gang: AtomicGang) -> Plan | None:
         """Return a node for every member, as if placed one by one, or None; leaves no changes."""
         plan: Plan = []
-        self.predicates.begin()
+        self._orders.predicates.begin()
         if self._lacks_room(gang):
             return None
         try:
             for ask, count in gang.members:
                 for _ in range(count):
-                    node = self._node(ask)
+                    node = self._orders.find(ask)
                     if node is None:
                         return None
                     node.lend(ask.resource)
@@ -189,15 +188,6 @@ class AtomicGangs:
             return False
         return any(_room_for(ask.ask_class, count, nodes) < count for ask, count in kinds)
 
-    def _node(self, ask: Ask) -> Node | None:
-        ask_class, chain = ask.ask_class, self.predicates
-        if not ask_class.required:
-            return self._orders.of(ask_class).find(ask_class, ask, chain if chain else None)
-        node = self._partition.nodes.get(ask_class.required)
-        return (
-            node if node is not None and ask_class.fits(node) and chain.refusal(ask, node) is None else None
-        )
-
     def _carry_out(self, gang: AtomicGang, plan: Plan) -> Allocation:
         self._formation.finish(gang)
         for ask, node in plan:
@@ -206,7 +196,7 @@ class AtomicGangs:
         return allocation
 
     def _no_nodes(self, request: Ask, gang: AtomicGang) -> None:
-        chain = self.predicates
+        chain = self._orders.predicates
         if request.ask_class.unschedulable:
             self._tell(gang, _ask_class_of(request).why)
             self._wait(gang)

@@ -27,18 +27,16 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras
-    from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.predicate_chain import PredicateChain
 
 
 class Cycle:
     """Scheduling decisions of one partition."""
 
-    def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
+    def __init__(self, partition: Partition, orders: NodeOrders) -> None:
         self._partition = partition
         self._pending_classes = partition.pending_classes
         self._root = partition.queues.root
@@ -48,32 +46,23 @@ class Cycle:
         self._outbox = partition.outbox
         self._clock = partition.clock
         self._orders = orders
-        self._predicates = predicates if predicates else None
-        self.reservations = Reservations(partition, orders, predicates)
+        self.reservations = Reservations(partition, orders)
         self.reservations.foremost = self.foremost
         self._excluding: dict[Queue, None] = {}
         """Leaf queues whose policy may exclude applications (an ordered set)."""
         self.unschedulable_queue = UnschedulableQueue(
-            partition.accounting, partition.pending_classes, partition.timers, predicates
+            partition.accounting, partition.pending_classes, partition.timers, orders
         )
         self._gangs = partition.gangs
         self._formation = partition.gangs.formation
-        self.replacement = Replacement(partition, orders, self.unschedulable_queue, predicates)
-        self.atomic = AtomicGangs(partition, orders, self.unschedulable_queue, predicates)
+        self.replacement = Replacement(partition, orders, self.unschedulable_queue)
+        self.atomic = AtomicGangs(partition, orders, self.unschedulable_queue)
         self.backoff = AppBackoff(partition)
         partition.queues.put_in_order = self.resort
         self._stop_starts = 0
         """Value of `ClusterSize.stop_starts` that this cycle has applied."""
         self._stopped = False
         """True if the partition or the root queue is stopped."""
-
-    def use(self, predicates: PredicateChain) -> None:
-        """Use these predicates from now on."""
-        self._predicates = predicates if predicates else None
-        self.reservations.predicates = predicates
-        self.replacement.predicates = self.atomic.predicates = self.unschedulable_queue.predicates = (
-            predicates
-        )
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
@@ -265,10 +254,10 @@ class Cycle:
             # The bits of the application are out of date: the request they stood for is gone.
             app.bits &= ~wanted
             return None
-        extras, ask_class = ask.extras, ask.pending_class.ask_class
+        extras = ask.extras
         if extras is not None and extras.gang is not None:
             return self.atomic.serve(ask, extras.gang)
-        pairs = ask_class.pairs
+        pairs = ask.pending_class.ask_class.pairs
         for queue in app.chain[0].capped:
             if not queue.has_room(pairs):
                 queue.mark_over_quota(ask.pending_class)
@@ -285,14 +274,10 @@ class Cycle:
                 return None
         if extras is not None and (extras.quota_reported or extras.limit_reported):
             self._report_room(ask, extras)
-        chain = self._predicates
+        chain = self._orders.chain
         if chain is not None:
             chain.begin()
-        node = (
-            self._required_node(ask)
-            if ask_class.required
-            else self._orders.of(ask_class).find(ask_class, ask, chain)
-        )
+        node = self._orders.find(ask)
         if node is None:
             self._give_up(ask)
             return None
@@ -302,18 +287,10 @@ class Cycle:
             self._partition.watch(allocation)
         return allocation
 
-    def _required_node(self, ask: Ask) -> Node | None:
-        node = self._partition.nodes.get(ask.ask_class.required)
-        # A draining node still accepts requests that require it (daemon sets), as in YuniKorn 1.9.
-        if node is None or not ask.ask_class.fits(node):
-            return None
-        chain = self._predicates
-        return node if chain is None or chain.refusal(ask, node) is None else None
-
     def _give_up(self, ask: Ask) -> None:
         """Mark the ask class, or only this ask, unschedulable after no node accepted the request."""
         self.backoff.record_miss(ask.app)
-        chain = self._predicates
+        chain = self._orders.chain
         refusals = NOTHING_REFUSED if chain is None else chain.refusals
         if chain is None or not refusals:
             ask.ask_class.refusals = NOTHING_REFUSED

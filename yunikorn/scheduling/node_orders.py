@@ -8,7 +8,7 @@ of the same class that arrive later. See `docs/decisions/0010` and `docs/decisio
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.node_order import Change, NodeOrder
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.api import NodeSortPolicy
     from yunikorn.clock import Clock
+    from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
     from yunikorn.scheduling.plugin_failures import PluginFailures
+    from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LOG = 4_096
 """Largest number of node changes that orders per ask class may lag behind."""
@@ -45,17 +47,21 @@ class NamedPolicy:
 
 
 class NodeOrders:
-    """The node orders in use, kept up to date together."""
+    """The node orders and the predicates in use: finds the node for an ask."""
 
     def __init__(
         self,
         policies: dict[str, NamedPolicy],
-        nodes: Callable[[], Iterable[Node]],
+        predicates: PredicateChain,
+        nodes: Mapping[str, Node],
         pending_classes: PendingClasses,
         clock: Clock,
         failures: PluginFailures,
     ) -> None:
         self.policies = policies
+        self.predicates = predicates
+        self.chain = predicates if predicates else None
+        """The predicates; None if there are none."""
         self._nodes = nodes
         self._pending_classes = pending_classes
         self._ask_classes = ask_classes = pending_classes.ask_classes
@@ -73,6 +79,17 @@ class NodeOrders:
         self.regained: list[Node] = []
         """Reserved nodes that gained room since the cycle last tried their reservations."""
         ask_classes.on_forget.append(self.forget_ask_classes)
+
+    def find(self, ask: Ask) -> Node | None:
+        """Return the node on which to place `ask`, or None; ignores quotas and limits."""
+        ask_class = ask.pending_class.ask_class
+        if not ask_class.required:
+            return self.of(ask_class).find(ask_class, ask, self.chain)
+        # A draining node still accepts requests that require it (daemon sets), as in YuniKorn 1.9.
+        node = self._nodes.get(ask_class.required)
+        if node is None or not ask_class.fits(node) or self.predicates.refusal(ask, node) is not None:
+            return None
+        return node
 
     def of(self, ask_class: AskClass) -> NodeOrder:
         """Return the node order for requests of `ask_class`; created on first use."""
@@ -96,7 +113,7 @@ class NodeOrders:
             if not named.by_ask_class and not order.ages and ask_class.node_order == DEFAULT:
                 self._only = order
             order.is_due(self._clock.now())
-            for node in self._nodes():
+            for node in self._nodes.values():
                 if node.is_free:
                     order.put(node, True)
             if named.by_ask_class:
@@ -104,7 +121,7 @@ class NodeOrders:
         elif order.ask_class is not None and order.seen != len(self._log):
             order.catch_up(self._log)
         if order.ages and order.is_due(self._clock.now()):
-            for node in self._nodes():
+            for node in self._nodes.values():
                 if node.is_free:
                     order.put(node, False)
         return order
@@ -203,7 +220,7 @@ class NodeOrders:
 
     def forget_ask_classes(self, bits: int) -> None:
         """Clear the bits of ask classes that no longer exist, before new ask classes reuse these bits."""
-        for node in self._nodes():
+        for node in self._nodes.values():
             node.unfit &= ~bits
         for (name, bit), order in list(self._orders.items()):
             if bit & bits:
@@ -211,9 +228,10 @@ class NodeOrders:
             else:
                 order.forget_ask_classes(bits)
 
-    def replace(self, policies: dict[str, NamedPolicy]) -> None:
-        """Use these policies from now on."""
+    def replace(self, policies: dict[str, NamedPolicy], predicates: PredicateChain) -> None:
+        """Use these policies and predicates from now on."""
         self.policies = policies
+        self.predicates, self.chain = predicates, predicates if predicates else None
         for order in self._common:
             order.dissolve()
         self._orders.clear()

@@ -93,18 +93,17 @@ class PartitionScheduler:
         """Queue policies for `open`; None afterwards."""
         self.orders = NodeOrders(
             self.policies.node_sorts,
-            self.partition.nodes.values,
+            self.policies.predicates,
+            self.partition.nodes,
             self.partition.pending_classes,
             clock,
             failures,
         )
-        self.cycle = Cycle(self.partition, self.orders, self.policies.predicates)
+        self.cycle = Cycle(self.partition, self.orders)
         self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
         self.existing = ExistingAllocations(self.partition, self.preemption)
         self.max_apps_events = MaxAppsEvents(self.partition)
-        self.asks = AskAdmission(
-            self.partition, self.preemption, self.max_apps_events, self.policies.predicates
-        )
+        self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
         self.state_reporter: SchedulingStateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
@@ -376,9 +375,7 @@ class PartitionScheduler:
         policies.open(self.context, self.failures)
         for node in partition.nodes.values():
             node.classes = policies.predicates.node_classes(node)
-        self.orders.replace(policies.node_sorts)
-        self.cycle.use(policies.predicates)
-        self.asks.predicates = policies.predicates
+        self.orders.replace(policies.node_sorts, policies.predicates)
         quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
         self.queue_policies.use(registry, queue_policies)

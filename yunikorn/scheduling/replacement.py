@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from yunikorn.model.gang import TaskGroup
     from yunikorn.model.node import Node
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.predicate_chain import PredicateChain
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 
@@ -32,13 +31,11 @@ class Replacement:
         partition: Partition,
         orders: NodeOrders,
         unschedulable_queue: UnschedulableQueue,
-        predicates: PredicateChain,
     ) -> None:
         self._partition = partition
         self._gangs = partition.gangs
         self._orders = orders
         self._unschedulable_queue = unschedulable_queue
-        self.predicates = predicates
         self._stopped: list[TaskGroup] = []
         """Ready task groups whose queue was stopped."""
 
@@ -73,7 +70,7 @@ class Replacement:
 
     def _find(self, group: TaskGroup, ask: Ask) -> tuple[Allocation, Node] | None:
         """Return a large enough placeholder and a node, preferably the placeholder's own node."""
-        chain = self.predicates
+        chain = self._orders.predicates
         chain.begin()
         fallback: Allocation | None = None
         too_small: list[Allocation] = []
@@ -94,17 +91,8 @@ class Replacement:
             self._refuse(group, placeholder, ask)
         if found is not None or fallback is None:
             return found
-        elsewhere = self._elsewhere(ask)
+        elsewhere = self._orders.find(ask)
         return None if elsewhere is None else (fallback, elsewhere)
-
-    def _elsewhere(self, ask: Ask) -> Node | None:
-        ask_class, chain = ask.ask_class, self.predicates
-        if not ask_class.required:
-            return self._orders.of(ask_class).find(ask_class, ask, chain if chain else None)
-        node = self._partition.nodes.get(ask_class.required)
-        return (
-            node if node is not None and ask_class.fits(node) and chain.refusal(ask, node) is None else None
-        )
 
     def _refuse(self, group: TaskGroup, placeholder: Allocation, ask: Ask) -> None:
         event_recorder = self._partition.event_recorder

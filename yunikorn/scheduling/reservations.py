@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.resources import Tally
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.predicate_chain import PredicateChain
 
 
 PAUSE = SECOND // 100_000
@@ -85,11 +84,10 @@ SAMPLE = 16
 class Reservations:
     """Makes, serves and cancels the reservations of a partition."""
 
-    def __init__(self, partition: Partition, orders: NodeOrders, predicates: PredicateChain) -> None:
+    def __init__(self, partition: Partition, orders: NodeOrders) -> None:
         self._partition = partition
         self._node_reservations = partition.accounting.node_reservations
         self._orders = orders
-        self.predicates = predicates
         self.foremost: Callable[[int], Ask | None] = lambda wanted: None
         """Returns the first request in order with any of the given bits; set by the cycle."""
         self._largest: Tally = {}
@@ -212,7 +210,7 @@ class Reservations:
 
     def _nearest(self, ask: Ask, candidates: Iterable[Node]) -> Node | None:
         """Return the node with the best fit; if several fit equally well, the one that lacks the least."""
-        ask_class, predicates = ask.ask_class, self.predicates
+        ask_class, predicates = ask.ask_class, self._orders.predicates
         best: Node | None = None
         spare = lack = 0.0
         hosts = [node for node in candidates if node.could_host(ask_class.pairs)]
@@ -251,7 +249,7 @@ class Reservations:
                     else:
                         # A reservation for a request that may not run would only block the node.
                         self._node_reservations.unreserve(ask)
-                elif self.predicates.judge(ask, node) is None:
+                elif self._orders.predicates.judge(ask, node) is None:
                     regained[:0] = blocked
                     return self._award(node, ask)
             regained.pop()
@@ -273,8 +271,7 @@ class Reservations:
             and not foremost.ask_class.unschedulable
             and not foremost.ask_class.required
         ):
-            order = self._orders.of(foremost.ask_class)
-            elsewhere = order.find(foremost.ask_class, foremost, self.predicates or None)
+            elsewhere = self._orders.find(foremost)
             if elsewhere is not None:
                 return self._partition.place(foremost, elsewhere)
         return self._partition.place(foremost, node)
@@ -292,7 +289,7 @@ class Reservations:
         found = self.foremost(wanted)
         if found is None or self._hindrance(found) is not None:
             return holder
-        return found if self.predicates.judge(found, node) is None else holder
+        return found if self._orders.predicates.judge(found, node) is None else holder
 
     @staticmethod
     def _hindrance(ask: Ask) -> Queue | UsageTracker | None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.pending_class import PendingClasses
-    from yunikorn.scheduling.predicate_chain import PredicateChain
+    from yunikorn.scheduling.node_orders import NodeOrders
 
 
 class AppBackoff:
@@ -96,9 +96,9 @@ class UnschedulableQueue:
         accounting: AllocationAccounting,
         pending_classes: PendingClasses,
         timers: Timers,
-        predicates: PredicateChain,
+        orders: NodeOrders,
     ) -> None:
-        self.predicates = predicates
+        self._orders = orders
         self._accounting = accounting
         self._pending_classes = pending_classes
         self._timers = timers
@@ -133,7 +133,7 @@ class UnschedulableQueue:
         if len(self._by_age) > 2 * len(self.by_due) + IDLE_TRIES:
             self._by_age = deque(entry for entry in self._by_age if entry.waits)
         item.tried()
-        refresh = self.predicates.refresh
+        refresh = self._orders.predicates.refresh
         if refresh is not None and self._look is None:
             self._look = self._timers.after(refresh, self._look_again)
 

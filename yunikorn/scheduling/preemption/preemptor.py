@@ -340,9 +340,8 @@ class Preemptor:
     def _has_room(self, ask: Ask) -> bool:
         if ask.ask_class.unschedulable:
             return False
-        chain = self._cycle.reservations.predicates
-        chain.begin()
-        return self._orders.of(ask.ask_class).find(ask.ask_class, ask, chain or None) is not None
+        self._orders.predicates.begin()
+        return self._orders.find(ask) is not None
 
     def _may_take_over(self, node: Node, ask: Ask) -> bool:
         return not node.reservations or all(
@@ -357,7 +356,7 @@ class Preemptor:
         # The node is hypothetical: answers cached for the real node do not apply.
         self._versions -= 1
         node.version = self._versions
-        return self._cycle.reservations.predicates.judge(ask, node, reserve=True) is None
+        return self._orders.predicates.judge(ask, node, reserve=True) is None
 
     # -- required nodes -----------------------------------------------------------------------------
 
