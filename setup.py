@@ -43,6 +43,7 @@ HOT = {
         "member_order",
         "node_order",
         "node_orders",
+        "obstacles",
         "unschedulable_queue",
     ),
     "yunikorn/interface": ("delivery",),

@@ -31,7 +31,7 @@ FRAMEWORK = FOUNDATION | {"yunikorn.states", "yunikorn.framework", "yunikorn.con
 MODEL = FRAMEWORK | {"yunikorn.index", "yunikorn.model"}
 ACCOUNTING = MODEL | {"yunikorn.accounting"}
 SCHEDULING = ACCOUNTING | {"yunikorn.scheduling"}
-INTERFACE = SCHEDULING | {"yunikorn.interface"}
+INTERFACE = SCHEDULING | {"yunikorn.explain", "yunikorn.output", "yunikorn.interface"}
 WIRE = INTERFACE | {"yunikorn.wire"}
 TRANSPORTS = WIRE | {
     "yunikorn.client",
@@ -60,6 +60,8 @@ MAY_IMPORT = {
     "yunikorn.model": MODEL,
     "yunikorn.accounting": ACCOUNTING,
     "yunikorn.scheduling": SCHEDULING,
+    "yunikorn.explain": SCHEDULING,
+    "yunikorn.output": SCHEDULING | {"yunikorn.explain"},
     "yunikorn.interface": INTERFACE,
     "yunikorn.wire": WIRE,
     "yunikorn.client": WIRE,

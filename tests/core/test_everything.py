@@ -41,6 +41,7 @@ from tests.core.strict import StrictRM, Submitted, replay
 from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
+from yunikorn.explain.explain import POSITION, first_reasons
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,
@@ -53,7 +54,6 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
-from yunikorn.scheduling.explain import POSITION, first_reasons
 from yunikorn.states import STOPPED
 
 Drawn = dict[str, Any]
@@ -521,7 +521,7 @@ class Everything(RuleBasedStateMachine):
         if any(node.reservations for node in at.partition.nodes.values()):
             # Reconsideration drops reservations of asks that a quota has stopped since.
             return
-        at.orders.replace(at.orders.policies)
+        at.orders.replace(at.orders.policies, at.orders.predicates)
         at.partition.reconsider()
         config = at.config.preemption
         at.preemption.reconfigure(at.preemption.quotas(config), config)

@@ -216,7 +216,7 @@ class Storm:
     def no_placeable_gang_is_pending(self) -> None:
         """Assert that a reconsideration of all objects places nothing: no activation was lost."""
         orders = self.rm.at_work().orders
-        orders.replace(orders.policies)
+        orders.replace(orders.policies, orders.predicates)
         self.objects.reconsider()
         for app in self.objects.applications.values():
             for ask in app.asks.values():

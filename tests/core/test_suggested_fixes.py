@@ -10,8 +10,8 @@ from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.errors import UsageError
+from yunikorn.explain.request_position import ordinal
 from yunikorn.interface.messages import NodeAction
-from yunikorn.scheduling.request_position import ordinal
 
 
 def suggested_fixes(rm: RM, app_id: str = "app", key: str = "ask") -> tuple[str, ...]:

@@ -40,6 +40,16 @@ class Refusal:
     application_id: str = ""
 
 
+@attrs.frozen(slots=True)
+class SchedulingState:
+    """Scheduling state of a request, reported separately from responses (`docs/decisions/0037`)."""
+
+    application_id: str
+    key: str
+    state: str
+    reason: str
+
+
 @attrs.define(slots=True)
 class Outbox:
     """Unsent messages of a partition, oldest first."""

@@ -35,6 +35,7 @@ from yunikorn.interface.rm_partitions import RMPartitions
 from yunikorn.interface.session_state import PausedState, SessionStatus
 from yunikorn.interface.sinks import Buffer, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
+from yunikorn.output.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.reload import Reload
 from yunikorn.states import SESSION, STOPPED
@@ -131,7 +132,7 @@ class Session:
             own.timers.close()
             raise
         if self.callback_adapter.wants_states:
-            made.report_states()
+            made.report_states(SchedulingStateReporter(made))
         return made
 
     def _listen(self) -> None:
@@ -325,7 +326,9 @@ class Session:
             self.callback_adapter = self._rm_facade.callback_adapter = before
             raise
         for partition in self.partitions:
-            partition.report_states(wanted=self.callback_adapter.wants_states)
+            wanted = self.callback_adapter.wants_states
+            if wanted != (partition.state_reporter is not None):
+                partition.report_states(SchedulingStateReporter(partition) if wanted else None)
 
     def add_plugin(self, plugin: object, name: str) -> bool:
         """Add a plugin of the RM and use its offers; return False if it was left out and reported.

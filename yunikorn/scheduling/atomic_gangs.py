@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.model.gang import GangClass
+from yunikorn.model.queue import Queue
 from yunikorn.resources import Tally, describe, fits_quota, subtract, sum_of
+from yunikorn.scheduling.obstacles import Holder, bound_of, first_obstacle, holders
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.gang import AtomicGang, Members
     from yunikorn.model.node import Node
-    from yunikorn.model.queue import Queue
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
@@ -70,7 +71,7 @@ class AtomicGangs:
                 self._pending_classes.refresh(pending_class)
         self._silenced, self._closed = [], []
 
-    def _apply_backpressure(self, gang: AtomicGang, cause: Queue | UsageTracker) -> bool:
+    def _apply_backpressure(self, gang: AtomicGang, cause: Holder) -> bool:
         """Apply back-pressure until the search ends; False if the gang is not overdue or can never run."""
         holds_back = gang.overdue and self._may_ever_run(gang)
         self._formation.set_force_visit(gang, wanted=holds_back)
@@ -78,14 +79,12 @@ class AtomicGangs:
             return False
         if cause is self._root:
             self.stops = True
-        elif cause in gang.app.chain:
-            queue: Queue = cause
-            self._silenced.append((queue, queue.bits))
-            queue.bits = 0
+        elif isinstance(cause, Queue):
+            self._silenced.append((cause, cause.bits))
+            cause.bits = 0
         else:
-            tracker: UsageTracker = cause  # type: ignore[assignment]
-            self._closed.append(tracker)
-            for pending_class in tracker.pending_classes.values():
+            self._closed.append(cause)
+            for pending_class in cause.pending_classes.values():
                 self._pending_classes.schedulable &= ~pending_class.bits
         return True
 
@@ -93,8 +92,7 @@ class AtomicGangs:
         app, request = gang.app, gang.request
         assert request is not None
         amount = request.resource
-        quotas = [queue.max for queue in app.chain] + [one.max_resources for one in app.owner]
-        if any(quota is not None and not fits_quota(quota, amount) for quota in quotas):
+        if not all(fits_quota(bound_of(holder), amount) for holder in holders(app)):
             return False
         version = (
             self._partition.accounting.node_reservations.capacity_version,
@@ -132,26 +130,26 @@ class AtomicGangs:
 
     def serve(self, request: Ask, gang: AtomicGang) -> Allocation | None:
         """Place all members; None, with the reason recorded, if the gang cannot be placed now."""
-        pairs = request.ask_class.pairs
-        for queue in gang.app.chain:
-            if not queue.has_room(pairs):
-                self._tell(gang, f"{describe(queue.headroom or {})} left in queue {queue.path}")
-                self._wait(gang)
-                if not self._apply_backpressure(gang, queue):
-                    queue.mark_over_quota(request.pending_class)
-                return None
-        for tracker in gang.app.owner:
-            if not tracker.has_room(pairs):
-                self._tell(gang, f"{describe(tracker.headroom)} left for {tracker.label}")
-                self._wait(gang)
-                if not self._apply_backpressure(gang, tracker):
-                    self._pending_classes.mark_over_limit(request.pending_class, tracker)
-                return None
+        obstacle = first_obstacle(request)
+        if obstacle is not None:
+            self._block(gang, request, obstacle)
+            return None
         plan = None if request.ask_class.unschedulable else self._plan(gang)
         if plan is None:
             self._no_nodes(request, gang)
             return None
         return self._carry_out(gang, plan)
+
+    def _block(self, gang: AtomicGang, request: Ask, obstacle: Holder) -> None:
+        """Hold back later requests, or do not try the gang again before the obstacle has room."""
+        where = f"in {obstacle.label}" if isinstance(obstacle, Queue) else f"for {obstacle.label}"
+        self._tell(gang, f"{describe(obstacle.headroom or {})} left {where}")
+        self._wait(gang)
+        if not self._apply_backpressure(gang, obstacle):
+            if isinstance(obstacle, Queue):
+                obstacle.mark_over_quota(request.pending_class)
+            else:
+                self._pending_classes.mark_over_limit(request.pending_class, obstacle)
 
     def _plan(self, gang: AtomicGang) -> Plan | None:
         """Return a node for every member, as if placed one by one, or None; leaves no changes."""

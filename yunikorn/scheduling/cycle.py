@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
+from yunikorn.model.queue import Queue
 from yunikorn.resources import describe
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
+from yunikorn.scheduling.obstacles import Holder, first_obstacle
 from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.scheduling.replacement import Replacement
 from yunikorn.scheduling.reservations import Reservations
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras
-    from yunikorn.model.queue import Queue
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
@@ -257,21 +258,10 @@ class Cycle:
         extras = ask.extras
         if extras is not None and extras.gang is not None:
             return self.atomic.serve(ask, extras.gang)
-        pairs = ask.pending_class.ask_class.pairs
-        for queue in app.chain[0].capped:
-            if not queue.has_room(pairs):
-                queue.mark_over_quota(ask.pending_class)
-                if queue is self._root:
-                    self.reservations.consider(ask)
-                if extras is None or not extras.quota_reported:
-                    self._report_quota(ask, queue)
-                return None
-        for tracker in app.owner:
-            if not tracker.has_room(pairs):
-                self._pending_classes.mark_over_limit(ask.pending_class, tracker)
-                if extras is None or not extras.limit_reported:
-                    self._report_limit(ask, tracker)
-                return None
+        obstacle = first_obstacle(ask)
+        if obstacle is not None:
+            self._block(ask, obstacle)
+            return None
         if extras is not None and (extras.quota_reported or extras.limit_reported):
             self._report_room(ask, extras)
         chain = self._orders.chain
@@ -286,6 +276,19 @@ class Cycle:
         if ask.spec.execution_timeout:
             self._partition.watch(allocation)
         return allocation
+
+    def _block(self, ask: Ask, obstacle: Holder) -> None:
+        """Do not try the pending class again before the obstacle has room; report the obstacle once."""
+        if isinstance(obstacle, Queue):
+            obstacle.mark_over_quota(ask.pending_class)
+            if obstacle is self._root:
+                self.reservations.consider(ask)
+            if not ask.quota_reported:
+                self._report_quota(ask, obstacle)
+        else:
+            self._pending_classes.mark_over_limit(ask.pending_class, obstacle)
+            if not ask.limit_reported:
+                self._report_limit(ask, obstacle)
 
     def _give_up(self, ask: Ask) -> None:
         """Mark the ask class, or only this ask, unschedulable after no node accepted the request."""

@@ -84,7 +84,10 @@ class NodeOrders:
         """Return the node on which to place `ask`, or None; ignores quotas and limits."""
         ask_class = ask.pending_class.ask_class
         if not ask_class.required:
-            return self.of(ask_class).find(ask_class, ask, self.chain)
+            order = self._only
+            if order is None or ask_class.node_order:
+                order = self.of(ask_class)
+            return order.find(ask_class, ask, self.chain)
         # A draining node still accepts requests that require it (daemon sets), as in YuniKorn 1.9.
         node = self._nodes.get(ask_class.required)
         if node is None or not ask_class.fits(node) or self.predicates.refusal(ask, node) is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from yunikorn.accounting.outbox import Refusal
+from yunikorn.accounting.node_reservations import ReservationWatcher
+from yunikorn.accounting.outbox import Refusal, SchedulingState
 from yunikorn.accounting.partition import Partition
+from yunikorn.accounting.pending_accounting import PendingWatcher
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
 from yunikorn.event_types import EventChange, EventDetail, EventType
@@ -27,7 +29,6 @@ from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.placement import apply_namespace_quota
 from yunikorn.scheduling.policies import Made, Policies, QueuePolicies
 from yunikorn.scheduling.preemption.preemption import Preemption
-from yunikorn.scheduling.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import PARTITION
 
@@ -62,6 +63,26 @@ class ApplicationSpec:
     gang_style: str = ""
     implicit: bool = False
     """True if the core created the application for an ask without one; then only the ask is answered."""
+
+
+class StateReporter(PendingWatcher, ReservationWatcher, Protocol):
+    """Reporter of the scheduling states of requests to the RM."""
+
+    def review(self) -> None:
+        """Examine the pending requests, now or later; called when nothing can be placed."""
+        ...
+
+    def recount(self) -> None:
+        """Handle a change of quotas and limits by a reload."""
+        ...
+
+    def stop(self) -> None:
+        """Stop reporting."""
+        ...
+
+    def drain(self) -> list[SchedulingState]:
+        """Return the new reports and clear them."""
+        ...
 
 
 class PartitionScheduler:
@@ -104,7 +125,7 @@ class PartitionScheduler:
         self.existing = ExistingAllocations(self.partition, self.preemption)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
-        self.state_reporter: SchedulingStateReporter | None = None
+        self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
     def open(self) -> None:
@@ -146,7 +167,7 @@ class PartitionScheduler:
             if self.partition.event_recorder.enabled:
                 self.max_apps_events.review()
             if self.state_reporter is not None:
-                self.state_reporter.look()
+                self.state_reporter.review()
         return allocation
 
     def decide_up_to(self, most: int | None) -> int:
@@ -156,15 +177,13 @@ class PartitionScheduler:
             taken += 1
         return taken
 
-    def report_states(self, *, wanted: bool = True) -> None:
-        """Start or stop reporting the scheduling states of requests."""
-        if wanted == (self.state_reporter is not None):
-            return
+    def report_states(self, reporter: StateReporter | None) -> None:
+        """Report the scheduling states of requests by `reporter` from now on; None stops reporting."""
         accounting = self.partition.accounting
         if self.state_reporter is not None:
             self.state_reporter.stop()
-        self.state_reporter = SchedulingStateReporter(self) if wanted else None
-        accounting.pending_accounting.watcher = accounting.node_reservations.watcher = self.state_reporter
+        self.state_reporter = reporter
+        accounting.pending_accounting.watcher = accounting.node_reservations.watcher = reporter
 
     # -- applications -------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.clock import SECOND
 from yunikorn.model.gang import GangClass
+from yunikorn.scheduling.obstacles import obstacles
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
-    from yunikorn.model.queue import Queue
-    from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.resources import Tally
     from yunikorn.scheduling.node_orders import NodeOrders
 
@@ -242,9 +241,9 @@ class Reservations:
                     or ask.unschedulable
                 ):
                     continue
-                hindrance = self._hindrance(ask)
-                if hindrance is not None:
-                    if hindrance is self._partition.queues.root or _is_making_room(ask):
+                obstacle = next(obstacles(ask, to_start=True), None)
+                if obstacle is not None:
+                    if obstacle is self._partition.queues.root or _is_making_room(ask):
                         blocked[node] = None
                     else:
                         # A reservation for a request that may not run would only block the node.
@@ -287,21 +286,9 @@ class Reservations:
                     if not pending_class.over_limit:
                         wanted |= pending_class.bits
         found = self.foremost(wanted)
-        if found is None or self._hindrance(found) is not None:
+        if found is None or next(obstacles(found, to_start=True), None) is not None:
             return holder
         return found if self._orders.predicates.judge(found, node) is None else holder
-
-    @staticmethod
-    def _hindrance(ask: Ask) -> Queue | UsageTracker | None:
-        """Return the quota, limit or full queue that stops `ask` on any node; None if there is none."""
-        app, pairs = ask.app, ask.ask_class.pairs
-        for queue in app.chain:
-            if not queue.has_room(pairs) or (app.not_started and queue.full):
-                return queue
-        for tracker in app.owner:
-            if not tracker.has_room(pairs) or (app.not_started and tracker.full):
-                return tracker
-        return None
 
     def give_up_inheritable(self) -> bool:
         """Cancel reservations that no other request of the ask class inherited; True if there were any."""

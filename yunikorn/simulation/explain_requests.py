@@ -26,8 +26,8 @@ from yunikorn.text import suggest
 
 if TYPE_CHECKING:
     from yunikorn.clock import ManualClock
+    from yunikorn.explain.explain import Explanation
     from yunikorn.interface.scheduler import Scheduler
-    from yunikorn.scheduling.explain import Explanation
     from yunikorn.simulation.simulated_rm import SimulatedRM
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import SECOND
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
+from yunikorn.scheduling.obstacles import first_obstacle, obstacles
 from yunikorn.scheduling.preemption.schedule import (
     NEVER,
     RETRY_INTERVAL,
@@ -35,7 +36,6 @@ from yunikorn.states import STOPPED
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.config.queues_yaml import PreemptionConfig
-    from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
@@ -250,10 +250,10 @@ class Preemptor:
             return
         self._cycle.resort(leaf)
         for app in list(leaf.sorted_members):
-            if _may_start(app):
+            if app.max_apps_blocker is None:
                 yield from app.requests.runs()
         for app in leaf.applications.values():
-            if app.requests.unschedulable and app.admitted and _may_start(app):
+            if app.requests.unschedulable and app.admitted and app.max_apps_blocker is None:
                 yield from ([ask] for ask in app.asks.values() if ask.unschedulable and not ask.gang_blocked)
 
     def next_attempt_at(self, ask: Ask) -> int | None:
@@ -264,7 +264,7 @@ class Preemptor:
         leaf, required = ask.app.chain[0], ask.ask_class.required
         if not (self.config.enabled and ask.may_preempt and _has_cause(leaf)) or required or ask.gang_blocked:
             return None
-        if not _may_start(ask.app) or not all(one.has_room(ask.ask_class.pairs) for one in ask.app.owner):
+        if ask.app.max_apps_blocker is not None or _over_limit(ask):
             return None
         return ask.created + leaf.settings.preemption_delay
 
@@ -285,13 +285,12 @@ class Preemptor:
         return True
 
     def _plan(self, ask: Ask, attempts: _Round) -> PreemptionPlan | None:
-        if not all(tracker.has_room(ask.ask_class.pairs) for tracker in ask.app.owner):
+        if _over_limit(ask):
             return None
         leaf = ask.app.chain[0]
         snapshot = PreemptionSnapshot(self.evictor.promised())
         has_room = self._has_room(ask)
-        blocked = any(not queue.has_room(ask.ask_class.pairs) for queue in ask.app.chain)
-        if has_room and not blocked:
+        if has_room and first_obstacle(ask) is None:
             return None
         # Victims are outside the leaf, and free no room within its own quota and guarantee.
         own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
@@ -384,9 +383,11 @@ class Preemptor:
         self._schedule.looked(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
 
     def _make_room(self, ask: Ask, node: Node) -> None:
-        pairs, app = ask.ask_class.pairs, ask.app
-        allowed = all(queue.has_room(pairs) and queue.state != STOPPED for queue in app.chain[:-1])
-        if not allowed or not _may_start(app) or not all(one.has_room(pairs) for one in app.owner):
+        pairs, app, root = ask.ask_class.pairs, ask.app, self._partition.queues.root
+        if app.max_apps_blocker is not None or any(queue.state == STOPPED for queue in app.chain[:-1]):
+            return
+        # Victims make room in the cluster as well, but quotas and limits must have room already.
+        if any(obstacle is not root for obstacle in obstacles(ask)):
             return
         if not node.could_host(pairs) or ask.ask_class.fits(node):
             return
@@ -412,8 +413,6 @@ def _has_cause(leaf: Queue) -> bool:
     return any(queue.guaranteed for queue in leaf.chain)
 
 
-def _may_start(app: Application) -> bool:
-    """Return True if the limits on running applications allow this application to run."""
-    return not app.not_started or not (
-        any(queue.full for queue in app.chain) or any(tracker.full for tracker in app.owner)
-    )
+def _over_limit(ask: Ask) -> bool:
+    """Return True if a user or group limit has no room for `ask`; nothing is preempted for it then."""
+    return any(not isinstance(obstacle, Queue) for obstacle in obstacles(ask))

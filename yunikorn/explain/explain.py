@@ -14,22 +14,24 @@ import attrs
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.config.quantities import in_words
+from yunikorn.explain.node_fit import count_fitting, summarise_fit
+from yunikorn.explain.request_position import request_positions
+from yunikorn.explain.suggested_fixes import fix_of_position, suggested_fixes
 from yunikorn.model.application import max_apps_message
+from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN, sum_of
-from yunikorn.scheduling.node_fit import count_fitting, summarise_fit
-from yunikorn.scheduling.request_position import request_positions
-from yunikorn.scheduling.suggested_fixes import fix_of_position, suggested_fixes
+from yunikorn.scheduling.obstacles import bound_of, obstacles
 from yunikorn.states import ACTIVE, STOPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable
 
+    from yunikorn.explain.request_position import RequestPosition
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.gang import AtomicGang
     from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-    from yunikorn.scheduling.request_position import RequestPosition
 
 
 CHECKS = (
@@ -254,26 +256,18 @@ def _of_next_attempt(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
 def _of_quotas(ask: Ask) -> Iterator[Reason]:
     pairs = ask.ask_class.pairs
     requested = in_words(ask.resource)
-    for queue in ask.app.chain:
-        if not queue.has_room(pairs):
-            too_large = _exceeds(pairs, queue.max or {})
-            if queue.parent is None:
-                summary = "larger than the whole cluster" if too_large else "the cluster is full"
-            elif too_large:
-                summary = f"larger than the quota of queue {queue.path}"
-            else:
-                summary = f"over the quota of queue {queue.path}"
-            available = in_words(queue.headroom or {})
-            yield Reason("quota", summary, f"{summary} (requested {requested}, available {available})")
-    for tracker in ask.app.owner:
-        if not tracker.has_room(pairs):
-            summary = f"over the limit of {tracker.label}"
-            available = in_words(tracker.headroom)
-            yield Reason("limit", summary, f"{summary} (requested {requested}, available {available})")
-
-
-def _exceeds(pairs: Iterable[tuple[str, int]], most: Mapping[str, int]) -> bool:
-    return any(amount > most[name] for name, amount in pairs if name in most)
+    for obstacle in obstacles(ask):
+        check, bound = "quota", bound_of(obstacle)
+        too_large = any(amount > bound[name] for name, amount in pairs if name in bound)
+        if not isinstance(obstacle, Queue):
+            check, summary = "limit", f"over the limit of {obstacle.label}"
+        elif obstacle.parent is None:
+            summary = "larger than the whole cluster" if too_large else "the cluster is full"
+        else:
+            how = "larger than" if too_large else "over"
+            summary = f"{how} the quota of {obstacle.label}"
+        available = in_words(obstacle.headroom or {})
+        yield Reason(check, summary, f"{summary} (requested {requested}, available {available})")
 
 
 # -- nodes ----------------------------------------------------------------------------------------------

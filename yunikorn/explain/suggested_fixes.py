@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 from yunikorn.config.durations import describe_duration
 from yunikorn.config.quantities import in_words
 from yunikorn.errors import CONTAINED
-from yunikorn.resources import NOTHING, Tally, grow
-from yunikorn.scheduling.node_fit import NodeFit, closest, count_fitting
+from yunikorn.explain.node_fit import NodeFit, closest, count_fitting
+from yunikorn.model.queue import Queue
+from yunikorn.resources import Tally, grow
+from yunikorn.scheduling.obstacles import excess, obstacles, usage_of
 from yunikorn.states import ACTIVE, STOPPED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from yunikorn.api import Predicate
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.gang import AtomicGang
-    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 
@@ -39,8 +38,7 @@ def suggested_fixes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     elif going:
         yield f"the resource manager must confirm the release of {_count(len(going), 'allocation')}"
     else:
-        yield from _of_quotas(ask)
-        yield from _of_limits(ask)
+        yield from _of_bounds(ask)
         yield from _of_nodes(at, ask)
 
 
@@ -92,8 +90,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     elif gang.request is None:
         yield f"submit further requests of the gang, for {in_words(_missing_of(gang))} in total"
     else:
-        yield from _of_quotas(gang.request)
-        yield from _of_limits(gang.request)
+        yield from _of_bounds(gang.request)
         yield from _of_members(at, gang)
 
 
@@ -119,35 +116,19 @@ def _of_members(at: PartitionScheduler, gang: AtomicGang) -> Iterator[str]:
 # -- quotas and limits ----------------------------------------------------------------------------------
 
 
-def _of_quotas(ask: Ask) -> Iterator[str]:
-    for queue in ask.app.chain:
-        if queue.parent is not None:
-            quota: Mapping[str, int] = queue.max or NOTHING
-            yield from _more(f"the max of queue {queue.path}", quota, queue.allocated, ask, "there")
-
-
-def _of_limits(ask: Ask) -> Iterator[str]:
-    for tracker in ask.app.owner:
-        limit: Mapping[str, int] = tracker.max_resources or NOTHING
-        whose = f"of {tracker.kind} {tracker.name} there"
-        yield from _more(f"the limit of {tracker.label}", limit, tracker.usage, ask, whose)
-
-
-def _more(what: str, most: Mapping[str, int], used: Mapping[str, int], ask: Ask, where: str) -> Iterator[str]:
-    """Suggest to raise a bound, or to end work below it if that is sufficient."""
-    over = _over(most, used, ask)
-    if over:
+def _of_bounds(ask: Ask) -> Iterator[str]:
+    """Suggest to raise the bounds that `ask` exceeds, or to end work below them where that is sufficient."""
+    for obstacle in obstacles(ask):
+        if not isinstance(obstacle, Queue):
+            what, where = f"the limit of {obstacle.label}", f"of {obstacle.kind} {obstacle.name} there"
+        elif obstacle.parent is not None:
+            what, where = f"the max of {obstacle.label}", "there"
+        else:
+            continue
+        over, used = excess(obstacle, ask.ask_class.pairs), usage_of(obstacle)
         can_end = all(used.get(name, 0) >= amount for name, amount in over.items())
         release = f", or release the same amount {where}" if can_end else ""
         yield f"raise {what} by {in_words(over)}{release}"
-
-
-def _over(most: Mapping[str, int], used: Mapping[str, int], ask: Ask) -> Tally:
-    """Return the amounts by which `ask` would exceed a bound, per resource type of the bound."""
-    over = {
-        name: used.get(name, 0) + amount - most[name] for name, amount in ask.ask_class.pairs if name in most
-    }
-    return {name: amount for name, amount in over.items() if amount > 0}
 
 
 # -- nodes ----------------------------------------------------------------------------------------------
@@ -180,7 +161,7 @@ def _at_node(fit: NodeFit, remark: str) -> Iterator[str]:
 
 def _of_cluster(root: Queue, ask: Ask, fit: NodeFit) -> Iterator[str]:
     """Suggest room to free elsewhere in the cluster, for example if another node is overcommitted."""
-    over = _over(root.max or {}, root.allocated, ask)
+    over = excess(root, ask.ask_class.pairs)
     rest = {name: amount - fit.lacking.get(name, 0) for name, amount in over.items()}
     rest = {name: amount for name, amount in rest.items() if amount > 0}
     if rest:

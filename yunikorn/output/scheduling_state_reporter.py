@@ -13,40 +13,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import attrs
-
 from yunikorn.accounting.event_recorder import shortened
+from yunikorn.accounting.outbox import SchedulingState
 from yunikorn.clock import SECOND
-from yunikorn.model.queue import Queue
+from yunikorn.explain.explain import of_application
 from yunikorn.resources import NOTHING, Tally, grow
-from yunikorn.scheduling.explain import of_application
+from yunikorn.scheduling.obstacles import holders, replicas_within
 from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.states import ALLOCATED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from yunikorn.clock import Timer
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
-    from yunikorn.model.usage_tracker import UsageTracker
+    from yunikorn.scheduling.obstacles import Holder
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 SKIPPED, SCHEDULED, RESERVED, FAILED = "SKIPPED", "SCHEDULED", "RESERVED", "FAILED"
 NO_NODE = "request is waiting for cluster resources become available"
 REFUSED = "no node that has room accepts the request: "
 EVERY = SECOND
-
-
-@attrs.frozen(slots=True)
-class SchedulingState:
-    """Scheduling state of a request, as reported to its RM."""
-
-    application_id: str
-    key: str
-    state: str
-    reason: str
 
 
 class SchedulingStateReporter:
@@ -57,10 +44,10 @@ class SchedulingStateReporter:
         self._accounting = at.partition.accounting
         self._open: dict[Ask, None] = {}
         """Pending requests whose state may still change."""
-        self._told: dict[Ask, str] = {}
+        self._reported: dict[Ask, str] = {}
         self._failed: dict[Ask, int] = {}
         """Requests reported as FAILED, with the number of replicas counted against quotas."""
-        self._claimed: dict[Queue | UsageTracker, Tally] = {}
+        self._claimed: dict[Holder, Tally] = {}
         """Amounts of the FAILED requests, per queue or limit that they will use."""
         self._timer: Timer | None = None
         self._seen = (-1, -1)
@@ -87,9 +74,9 @@ class SchedulingStateReporter:
     def leaves(self, ask: Ask) -> None:
         """Remove a request that was allocated or released."""
         if ask.state == ALLOCATED:
-            self._tell(ask, SCHEDULED, "")
+            self._report(ask, SCHEDULED, "")
         self._open.pop(ask, None)
-        self._told.pop(ask, None)
+        self._reported.pop(ask, None)
         self._call_off(ask)
 
     def _call_off(self, ask: Ask) -> None:
@@ -101,16 +88,16 @@ class SchedulingStateReporter:
 
     def reserved(self, ask: Ask, node: Node) -> None:
         """Report that a node was reserved for a request."""
-        self._tell(ask, RESERVED, f"node {node.id} is reserved for the request")
+        self._report(ask, RESERVED, f"node {node.id} is reserved for the request")
 
     def unreserved(self, ask: Ask) -> None:
         """Re-examine a request whose reservation was cancelled."""
         self._call_off(ask)
         self.waits(ask)
 
-    # -- looking ------------------------------------------------------------------------------------
+    # -- reviewing ----------------------------------------------------------------------------------
 
-    def look(self) -> None:
+    def review(self) -> None:
         """Schedule an examination of pending requests after an idle decision, if something has changed."""
         seen = (self._accounting.changes, self._moves)
         if self._open and self._timer is None and seen != self._seen:
@@ -135,12 +122,12 @@ class SchedulingStateReporter:
         for ask in list(self._open):
             reason = self._obstacle(ask)
             if reason:
-                self._tell(ask, SKIPPED, reason)
+                self._report(ask, SKIPPED, reason)
             elif self._found_no_node(ask):
                 del self._open[ask]
                 self._failed[ask] = count = self._fitting(ask)
                 self._count_against_quotas(ask, count)
-                self._tell(ask, FAILED, self._why(ask, rooms))
+                self._report(ask, FAILED, self._why(ask, rooms))
 
     def _why(self, ask: Ask, rooms: dict[AskClass, bool]) -> str:
         """Return why no node accepts a request: refusals by predicates, if some node has room.
@@ -159,7 +146,7 @@ class SchedulingStateReporter:
             return "the request waits for its gang"
         for reason in of_application(self._at, ask.app):
             return reason.summary
-        for holder in self._holders(ask):
+        for holder in _quotas(ask):
             if not self._room(holder, ask):
                 return f"over the quota of {holder.label}"
         return ""
@@ -174,36 +161,26 @@ class SchedulingStateReporter:
 
     # -- counting -----------------------------------------------------------------------------------
 
-    @staticmethod
-    def _holders(ask: Ask) -> Sequence[Queue | UsageTracker]:
-        # The root quota is the size of the cluster, which grows with the nodes that are added.
-        return (*ask.app.chain[:-1], *ask.app.owner)
-
-    def _room(self, holder: Queue | UsageTracker, ask: Ask) -> int:
+    def _room(self, holder: Holder, ask: Ask) -> int:
         """Return how many replicas of a request fit a quota, in addition to the FAILED requests."""
-        if isinstance(holder, Queue):
-            most, used = holder.max or NOTHING, holder.allocated
-        else:
-            most, used = holder.max_resources or NOTHING, holder.usage
-        claimed, count = self._claimed.get(holder, {}), ask.pending
-        for name, amount in ask.ask_class.pairs:
-            limit = most.get(name)
-            if limit is not None:
-                left = limit - used.get(name, 0) - claimed.get(name, 0)
-                count = min(count, max(left, 0) // amount)
-        return count
+        return replicas_within(holder, ask.ask_class.pairs, ask.pending, self._claimed.get(holder, NOTHING))
 
     def _fitting(self, ask: Ask) -> int:
-        return min((self._room(holder, ask) for holder in self._holders(ask)), default=ask.pending)
+        return min((self._room(holder, ask) for holder in _quotas(ask)), default=ask.pending)
 
     def _count_against_quotas(self, ask: Ask, count: int) -> None:
-        for holder in self._holders(ask):
+        for holder in _quotas(ask):
             claimed = self._claimed.setdefault(holder, {})
             grow(claimed, ask.ask_class.resource, count)
             if not claimed:
                 del self._claimed[holder]
 
-    def _tell(self, ask: Ask, state: str, reason: str) -> None:
-        if self._told.get(ask) != state:
-            self._told[ask] = state
+    def _report(self, ask: Ask, state: str, reason: str) -> None:
+        if self._reported.get(ask) != state:
+            self._reported[ask] = state
             self._reports.append(SchedulingState(ask.app.id, ask.key, state, reason))
+
+
+def _quotas(ask: Ask) -> list[Holder]:
+    # The root quota is the size of the cluster, which grows with the nodes that are added.
+    return [holder for holder in holders(ask.app) if holder is not ask.app.chain[-1]]

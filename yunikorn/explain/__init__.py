@@ -1,0 +1,1 @@
+"""Explanations of pending requests, computed on demand; nothing that decides depends on them."""

@@ -1,0 +1,1 @@
+"""Output derived from the state of the scheduler, besides responses and events."""
