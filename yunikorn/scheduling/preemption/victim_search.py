@@ -24,7 +24,7 @@ import attrs
 from yunikorn.model.node import Node
 from yunikorn.resources import Tally, grow, shrink
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
-from yunikorn.scheduling.preemption.victims import may_go, shortage, uses_any_of
+from yunikorn.scheduling.preemption.victims import may_go, prune, room_on, shortage, uses_any_of
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
@@ -43,7 +43,7 @@ def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocat
     for rival in rivals:
         grow(wanted, rival.resource)
     pairs = tuple((name, amount) for name, amount in wanted.items() if name in ask.ask_class.resource)
-    short = shortage(node, pairs)
+    short = shortage(room_on(node), pairs)
     chosen: list[Allocation] = []
     running = reversed(list(node.allocations.values()))
     candidates = [one for one in running if may_go(one) and one.priority <= ask.priority]
@@ -52,15 +52,10 @@ def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocat
             break
         if uses_any_of(victim, tuple(short.items())):
             chosen.append(victim)
-            short = shortage(node, pairs, chosen)
+            short = shortage(room_on(node, chosen), pairs)
     if short:
         return None
-    kept = list(chosen)
-    for victim in reversed(chosen):
-        rest = [one for one in kept if one is not victim]
-        if not shortage(node, pairs, rest):
-            kept = rest
-    return kept
+    return prune(chosen, lambda _, rest: not shortage(room_on(node, rest), pairs))
 
 
 def victims_of(node: Node) -> list[Allocation]:
@@ -77,19 +72,12 @@ def victims_of(node: Node) -> list[Allocation]:
             snapshot.go(victim)
             chosen.append(victim)
             short = _overuse(node, chosen)
-    kept = list(chosen)
-    for victim in reversed(chosen):
-        rest = [one for one in kept if one is not victim]
-        if _overuse(node, rest) == short:
-            kept = rest
-    return kept
+    return prune(chosen, lambda _, rest: _overuse(node, rest) == short)
 
 
 def _overuse(node: Node, going: list[Allocation]) -> Tally:
-    room = dict(node.available)
-    for one in [one for one in node.allocations.values() if one.eviction is not None] + going:
-        grow(room, one.resource)
-    return {name: -amount for name, amount in room.items() if amount < 0}
+    room = room_on(node, going)
+    return shortage(room, ((name, 0) for name in room))
 
 
 @attrs.frozen
@@ -181,7 +169,9 @@ class Search:
             # The first victims may use up the excess over the guarantee, leaving too little for a larger one.
             candidates.sort(key=lambda one: -_part_of(short, one))
             chosen, enough = self._first_that_may_go(candidates, dict(short))
-        return self._fewest_on(node, chosen) if enough else None
+        if not enough:
+            return None
+        return prune(chosen, lambda _, rest: not shortage(room_on(node, rest), self._pairs))
 
     def _first_that_may_go(
         self, candidates: Iterable[Allocation], short: Tally
@@ -200,14 +190,6 @@ class Search:
                         del short[name]
         self._put_back(chosen)
         return chosen, not short
-
-    def _fewest_on(self, node: Node, chosen: list[Allocation]) -> list[Allocation]:
-        kept = list(chosen)
-        for victim in reversed(chosen):
-            rest = [one for one in kept if one is not victim]
-            if not shortage(node, self._pairs, rest):
-                kept = rest
-        return kept
 
     # -- bounds -------------------------------------------------------------------------------------
 
@@ -267,19 +249,20 @@ class Search:
             self._snapshot.stay(victim)
 
     def _prune(self, victims: list[Allocation], node: Node | None) -> list[Allocation]:
-        """Drop the victims that are not needed, the last choice first."""
+        """Drop the victims that are needed neither on `node` nor for the bounds."""
         snapshot = self._snapshot
-        for victim in victims:
-            snapshot.go(victim)
-        kept = list(victims)
-        for victim in reversed(victims):
-            rest = [one for one in kept if one is not victim]
+
+        def is_unneeded(victim: Allocation, rest: list[Allocation]) -> bool:
             snapshot.stay(victim)
-            short = node is not None and shortage(node, self._pairs, rest)
+            short = node is not None and shortage(room_on(node, rest), self._pairs)
             if short or self._lacking():
                 snapshot.go(victim)
-            else:
-                kept = rest
+                return False
+            return True
+
+        for victim in victims:
+            snapshot.go(victim)
+        kept = prune(victims, is_unneeded)
         self._put_back(kept)
         return kept
 

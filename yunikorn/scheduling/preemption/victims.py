@@ -202,19 +202,12 @@ class Pool:
 
     def shortage(self, node: Node) -> Tally:
         """Return what `node` lacks for the request once all pending releases have ended."""
-        room = self.every.room(node)
-        return {
-            name: amount - room.get(name, 0) for name, amount in self._pairs if amount > room.get(name, 0)
-        }
+        return shortage(self.every.room(node), self._pairs)
 
     def _entry(self, node: Node) -> Entry | None:
         if node.id not in self.by_node:
             return None
-        room = self.every.room(node)
-        short = {
-            name: amount - room.get(name, 0) for name, amount in self._pairs if amount > room.get(name, 0)
-        }
-        least = _fewest(short, self.every.largest(node.id))
+        least = _fewest(self.shortage(node), self.every.largest(node.id))
         return (least, node.id, node, None) if least else None
 
 
@@ -229,19 +222,33 @@ def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:
     return least
 
 
-def shortage(node: Node, pairs: Iterable[tuple[str, int]], going: Iterable[Allocation] = ()) -> Tally:
-    """Return what `node` lacks for an amount once `going` and all pending releases have ended."""
-    room = room_on(node)
-    for one in going:
-        grow(room, one.resource)
+def shortage(room: Mapping[str, int], pairs: Iterable[tuple[str, int]]) -> Tally:
+    """Return what `room` lacks for an amount."""
     return {name: amount - room.get(name, 0) for name, amount in pairs if amount > room.get(name, 0)}
 
 
-def room_on(node: Node) -> Tally:
-    """Return the free room of `node` once all pending releases have ended."""
+def room_on(node: Node, going: Iterable[Allocation] = ()) -> Tally:
+    """Return the free room of `node` once `going` and all pending releases have ended."""
     room = dict(node.available)
     for one in node.allocations.values():
         extras = one.extras
         if extras is not None and extras.eviction is not None:
             grow(room, one.resource)
+    for one in going:
+        grow(room, one.resource)
     return room
+
+
+def prune(
+    victims: Sequence[Allocation], is_unneeded: Callable[[Allocation, list[Allocation]], bool]
+) -> list[Allocation]:
+    """Return `victims` without those that are not needed; the last choice is dropped first.
+
+    `is_unneeded` receives a victim and the victims that would be left without it.
+    """
+    kept = list(victims)
+    for victim in reversed(victims):
+        rest = [one for one in kept if one is not victim]
+        if is_unneeded(victim, rest):
+            kept = rest
+    return kept
