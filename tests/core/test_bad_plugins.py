@@ -11,8 +11,8 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
+from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.scheduling.plugin_failures import PluginFailure
 
 ORIGIN = "of test-plugin (yunikorn-test 1.0)"
 

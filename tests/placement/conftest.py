@@ -12,6 +12,7 @@ from yunikorn.api import Queue
 from yunikorn.config.acl import EVERYBODY, NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
 from yunikorn.config.queues_yaml import RuleConfig
+from yunikorn.framework.instances import InstancePlan
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import NOTHING
 from yunikorn.scheduling.placement import PlacementChain, PlacementResult
@@ -115,6 +116,8 @@ def place(registry: Registry) -> Callable[..., PlacementResult]:
     def run(rules: Sequence[Mapping[str, Any]], tree: Tree, **facts: Any) -> PlacementResult:
         if "user" in facts:
             facts.setdefault("groups", (facts["user"],))
-        return PlacementChain([rule(written) for written in rules], registry, tree).place(App(**facts))
+        return PlacementChain([rule(written) for written in rules], InstancePlan(registry), tree).place(
+            App(**facts)
+        )
 
     return run

@@ -9,9 +9,10 @@ import pytest
 from yunikorn.api import Application, PlacementRule, hookimpl
 from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.errors import OptionError, UnknownPlugin
+from yunikorn.framework.instances import InstancePlan
+from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import Registry
 from yunikorn.scheduling.placement import NO_MATCH, PlacementChain
-from yunikorn.scheduling.plugin_failures import PluginFailures
 
 USER = {"name": "user", "create": True}
 PROVIDED = {"name": "provided", "create": True}
@@ -226,13 +227,13 @@ def test_recovery_queue_may_be_requested_by_name(place: Any, make_tree: Any) -> 
 @pytest.mark.parametrize("name", ["recovery", "usr"])
 def test_unknown_rule_is_rejected_with_the_known_ones(registry: Registry, make_tree: Any, name: str) -> None:
     with pytest.raises(UnknownPlugin, match="known: fixed, provided, tag, user"):
-        PlacementChain([RuleConfig(name)], registry, make_tree())
+        PlacementChain([RuleConfig(name)], InstancePlan(registry), make_tree())
 
 
 def test_invalid_options_are_rejected_also_in_a_parent_rule(registry: Registry, make_tree: Any) -> None:
     parent = RuleConfig("tag", value="ns", options={"colour": "red"})
     with pytest.raises(OptionError, match="unknown option 'colour'"):
-        PlacementChain([RuleConfig("user", parent=parent)], registry, make_tree())
+        PlacementChain([RuleConfig("user", parent=parent)], InstancePlan(registry), make_tree())
 
 
 def test_a_value_is_accepted_on_every_rule(place: Any, make_tree: Any) -> None:
@@ -281,7 +282,7 @@ def test_rule_that_raises_rejects_the_application_and_is_named(
     assert registry.register(Both(), "both", "their-dist", "1.2")
     failures = PluginFailures()
     chain = PlacementChain(
-        [RuleConfig(rule), RuleConfig("user", create=True)], registry, make_tree(), failures
+        [RuleConfig(rule), RuleConfig("user", create=True)], InstancePlan(registry), make_tree(), failures
     )
     placement = chain.place(make_app())
     assert placement.queue == ""
@@ -293,7 +294,7 @@ def test_rule_that_raises_rejects_the_application_and_is_named(
 
 
 def test_observer_receives_every_placement(registry: Registry, make_tree: Any, make_app: Any) -> None:
-    chain = PlacementChain([], registry, make_tree("root.a"))
+    chain = PlacementChain([], InstancePlan(registry), make_tree("root.a"))
     seen: list[tuple[str, str]] = []
     chain.observer = lambda app, placement: seen.append((app.id, placement.queue))
     for queue in ("root.a", "root.b"):

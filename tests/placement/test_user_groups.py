@@ -10,8 +10,9 @@ from yunikorn.api import UserGroupResolver, hookimpl
 from yunikorn.clock import ManualClock
 from yunikorn.config.queues_yaml import PluginRef
 from yunikorn.errors import UnknownPlugin
+from yunikorn.framework.instances import InstancePlan
+from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import Registry
-from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.user_groups import UserGroups
 
 
@@ -140,9 +141,9 @@ class RMState:
 def test_the_configuration_names_the_resolver() -> None:
     registry = Registry.load(third_party=False)
     registry.register(RMState(), "books")
-    clock = ManualClock()
-    assert isinstance(UserGroups.make(PluginRef("book"), registry, clock).resolver, MappingResolver)
+    clock, plan = ManualClock(), InstancePlan(registry)
+    assert isinstance(UserGroups.make(PluginRef("book"), plan, clock).resolver, MappingResolver)
     for nothing in (None, PluginRef(""), PluginRef("none"), PluginRef("test")):
-        assert UserGroups.make(nothing, registry, clock).resolver is None
+        assert UserGroups.make(nothing, plan, clock).resolver is None
     with pytest.raises(UnknownPlugin, match="no user-group resolver is called 'ldap'"):
-        UserGroups.make(PluginRef("ldap"), registry, clock)
+        UserGroups.make(PluginRef("ldap"), plan, clock)

@@ -18,10 +18,10 @@ from tests.core.kit import configuration, with_plugins
 from tests.service.kit import PATIENCE, CollectingCallback, work
 from yunikorn.api import Ask, Event, EventSink, Node, Predicate
 from yunikorn.clock import SystemClock
+from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.service import demo, service
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.settings import Budget, Settings

@@ -11,7 +11,7 @@ import pytest
 
 from yunikorn.api import Context
 from yunikorn.cli.main import main
-from yunikorn.scheduling.plugin_failures import PluginFailures
+from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.service.logs import logging_to, parse_levels
 
 

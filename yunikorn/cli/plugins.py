@@ -17,8 +17,8 @@ import click
 
 from yunikorn.cli.new_package import new
 from yunikorn.errors import UsageError, printable
+from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import KINDS, Broken, Kind, Offer, Option, Registry
-from yunikorn.scheduling.plugin_failures import PluginFailure
 
 
 def read_faults(lines: Iterable[str]) -> list[PluginFailure]:

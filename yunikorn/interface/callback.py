@@ -37,7 +37,7 @@ from yunikorn.interface.messages import (
 
 if TYPE_CHECKING:
     from yunikorn.api import Ask, Event, Node
-    from yunikorn.scheduling.plugin_failures import PluginFailures
+    from yunikorn.framework.plugin_failures import PluginFailures
 
 
 Answer = TypeVar("Answer")

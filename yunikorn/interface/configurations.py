@@ -31,8 +31,8 @@ from yunikorn.text import suggest
 
 if TYPE_CHECKING:
     from yunikorn.errors import Problem
+    from yunikorn.framework.instances import InstancePlan
     from yunikorn.interface.messages import RegisterResourceManagerRequest
-    from yunikorn.interface.sinks import Outlet
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
     from yunikorn.scheduling.reload import Reload
 
@@ -44,7 +44,7 @@ class ReloadPlan:
     plan: Reload
     made: Mapping[str, PartitionScheduler]
     """Partitions that did not exist before, by name."""
-    outlets: list[Outlet]
+    sinks: InstancePlan
 
     def discard(self, reason: str) -> None:
         """Close the new partitions: the plan is not used."""

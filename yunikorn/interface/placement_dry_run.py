@@ -14,6 +14,7 @@ import attrs
 
 from yunikorn.clock import ManualClock
 from yunikorn.config.load import load_config
+from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -24,7 +25,6 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.session import Session
 from yunikorn.model.context import CoreContext
 from yunikorn.scheduling.placement import PlacementResult, Step
-from yunikorn.scheduling.plugin_failures import PluginFailures
 
 if TYPE_CHECKING:
     from yunikorn.api import Application

@@ -21,6 +21,7 @@ from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
 from yunikorn.explain.explain import Explanation, Reason, explain, first_reasons
+from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import Callback, plugin_name, registry_for
@@ -47,7 +48,6 @@ from yunikorn.interface.sinks import Buffer
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.scheduling.plugin_failures import PluginFailures
 from yunikorn.scheduling.queue_admin import start_partition, start_queue, stop_partition, stop_queue
 from yunikorn.states import STOPPED
 from yunikorn.text import suggest

@@ -42,10 +42,10 @@ from yunikorn.states import SESSION, STOPPED
 
 if TYPE_CHECKING:
     from yunikorn.config.queues_yaml import PartitionConfig, SchedulerConfig
+    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
     from yunikorn.interface.messages import UpdateRequest
     from yunikorn.model.context import CoreContext
-    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 _log = logging.getLogger("yunikorn.sessions")
@@ -94,7 +94,7 @@ class Session:
         enabled = registry.without(config.disabled)
         whole = with_rm(config, enabled, self.callback_adapter)
         self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks)
-        self._outlets = self.sinks.make(whole.sinks, enabled)
+        self._planned_sinks = self.sinks.plan(whole.sinks, enabled)
         """Event sinks that `open` puts into use."""
         try:
             for partition in whole.partitions:
@@ -110,7 +110,7 @@ class Session:
         """Open plugins and sinks; a session that is not open can be discarded without effect."""
         for partition in self.partitions:
             partition.open()
-        self.sinks.use(self._outlets)
+        self.sinks.use(self._planned_sinks)
         self._listen()
 
     @property
@@ -386,7 +386,7 @@ class Session:
         # Sinks and callbacks may call the scheduler, so they are called only after the change is complete.
         for one in gone.values():
             self._send_events(one.partition.event_recorder)
-        self.sinks.use(reload_plan.outlets)
+        self.sinks.use(reload_plan.sinks)
         self._listen()
         last = collect((name, one.partition.outbox) for name, one in gone.items())
         if self.paused_state is None and last is not None:
@@ -397,14 +397,14 @@ class Session:
         whole = with_rm(config, enabled, self.callback_adapter)
         made: dict[str, PartitionScheduler] = {}
         try:
-            outlets = self.sinks.make(whole.sinks, enabled)
+            sinks = self.sinks.plan(whole.sinks, enabled)
             plan = Reload(self.partitions.by_name, whole, enabled)
             for name, new in plan.new.items():
                 made[name] = self._make(new, enabled)
         except (UnknownPlugin, OptionError, PluginError) as error:
             discard(made, "the configuration was refused")
             raise ConfigError([Problem("", str(error))]) from error
-        return ReloadPlan(plan, made, outlets)
+        return ReloadPlan(plan, made, sinks)
 
     def reload_text(self, text: str | bytes) -> bool:
         """Use this configuration; return False if it is in use already. Raises like `reload`."""

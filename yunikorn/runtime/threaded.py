@@ -22,6 +22,7 @@ import attrs
 
 from yunikorn.clock import SECOND, Clock, ManualClock
 from yunikorn.errors import UsageError, YunikornError
+from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.messages import (
@@ -30,7 +31,6 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.scheduling.plugin_failures import PluginFailures
 
 T = TypeVar("T")
 

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
+from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.index.sorted_members import SortedKeys
 from yunikorn.model.ask import INT32_MIN as NO_PRIORITY
-from yunikorn.scheduling.plugin_failures import read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
+    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.index.sorted_members import QueueMember, SortedMembers, SortKey
     from yunikorn.model.application import Application
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 class MemberOrder:

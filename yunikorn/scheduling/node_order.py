@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
-from yunikorn.scheduling.plugin_failures import read_seconds
+from yunikorn.framework.plugin_failures import read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
+    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, AskClasses
     from yunikorn.model.node import Node
-    from yunikorn.scheduling.plugin_failures import PluginFailures
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 BLOCK, GROUP = 32, 16

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.api import NodeSortPolicy
     from yunikorn.clock import Clock
+    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
-    from yunikorn.scheduling.plugin_failures import PluginFailures
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LOG = 4_096

@@ -14,6 +14,7 @@ from yunikorn.accounting.pending_accounting import PendingWatcher
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
 from yunikorn.event_types import EventChange, EventDetail, EventType
+from yunikorn.framework.instances import PluginInstances
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
@@ -27,19 +28,19 @@ from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_o
 from yunikorn.scheduling.max_apps_events import MaxAppsEvents
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.placement import apply_namespace_quota
-from yunikorn.scheduling.policies import Made, Policies, QueuePolicies
+from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import PARTITION
 
 if TYPE_CHECKING:
     from yunikorn.config.queues_yaml import PartitionConfig
+    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.context import CoreContext, Timeouts
     from yunikorn.scheduling.placement import PlacementChain
-    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 ACTIONS = {"drain": "DRAIN_NODE", "schedule": "DRAIN_TO_SCHEDULABLE"}
@@ -105,13 +106,10 @@ class PartitionScheduler:
         self.partition = Partition(name, config.name, config.root, core_context)
         self.partition.timeouts = self._timeouts()
         tree = self.partition.queues
-        self.policies = Policies(config, registry, tree, clock, failures)
-        self.queue_policies = QueuePolicies(registry, failures, self.context)
-        self._prepared: tuple[Registry, Made] | None = (
-            registry,
-            self.queue_policies.prepare(config.root, registry),
-        )
-        """Queue policies for `open`; None afterwards."""
+        self.instances = PluginInstances(self.context, failures)
+        self.policies = Policies(config, self.instances.plan(registry), tree, clock, failures)
+        self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
+        self._is_open = False
         self.orders = NodeOrders(
             self.policies.node_sorts,
             self.policies.predicates,
@@ -130,11 +128,14 @@ class PartitionScheduler:
 
     def open(self) -> None:
         """Open the plugins and order the queues; before this call the partition does not schedule."""
-        assert self._prepared is not None
-        (registry, made), self._prepared = self._prepared, None
-        self.policies.open(self.context, self.failures)
-        self.queue_policies.use(registry, made)
+        self._is_open = True
+        self._open_policies()
         self.apply_queue_changes()
+
+    def _open_policies(self) -> None:
+        self.instances.use(self.policies.plan)
+        self.queue_policies.registry = self.policies.plan.registry
+        self.policies.predicates.bind()
 
     def apply_queue_changes(self) -> None:
         """Give new and reconfigured queues the order named in their settings."""
@@ -384,22 +385,18 @@ class PartitionScheduler:
         """Return the timeouts of the core, overridden by those of the partition."""
         return attrs.evolve(self._delays, **self.config.periods)  # type: ignore[arg-type]
 
-    def reconfigure(
-        self, config: PartitionConfig, policies: Policies, queue_policies: Made, registry: Registry
-    ) -> None:
+    def reconfigure(self, config: PartitionConfig, policies: Policies) -> None:
         """Apply a new configuration, whose policies have already been created."""
         partition = self.partition
-        before, self.policies, self.config = self.policies, policies, config
+        self.policies, self.config = policies, config
         partition.timeouts = self._timeouts()
-        policies.open(self.context, self.failures)
+        self._open_policies()
         for node in partition.nodes.values():
             node.classes = policies.predicates.node_classes(node)
         self.orders.replace(policies.node_sorts, policies.predicates)
         quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
-        self.queue_policies.use(registry, queue_policies)
         self.apply_queue_changes()
-        self.queue_policies.drop_unused(partition.queues)
         partition.usage.rebuild(partition.applications.values(), partition.queues)
         if self.state_reporter is not None:
             self.state_reporter.recount()
@@ -407,7 +404,8 @@ class PartitionScheduler:
             self._reconsider(app)
         partition.reconsider()
         self.preemption.reconfigure(quotas, config.preemption)
-        before.close(self.failures)
+        policies_of_queues = {id(queue.order.policy) for queue in partition.queues}
+        self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
 
     def _reconsider(self, app: Application) -> None:
         """Recompute the ask classes of an application, and make its pending asks schedulable."""
@@ -431,7 +429,7 @@ class PartitionScheduler:
         """Remove the partition: all applications fail, all nodes are removed."""
         partition = self.partition
         PARTITION.fire(partition, "remove")
-        if self._prepared is not None:
+        if not self._is_open:
             partition.timers.close()
             return
         for app in list(partition.applications.values()):
@@ -440,8 +438,7 @@ class PartitionScheduler:
             self.remove_node(node)
         if self.state_reporter is not None:
             self.state_reporter.stop()
-        self.policies.close(self.failures)
-        self.queue_policies.close()
+        self.instances.close()
         partition.timers.close()
 
 

@@ -27,16 +27,16 @@ import attrs
 from yunikorn.config.names import RECOVERY, ROOT, is_queue_name
 from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.errors import CONTAINED
-from yunikorn.framework.registry import PLACEMENT, Registry
+from yunikorn.framework.plugin_failures import PluginFailures
+from yunikorn.framework.registry import PLACEMENT
 from yunikorn.resources import INT64_MAX, Resource, above_zero
-from yunikorn.scheduling.plugin_failures import PluginFailures
-from yunikorn.scheduling.plugin_objects import PluginObjects
 from yunikorn.scheduling.user_groups import is_forced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from yunikorn.api import Application, PlacementRule
+    from yunikorn.framework.instances import InstancePlan
     from yunikorn.framework.registry import Offer
     from yunikorn.model.queue import Queue
 
@@ -141,17 +141,17 @@ class BoundRule:
     def __init__(
         self,
         config: RuleConfig,
-        registry: Registry,
+        plan: InstancePlan,
         tree: PlacementTree,
         failures: PluginFailures,
-        objects: PluginObjects,
     ) -> None:
-        offer = registry.find(PLACEMENT, config.name)
+        offer = plan.registry.find(PLACEMENT, config.name)
         self.name = config.name
         self.title = f"{config.name} '{config.value}'" if config.value else config.name
-        self.plugin: PlacementRule
-        self.plugin, self._origin = objects.make(PLACEMENT, config.name, plugin_options(config, offer))
-        self.parent = BoundRule(config.parent, registry, tree, failures, objects) if config.parent else None
+        made = plan.make(PLACEMENT, config.name, plugin_options(config, offer))
+        self.plugin: PlacementRule = made.plugin
+        self._origin = made.origin
+        self.parent = BoundRule(config.parent, plan, tree, failures) if config.parent else None
         self._place = self.plugin.place
         self._create = config.create
         self._filter = config.filter
@@ -260,7 +260,7 @@ class PlacementResult:
 
 
 class PlacementChain:
-    """Placement rules of a partition; their plugin objects come from `objects`.
+    """Placement rules of a partition; their plugin objects come from `plan`.
 
     Raises `UnknownPlugin`, `OptionError` or `PluginError` if a rule cannot be created. Later failures of a
     rule are reported to `failures`.
@@ -269,14 +269,12 @@ class PlacementChain:
     def __init__(
         self,
         rules: Sequence[RuleConfig],
-        registry: Registry,
+        plan: InstancePlan,
         tree: PlacementTree,
         failures: PluginFailures | None = None,
-        objects: PluginObjects | None = None,
     ) -> None:
         failures = PluginFailures() if failures is None else failures
-        objects = PluginObjects(registry) if objects is None else objects
-        self._rules = [BoundRule(rule, registry, tree, failures, objects) for rule in rules or IMPLICIT]
+        self._rules = [BoundRule(rule, plan, tree, failures) for rule in rules or IMPLICIT]
         self._tree = tree
         self.observer: Callable[[Application, PlacementResult], None] | None = None
         """Receives every placement with its steps; used for explanations."""

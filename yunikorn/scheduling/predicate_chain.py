@@ -24,12 +24,12 @@ from yunikorn import api
 from yunikorn.api import Predicate
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
-from yunikorn.scheduling.plugin_failures import read_seconds
+from yunikorn.framework.plugin_failures import read_seconds
 
 if TYPE_CHECKING:
+    from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.node import Node
-    from yunikorn.scheduling.plugin_failures import PluginFailures
 
 
 FIRST, MOST = 16, 512

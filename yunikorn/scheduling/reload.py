@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from yunikorn.framework.registry import Registry
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-    from yunikorn.scheduling.policies import Made
 
 
 @attrs.frozen
@@ -26,7 +25,6 @@ class _Change:
     running: PartitionScheduler
     config: PartitionConfig
     policies: Policies
-    queue_policies: Made
 
 
 class Reload:
@@ -58,17 +56,16 @@ class Reload:
         tree = running.partition.queues
         _check_types(tree.root, config.root, path, problems)
         try:
-            clock, before = running.partition.clock, running.policies
-            policies = Policies(config, self._registry, tree, clock, running.failures, before)
-            made = running.queue_policies.prepare(config.root, self._registry)
-            self._changes.append(_Change(running, config, policies, made))
+            plan = running.instances.plan(self._registry)
+            policies = Policies(config, plan, tree, running.partition.clock, running.failures)
+            self._changes.append(_Change(running, config, policies))
         except (UnknownPlugin, OptionError, PluginError) as error:
             problems.append(Problem(path, str(error)))
 
     def apply(self) -> None:
         """Apply the changes to the running partitions."""
         for change in self._changes:
-            change.running.reconfigure(change.config, change.policies, change.queue_policies, self._registry)
+            change.running.reconfigure(change.config, change.policies)
 
 
 def _check_types(queue: Queue, config: QueueConfig, path: str, problems: list[Problem]) -> None:

@@ -14,15 +14,15 @@ import attrs
 from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
 from yunikorn.errors import CONTAINED, UnknownPlugin
-from yunikorn.framework.registry import RESOLVER, Registry
-from yunikorn.scheduling.plugin_failures import PluginFailures
-from yunikorn.scheduling.plugin_objects import PluginObjects
+from yunikorn.framework.plugin_failures import PluginFailures
+from yunikorn.framework.registry import RESOLVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from yunikorn.api import UserGroupResolver
     from yunikorn.config.queues_yaml import PluginRef
+    from yunikorn.framework.instances import InstancePlan
 
 REMEMBER_FOUND = 300 * SECOND
 REMEMBER_FAILED = 30 * SECOND
@@ -75,12 +75,11 @@ class UserGroups:
     def make(
         cls,
         ref: PluginRef | None,
-        registry: Registry,
+        plan: InstancePlan,
         clock: Clock,
         failures: PluginFailures | None = None,
-        objects: PluginObjects | None = None,
     ) -> UserGroups:
-        """Create with the resolver that the configuration names, taken from `objects`.
+        """Create with the resolver that the configuration names, taken from `plan`.
 
         An unknown type means no resolver, as in YuniKorn 1.9, except for `ldap`, whose absence would change
         access rights unnoticed (`docs/decisions/0003`): there `UnknownPlugin` is raised. Raises `OptionError`
@@ -89,14 +88,13 @@ class UserGroups:
         if ref is None or ref.name in ("", "none"):
             return cls(clock)
         try:
-            registry.find(RESOLVER, ref.name)
+            plan.registry.find(RESOLVER, ref.name)
         except UnknownPlugin:
             if ref.name == "ldap":
                 raise
             return cls(clock)
-        objects = PluginObjects(registry) if objects is None else objects
-        resolver, origin = objects.make(RESOLVER, ref.name, ref.options)
-        return cls(clock, resolver, origin, failures)
+        made = plan.make(RESOLVER, ref.name, ref.options)
+        return cls(clock, made.plugin, made.origin, failures)
 
     @property
     def remembered(self) -> int:

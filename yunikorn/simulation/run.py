@@ -10,11 +10,11 @@ import attrs
 from yunikorn.clock import ManualClock
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError
+from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.model.context import Timeouts
-from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.simulation.counters import RefusalReason, RefusalReasons
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.explain_requests import ExplainRequest, ExplainRequests

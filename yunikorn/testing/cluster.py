@@ -9,6 +9,7 @@ import attrs
 from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.explain.explain import Explanation
+from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.constants import NODE_PARTITION
 from yunikorn.interface.messages import (
@@ -31,7 +32,6 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.model.context import Timeouts
-from yunikorn.scheduling.plugin_failures import PluginFailure
 from yunikorn.testing.samples import ApplicationSample, AskSample, NodeSample
 from yunikorn.text import suggest
 

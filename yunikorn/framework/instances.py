@@ -1,0 +1,188 @@
+"""Instances of plugin classes, kept over reloads of a configuration (`docs/decisions/0044`).
+
+An instance whose class and options are unchanged in a new configuration stays in use with its state, such as
+file contents or learned data, and is notified by `reloaded`. An instance that failed to open is replaced, so
+that a reload can repair it. Failures of life-cycle calls are only reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+if TYPE_CHECKING:
+    from yunikorn.api import Context
+    from yunikorn.framework.plugin_failures import PluginFailures
+    from yunikorn.framework.registry import Kind, Registry
+
+Wrap = Callable[[Any, str], Any]
+"""Wrapper of a plugin object with the given origin, such as a buffer."""
+
+
+@attrs.define(eq=False)
+class PluginInstance:
+    """An object of a plugin class, for one place of a configuration or several that share it."""
+
+    kind: Kind
+    name: str
+    options: Mapping[str, Any]
+    cls: type[Any]
+    plugin: Any
+    """The object, or its wrapper."""
+    origin: str
+    is_open: bool = False
+    """True after a successful call of `opened`."""
+
+
+class InstancePlan:
+    """Instances that a configuration needs; a plan that is not used has no effect.
+
+    Instances in use are planned again if kind, name and options are unchanged.
+    """
+
+    def __init__(self, registry: Registry, in_use: Collection[PluginInstance] = ()) -> None:
+        self.registry = registry
+        self.instances: list[PluginInstance] = []
+        """Planned instances, in the order of `make`."""
+        self._in_use = list(in_use)
+
+    def make(
+        self, kind: Kind, name: str, options: Mapping[str, Any], *, wrap: Wrap | None = None
+    ) -> PluginInstance:
+        """Plan an instance for one place.
+
+        Raises `UnknownPlugin`, `OptionError` or `PluginError` if there is no such instance and none can be
+        made.
+        """
+        cls, wanted = self.registry.find(kind, name).cls, dict(options)
+        for one in self._in_use:
+            if one.is_open and one.kind is kind and one.cls is cls and one.options == wanted:
+                self._in_use.remove(one)
+                self.instances.append(one)
+                return one
+        made = make_instance(self.registry, kind, name, wanted, wrap=wrap)
+        self.instances.append(made)
+        return made
+
+    def share(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance:
+        """Plan an instance for all places with this name and these options, which are texts.
+
+        Objects in use refer to a shared instance, so an instance that failed to open is opened again instead
+        of replaced. Raises as `make`.
+        """
+        found = find_shared(self.instances, kind, name, options)
+        if found is None:
+            found = find_shared(self._in_use, kind, name, options)
+            if found is None:
+                found = make_instance(self.registry, kind, name, options, comma_lists=True)
+            self.instances.append(found)
+        return found
+
+
+class PluginInstances:
+    """The instances in use by one owner, such as a partition."""
+
+    def __init__(self, context: Context, failures: PluginFailures, *, on_failure: str = "") -> None:
+        """Create without instances; `on_failure` is a remark for reports if a failure closes an instance."""
+        self._context = context
+        self._failures = failures
+        self._on_failure = on_failure
+        self._instances: list[PluginInstance] = []
+        self._leaving: list[PluginInstance] = []
+        """Instances in use that the latest plan does not contain."""
+
+    def __iter__(self) -> Iterator[PluginInstance]:
+        return iter(self._instances)
+
+    def plan(self, registry: Registry) -> InstancePlan:
+        """Return an empty plan for another configuration."""
+        return InstancePlan(registry, self._instances)
+
+    def use(self, plan: InstancePlan, *, close_first: bool = False) -> None:
+        """Open the new instances of a plan, and notify the others of the reload.
+
+        Instances that the plan does not contain are closed before that, or later by `close_unused`.
+        """
+        self._leaving = [one for one in self._instances if one not in plan.instances]
+        if close_first:
+            self.close_unused()
+        self._instances = [*plan.instances, *self._leaving]
+        for one in plan.instances:
+            self._renew(one)
+
+    def close_unused(self, used: Collection[PluginInstance] = ()) -> None:
+        """Close the instances that the latest plan does not contain, except those still `used`."""
+        leaving, self._leaving = self._leaving, []
+        for one in leaving:
+            if one in used:
+                self._renew(one)
+            else:
+                self._instances.remove(one)
+                self.guard(one, "closing", one.plugin.closed)
+
+    def find_shared(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance | None:
+        """Return the shared instance in use, or None."""
+        return find_shared(self._instances, kind, name, options)
+
+    def add(self, one: PluginInstance) -> None:
+        """Open an instance between two plans, and put it into use."""
+        self._instances.append(one)
+        self._renew(one)
+
+    def close(self) -> None:
+        """Close all instances."""
+        instances, self._instances, self._leaving = self._instances, [], []
+        for one in instances:
+            self.guard(one, "closing", one.plugin.closed)
+
+    def _renew(self, one: PluginInstance) -> None:
+        context = self._failures.context_of(one.origin, self._context)
+        if one.is_open:
+            self.guard(one, "reloading", one.plugin.reloaded, context)
+        else:
+            one.is_open = True
+            one.is_open = self.guard(one, "opening", one.plugin.opened, context)
+
+    def guard(
+        self, one: PluginInstance, operation: str, call: Callable[..., object], *arguments: object
+    ) -> bool:
+        """Call a method of an instance; report an exception. Returns True on success.
+
+        After a failure the instance is no longer open if this owner was created with `on_failure`.
+        """
+        if self._on_failure:
+            operation = f"{operation} ({self._on_failure})"
+        if self._failures.call_guarded(one.origin, operation, call, *arguments):
+            return True
+        if self._on_failure:
+            one.is_open = False
+        return False
+
+
+def make_instance(
+    registry: Registry,
+    kind: Kind,
+    name: str,
+    options: Mapping[str, Any],
+    *,
+    comma_lists: bool = False,
+    wrap: Wrap | None = None,
+) -> PluginInstance:
+    """Return a new instance that is not open; see `Registry.make`."""
+    offer = registry.find(kind, name)
+    plugin = registry.make(kind, name, options, comma_lists=comma_lists)
+    if wrap is not None:
+        plugin = wrap(plugin, offer.origin)
+    return PluginInstance(kind, name, dict(options), offer.cls, plugin, offer.origin)
+
+
+def find_shared(
+    instances: Collection[PluginInstance], kind: Kind, name: str, options: Mapping[str, str]
+) -> PluginInstance | None:
+    """Return the first of `instances` of this kind, name and options, or None."""
+    for one in instances:
+        if one.kind is kind and one.name == name and one.options == options:
+            return one
+    return None
