@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from yunikorn.scheduling.atomic_gangs import take_replicas
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
@@ -176,7 +178,7 @@ def count_fitting(members: Members, nodes: Iterable[Node], predicates: Predicate
         with predicates.expecting(ask, lambda: iter([node for node, _ in rooms])):
             for node, room in rooms:
                 if left and _is_open(ask, node, predicates):
-                    left -= _take(room, ask, left)
+                    left -= take_replicas(room, ask, left)
         placed += count - left
     return placed
 
@@ -186,10 +188,3 @@ def _is_open(ask: Ask, node: Node, predicates: PredicateChain) -> bool:
         return False
     fit = evaluate(ask, node)
     return fit.has_room and predicates.look(ask, node) is None
-
-
-def _take(room: Tally, ask: Ask, most: int) -> int:
-    count = min([most, *(max(0, room.get(name, 0)) // amount for name, amount in ask.ask_class.pairs)])
-    for name, amount in ask.ask_class.pairs:
-        room[name] = room.get(name, 0) - amount * count
-    return count

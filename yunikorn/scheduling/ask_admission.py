@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass
-    from yunikorn.scheduling.max_apps_events import MaxAppsEvents
+    from yunikorn.scheduling.application_admission import MaxAppsEvents
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.preemption.preemption import Preemption
 

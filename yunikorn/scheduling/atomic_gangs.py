@@ -111,7 +111,7 @@ class AtomicGangs:
                 if ask.ask_class.required in ("", node.id) and not self._orders.predicates.excludes(
                     ask, node
                 ):
-                    left -= _take(room, ask, left)
+                    left -= take_replicas(room, ask, left)
                     if not left:
                         break
             else:
@@ -262,7 +262,7 @@ def _by_ask_class(members: Members) -> Members:
     return list(kinds.values())
 
 
-def _take(room: Tally, ask: Ask, most: int) -> int:
+def take_replicas(room: Tally, ask: Ask, most: int) -> int:
     """Subtract up to `most` replicas of `ask` from `room`, as many as fit; returns their number."""
     count = _count_in(room, ask.ask_class, most)
     for name, amount in ask.ask_class.pairs:

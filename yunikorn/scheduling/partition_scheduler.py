@@ -20,12 +20,17 @@ from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
 from yunikorn.model.node import Node
 from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
+from yunikorn.scheduling.application_admission import (
+    MaxAppsEvents,
+    gang_refusal,
+    make_gang,
+    report_oversize,
+    report_style,
+)
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
-from yunikorn.scheduling.gang_admission import gang_refusal, make_gang, report_oversize, report_style
-from yunikorn.scheduling.max_apps_events import MaxAppsEvents
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.placement import apply_namespace_quota
 from yunikorn.scheduling.policies import Policies, QueuePolicies

@@ -1,0 +1,147 @@
+"""Admission of applications: gangs, and events about applications that may not start.
+
+Admission of gangs: their styles, and the queues that accept them (`docs/decisions/0024`).
+
+Events about applications that cannot start because a queue or limit has its maximum of running ones. Tracked
+only while the event recorder is enabled. Blocked applications are kept by the queue or limit that blocks
+them, so that their release needs no search. The others are checked again when a queue or limit has become
+full.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
+from yunikorn.model.usage_tracker import UsageTracker
+from yunikorn.resources import Resource, describe, fits, fits_quota, has_negative, smaller_of
+
+if TYPE_CHECKING:
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.model.application import Application
+    from yunikorn.model.queue import Queue
+
+
+GANG_POLICIES = ("fifo", "stateaware")
+"""Sort policies that allow placeholders; under others, two gangs could each hold half of theirs."""
+
+
+def make_gang(app: Application, total: Resource, timeout: int, partition: Partition) -> None:
+    """Make `app` a gang with these total resources, according to its gang style."""
+    if app.gang_style == ATOMIC:
+        app.atomic = AtomicGang(app, total)
+    else:
+        timeout = placeholder_timeout(timeout, app.tags, partition.clock.now())
+        app.gang = Gang(total, app.gang_style, timeout)
+
+
+def report_style(app: Application, style: str, partition: Partition) -> None:
+    """Report to the RM that a gang style is unknown and that Soft applies instead."""
+    message = f"unknown gang scheduling style '{style}', {SOFT} is used instead; known: {', '.join(STYLES)}"
+    partition.gangs.report(app, "UnknownGangStyle", message)
+
+
+def gang_refusal(app: Application, queue: Queue) -> str:
+    """Return why a gang cannot run in a leaf queue; empty if the queue accepts the application."""
+    if app.forced:
+        return ""
+    if app.gang is not None:
+        total, policy = app.gang.total, queue.settings.app_sort
+        if policy not in GANG_POLICIES:
+            return (
+                f"queue {queue.path} cannot run application {app.id} with task group request: unsupported "
+                f"sort type '{policy}', placeholders need one of {', '.join(GANG_POLICIES)}"
+            )
+    elif app.atomic is not None:
+        total = app.atomic.total
+    else:
+        return ""
+    if has_negative(total):
+        return f"application {app.id} has a negative task group request: {describe(total)}"
+    most = Resource()
+    for level in queue.chain:
+        if level.parent is not None and level.max is not None:
+            most = smaller_of(most, level.max)
+    if not fits_quota(most, total):
+        return (
+            f"queue {queue.path} cannot run application {app.id}: task group request {describe(total)} "
+            f"larger than max queue allocation {describe(most)}"
+        )
+    return ""
+
+
+def report_oversize(app: Application, partition: Partition) -> None:
+    """Record an event if all nodes together are too small for the gang; more nodes may register later."""
+    gang = app.gang or app.atomic
+    whole = partition.cluster.total
+    if gang is not None and whole and not fits(whole, gang.total):
+        message = (
+            f"the gang needs {describe(gang.total)}, and all nodes together have {describe(whole)}: "
+            "it cannot run until nodes are added"
+        )
+        partition.event_recorder.record("APP", app.id, message=message, reason="GangTooLarge")
+
+
+SLACK = 64
+"""Number of started applications that may remain in `_free` before it is cleaned up."""
+
+
+class MaxAppsEvents:
+    """Applications of one partition that wait to become one of the running applications."""
+
+    def __init__(self, partition: Partition) -> None:
+        self._partition = partition
+        self._not_started: list[Application] = []
+        """Applications added since the last review."""
+        self._free: dict[Application, None] = {}
+        """Applications that may start, as of the last review."""
+        self._swept = 0
+        self._held: dict[Queue | UsageTracker, dict[Application, None]] = {}
+        self._fills = (-1, -1)
+
+    def watch(self, app: Application) -> None:
+        """Track an application that has not started and now has pending requests."""
+        limited = any(queue.max_applications for queue in app.chain) or any(
+            tracker.max_applications for tracker in app.owner
+        )
+        if limited:
+            self._not_started.append(app)
+
+    def review(self) -> None:
+        """Record events for applications that can no longer start, and for those that can start again."""
+        for holder in [holder for holder in self._held if not holder.full]:
+            for app in self._held.pop(holder):
+                if self._waits(app):
+                    self._tell(app, holder, runnable=True)
+                    self._not_started.append(app)
+        fills = (self._partition.cluster.times_full, self._partition.pending_classes.times_full)
+        if fills != self._fills or len(self._free) > 2 * self._swept + SLACK:
+            self._fills = fills
+            looked, self._free = [*self._free, *self._not_started], {}
+            self._look_at(looked)
+            self._swept = len(self._free)
+        elif self._not_started:
+            self._look_at(self._not_started)
+        self._not_started = []
+
+    def _look_at(self, apps: list[Application]) -> None:
+        for app in apps:
+            if not self._waits(app):
+                continue
+            holder = app.max_apps_blocker
+            if holder is None:
+                self._free[app] = None
+            elif app not in self._held.setdefault(holder, {}):
+                self._held[holder][app] = None
+                self._tell(app, holder, runnable=False)
+
+    @staticmethod
+    def _waits(app: Application) -> bool:
+        return app.not_started and app.has_waiting and app.queue is not None
+
+    def _tell(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
+        of = "QUOTA" if isinstance(holder, UsageTracker) else "QUEUE"
+        detail = f"APP_RUNNABLE_{of}" if runnable else f"APP_CANNOTRUN_{of}"
+        self._partition.event_recorder.record(
+            "APP", app.id, detail=detail, message="" if runnable else app.max_apps_reason
+        )
