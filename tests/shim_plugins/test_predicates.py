@@ -118,7 +118,7 @@ def test_refusal_is_retried_after_a_while_without_a_change() -> None:
     closed.clear()
     rm.pass_time(5)
     assert rm.schedule() == [("app", "k", "n1")]
-    assert rm.scheduler.next_timer() is None or not rm.at_work().cycle.unschedulable_queue.looks_again
+    assert rm.scheduler.next_timer() is None or not rm.at_work().cycle.unschedulable_queue.has_refresh_timer
 
 
 def test_nothing_is_retried_if_the_rm_is_not_called() -> None:
@@ -127,7 +127,7 @@ def test_nothing_is_retried_if_the_rm_is_not_called() -> None:
     rm.app()
     rm.ask(key="k", vcore=1)
     assert rm.schedule() == []
-    assert not rm.at_work().cycle.unschedulable_queue.looks_again
+    assert not rm.at_work().cycle.unschedulable_queue.has_refresh_timer
 
 
 @pytest.mark.parametrize("waiting", [1, 200])

@@ -75,7 +75,7 @@ class AskBatch:
         partition.arrivals = arrival = partition.arrivals + 1
         ask = Ask(key, app, resource, count, priority, created, arrival, spec)
         if not alike:
-            pending_class = partition.pending_classes.of(self._ask_class_of(ask), app.owner)
+            pending_class = partition.pending_classes.of(self._ask_class_of(ask), app.limit_trackers)
         elif self._pending_class is not None and (resource is self.resource or resource == self.resource):
             pending_class = self._pending_class
         else:
@@ -95,7 +95,10 @@ class AskBatch:
         resource = ask.resource
         known = self._pending_classes.get(id(resource))
         if known is None:
-            known = (resource, self._partition.pending_classes.of(self._ask_class_of(ask), self.app.owner))
+            known = (
+                resource,
+                self._partition.pending_classes.of(self._ask_class_of(ask), self.app.limit_trackers),
+            )
             self._pending_classes[id(resource)] = known
         self.resource, self._pending_class = known
         return known[1]

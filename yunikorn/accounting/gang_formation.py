@@ -110,7 +110,7 @@ class GangFormation:
         assert isinstance(ask_class, GangClass)
         ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in gang.members))
         request.pending_class = self._pending_classes.of(
-            ask_class, gang.app.owner, force_visit=gang.force_visit
+            ask_class, gang.app.limit_trackers, force_visit=gang.force_visit
         )
         request.ensure_extras().gang = gang
         gang.request = request
@@ -122,7 +122,7 @@ class GangFormation:
         if request is not None and request.pending_class.force_visit != wanted:
             self._pending_accounting.withdraw(request)
             request.pending_class = self._pending_classes.of(
-                request.ask_class, gang.app.owner, force_visit=wanted
+                request.ask_class, gang.app.limit_trackers, force_visit=wanted
             )
             self._pending_accounting.offer(request)
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 class PendingWatcher(Protocol):
     """Observer of requests."""
 
-    def waits(self, ask: Ask) -> None:
+    def pending_added(self, ask: Ask) -> None:
         """Handle a request that starts to wait."""
         ...
 
-    def leaves(self, ask: Ask) -> None:
+    def pending_removed(self, ask: Ask) -> None:
         """Handle a request that no longer waits, because it was allocated or dropped."""
         ...
 
@@ -121,7 +121,7 @@ class PendingAccounting:
                 self.index.add(ask.app, ask.key)
         if self.watcher is not None:
             for ask in asks:
-                self.watcher.waits(ask)
+                self.watcher.pending_added(ask)
         if self.event_recorder.enabled:
             for ask in asks:
                 self.event_recorder.record(
@@ -155,7 +155,7 @@ class PendingAccounting:
         """Remove an ask from the waiting requests."""
         app = ask.app
         if self.watcher is not None:
-            self.watcher.leaves(ask)
+            self.watcher.pending_removed(ask)
         extras = ask.extras
         if extras is not None and extras.reserved is not None:
             self.node_reservations.inheritable[ask] = None
@@ -271,7 +271,7 @@ class PendingAccounting:
             self.pending_classes.wait(ask.pending_class)
             self._queue_up(ask)
             if self.watcher is not None:
-                self.watcher.waits(ask)
+                self.watcher.pending_added(ask)
             if ask.app.is_reactivated_by_asks:
                 ask.app.advance("ask added")
         elif not pending:

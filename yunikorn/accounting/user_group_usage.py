@@ -71,7 +71,7 @@ class UserGroupUsage:
             found += [self._enter(GROUP, group, queue) for queue in app.chain]
         app.group = group
         app.tracked = tuple(found)
-        app.owner = tuple(tracker for tracker in found if tracker.is_limited)
+        app.limit_trackers = tuple(tracker for tracker in found if tracker.is_limited)
 
     def _enter(self, kind: str, name: str, queue: Queue) -> UsageTracker:
         trackers = self._owners.setdefault((kind, name), {})
@@ -92,7 +92,7 @@ class UserGroupUsage:
                 del self._owners[owner][tracker.path]
                 if not self._owners[owner]:
                     del self._owners[owner]
-        app.tracked = app.owner = ()
+        app.tracked = app.limit_trackers = ()
         self._record_link(app, app.group, EventChange.REMOVE)
 
     def _record_link(self, app: Application, group: str, change: EventChange) -> None:
@@ -109,7 +109,7 @@ class UserGroupUsage:
         Without a limit the usage may never be read. The application is then only marked, and booked by
         `flush`.
         """
-        if app.owner:
+        if app.limit_trackers:
             if not app.counted_by_limits:
                 self.recount(app)
             for tracker in app.tracked:
@@ -128,7 +128,7 @@ class UserGroupUsage:
         """
         if _runs(app) == app.counted_by_limits:
             return
-        if app.owner:
+        if app.limit_trackers:
             self._count(app)
         elif not app.usage_dirty:
             app.usage_dirty = True
@@ -143,7 +143,7 @@ class UserGroupUsage:
 
     def unbook(self, app: Application, pairs: Pairs) -> None:
         """Subtract allocated resources of an application."""
-        if app.owner:
+        if app.limit_trackers:
             less = [(name, -amount) for name, amount in pairs]
             for tracker in app.tracked:
                 tracker.book(less)

@@ -91,7 +91,7 @@ def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
     """Return the conditions that stop `ask` in partition `at`; empty if none does or `ask` is not pending."""
     if not ask.pending or ask.app.queue is None:
         return []
-    return _or_position(at, [*of_application(at, ask.app), *_of_rest(at, ask.app), *_of_request(at, ask)])
+    return _or_position(at, [*of_application(at, ask.app), *_of_backoff(at, ask.app), *_of_request(at, ask)])
 
 
 def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Explanation]:
@@ -114,11 +114,11 @@ def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Exp
 
 
 def _or_position(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
-    position = _turn(at)
+    position = _order_reason(at)
     return found or ([] if position is POSITION else [position])
 
 
-def _turn(at: PartitionScheduler) -> Reason:
+def _order_reason(at: PartitionScheduler) -> Reason:
     """Return the reason why a request that no check stops still waits for its turn."""
     for gang in at.partition.gangs.formation.overdue.values():
         if gang.overdue:
@@ -134,7 +134,7 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
     """
     known: dict[Hashable, Reason] = {}
     for app in at.partition.applications.values():
-        of_app = next(chain(of_application(at, app), _of_rest(at, app)), None)
+        of_app = next(chain(of_application(at, app), _of_backoff(at, app)), None)
         for ask in app.asks.values():
             if not ask.pending:
                 continue
@@ -143,7 +143,7 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
                 key = _likeness(at, ask)
                 reason = known.get(key)
                 if reason is None:
-                    reason = known[key] = next(_of_request(at, ask), None) or _turn(at)
+                    reason = known[key] = next(_of_request(at, ask), None) or _order_reason(at)
             yield ask, reason
 
 
@@ -181,7 +181,7 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
         )
 
 
-def _of_rest(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
+def _of_backoff(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
     if app.backoff_timer is not None:
         left = describe_duration(max(app.backoff_timer.due - at.partition.clock.now(), 0))
         summary = "the application is in back-off: its requests found no node"

@@ -150,7 +150,7 @@ def summarise_fit(ask: Ask, nodes: Collection[Node], predicates: PredicateChain)
         for node in nodes:
             fit = evaluate(ask, node)
             if fit.has_room:
-                fit.refusal = predicates.look(ask, node)
+                fit.refusal = predicates.evaluate(ask, node)
                 if fit.refusal is None:
                     return None
             found.add(fit)
@@ -163,7 +163,7 @@ def closest(ask: Ask, nodes: Collection[Node], predicates: PredicateChain) -> No
     with predicates.expecting(ask, lambda: iter(nodes)):
         for node in nodes:
             fit = evaluate(ask, node)
-            fit.refusal = predicates.look(ask, node)
+            fit.refusal = predicates.evaluate(ask, node)
             if best is None or fit.distance < best.distance:
                 best = fit
     return best
@@ -187,4 +187,4 @@ def _is_open(ask: Ask, node: Node, predicates: PredicateChain) -> bool:
     if ask.ask_class.required not in ("", node.id):
         return False
     fit = evaluate(ask, node)
-    return fit.has_room and predicates.look(ask, node) is None
+    return fit.has_room and predicates.evaluate(ask, node) is None

@@ -54,7 +54,7 @@ class QueueMember:
         """Pending resources, including all members below."""
         return less(self.demand, self.allocated)
 
-    def waits(self) -> bool:
+    def is_schedulable(self) -> bool:
         """Return True if any request may be scheduled at the member's turn."""
         raise NotImplementedError
 

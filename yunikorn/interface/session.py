@@ -155,7 +155,7 @@ class Session:
         """
         if self.paused_state is None:
             for partition in self.partitions:
-                if partition.cycle.ages or partition.preemption.is_due():
+                if partition.cycle.is_time_dependent or partition.preemption.is_due():
                     return True
         return False
 

@@ -103,11 +103,11 @@ class Application(QueueMember):
         "groups",
         "id",
         "leaving",
+        "limit_trackers",
         "listener",
         "misses",
         "node_order",
         "not_started",
-        "owner",
         "queue_name",
         "reason",
         "requests",
@@ -149,7 +149,7 @@ class Application(QueueMember):
         """True if `allocated` differs from `booked`."""
         self.chain: tuple[Queue, ...] = ()
         """The leaf queue and all its parents, leaf first."""
-        self.owner: tuple[UsageTracker, ...] = ()
+        self.limit_trackers: tuple[UsageTracker, ...] = ()
         """Usage trackers among `tracked` that have a limit."""
         self.allocations: dict[str, Allocation] = {}
         self.by_key: dict[str, list[Allocation]] | None = None
@@ -222,7 +222,7 @@ class Application(QueueMember):
         """True if the application has ended."""
         return self.state in FINAL_STATES
 
-    def waits(self) -> bool:
+    def is_schedulable(self) -> bool:
         """Return True if any request may be scheduled at the application's turn."""
         return (
             self.requests.bits != 0
@@ -243,7 +243,7 @@ class Application(QueueMember):
             for queue in self.chain:
                 if queue.full:
                     return queue
-            for tracker in self.owner:
+            for tracker in self.limit_trackers:
                 if tracker.full:
                     return tracker
         return None
@@ -253,7 +253,7 @@ class Application(QueueMember):
         """All queues and limits that prevent the start: queues from leaf to root, then limits."""
         if self.not_started:
             yield from (queue for queue in self.chain if queue.full)
-            yield from (tracker for tracker in self.owner if tracker.full)
+            yield from (tracker for tracker in self.limit_trackers if tracker.full)
 
     @property
     def max_apps_reason(self) -> str:

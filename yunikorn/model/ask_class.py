@@ -94,7 +94,7 @@ class AskClass:
         self.pairs: Pairs = tuple(self.resource.items())
         self.bit = bit
         self.pending_classes: dict[tuple[UsageTracker | None, ...], PendingClass] = {}
-        """Pending classes by owner; the key ends with an additional None for gangs whose visits are
+        """Pending classes by limit trackers; the key ends with an additional None for gangs whose visits are
         forced."""
         self.unschedulable = False
         """True if no node had room at the latest attempt."""

@@ -1,6 +1,6 @@
 """Pending classes: requests of one ask class under the same user and group limits, each with two bits.
 
-Nodes answer by ask class, and limits of users and groups apply by owner. Queues record the pending classes of
+Nodes answer by ask class, and limits apply by user and group. Queues record the pending classes of
 their schedulable requests as bits. `PendingClasses.schedulable` has the bits of all pending classes that may
 be placed now; a bit is cleared if no node has room or if a user or group limit is exhausted.
 
@@ -35,15 +35,15 @@ def not_started_part(bits: int) -> int:
 
 
 class PendingClass:
-    """Requests of one ask class with the same owner, which is the tuple of limits that apply."""
+    """Requests of one ask class to which the same limits of users and groups apply."""
 
-    __slots__ = ("ask_class", "asks", "bit", "bits", "force_visit", "over_limit", "owner")
+    __slots__ = ("ask_class", "asks", "bit", "bits", "force_visit", "limit_trackers", "over_limit")
 
     def __init__(
-        self, ask_class: AskClass, owner: tuple[UsageTracker, ...], bit: int, *, force_visit: bool
+        self, ask_class: AskClass, limit_trackers: tuple[UsageTracker, ...], bit: int, *, force_visit: bool
     ) -> None:
         self.ask_class = ask_class
-        self.owner = owner
+        self.limit_trackers = limit_trackers
         self.bit = bit
         self.bits = bit | bit << 1
         self.asks = 0
@@ -72,13 +72,13 @@ class PendingClasses:
         ask_classes.on_drop.append(self._drop)
 
     def of(
-        self, ask_class: AskClass, owner: tuple[UsageTracker, ...], *, force_visit: bool = False
+        self, ask_class: AskClass, limit_trackers: tuple[UsageTracker, ...], *, force_visit: bool = False
     ) -> PendingClass:
-        """Return the pending class of requests of `ask_class` by `owner`.
+        """Return the pending class of requests of `ask_class` under these limits.
 
         Gangs with `force_visit` have a pending class of their own.
         """
-        key = (*owner, None) if force_visit else owner
+        key = (*limit_trackers, None) if force_visit else limit_trackers
         pending_class = ask_class.pending_classes.get(key)
         if pending_class is None:
             if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > self._pending_classes:
@@ -90,9 +90,9 @@ class PendingClasses:
                 bit = 1 << 2 * self._used
                 self._used += 1
             pending_class = ask_class.pending_classes[key] = PendingClass(
-                ask_class, owner, bit, force_visit=force_visit
+                ask_class, limit_trackers, bit, force_visit=force_visit
             )
-            for tracker in owner:
+            for tracker in limit_trackers:
                 tracker.pending_classes[bit] = pending_class
             self._pending_classes += 1
             self._idle += 1
@@ -105,7 +105,7 @@ class PendingClasses:
             pending_class.ask_class.unschedulable or pending_class.over_limit
         ) and not pending_class.force_visit:
             self.schedulable &= ~pending_class.bits
-        elif any(tracker.full for tracker in pending_class.owner):
+        elif any(tracker.full for tracker in pending_class.limit_trackers):
             self.schedulable = self.schedulable & ~pending_class.bits | pending_class.bit
         else:
             self.schedulable |= pending_class.bits
@@ -171,7 +171,7 @@ class PendingClasses:
             self.ask_classes.mark_schedulable(ask_class)
             for pending_class in ask_class.pending_classes.values():
                 pending_class.over_limit = False
-                for tracker in pending_class.owner:
+                for tracker in pending_class.limit_trackers:
                     tracker.over_limit.pop(pending_class.bit, None)
                 self.refresh(pending_class)
 
@@ -183,7 +183,7 @@ class PendingClasses:
         for key, pending_class in list(ask_class.pending_classes.items()):
             if not pending_class.asks:
                 del ask_class.pending_classes[key]
-                for tracker in pending_class.owner:
+                for tracker in pending_class.limit_trackers:
                     tracker.pending_classes.pop(pending_class.bit, None)
                     tracker.over_limit.pop(pending_class.bit, None)
                 self._free.append(pending_class.bit)

@@ -181,7 +181,7 @@ class Queue(QueueMember):
         """True if most of the members in `dirty` have left the queue."""
         return len(self.dirty) > 16 + 2 * (len(self.applications) + len(self.children))
 
-    def waits(self) -> bool:
+    def is_schedulable(self) -> bool:
         """Return True if the parent may schedule requests of this queue."""
         return self.waiting > 0 and self.state != STOPPED
 

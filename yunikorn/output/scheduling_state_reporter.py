@@ -57,7 +57,7 @@ class SchedulingStateReporter:
         for app in at.partition.applications.values():
             for ask in app.asks.values():
                 if ask.pending:
-                    self.waits(ask)
+                    self.pending_added(ask)
 
     def drain(self) -> list[SchedulingState]:
         """Return the new reports and clear them."""
@@ -66,12 +66,12 @@ class SchedulingStateReporter:
 
     # -- notifications of the accounting ------------------------------------------------------------
 
-    def waits(self, ask: Ask) -> None:
+    def pending_added(self, ask: Ask) -> None:
         """Add a request that has become pending."""
         self._open[ask] = None
         self._moves += 1
 
-    def leaves(self, ask: Ask) -> None:
+    def pending_removed(self, ask: Ask) -> None:
         """Remove a request that was allocated or released."""
         if ask.state == ALLOCATED:
             self._report(ask, SCHEDULED, "")
@@ -93,7 +93,7 @@ class SchedulingStateReporter:
     def unreserved(self, ask: Ask) -> None:
         """Re-examine a request whose reservation was cancelled."""
         self._call_off(ask)
-        self.waits(ask)
+        self.pending_added(ask)
 
     # -- reviewing ----------------------------------------------------------------------------------
 

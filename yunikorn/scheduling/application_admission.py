@@ -96,50 +96,50 @@ class MaxAppsEvents:
         self._free: dict[Application, None] = {}
         """Applications that may start, as of the last review."""
         self._swept = 0
-        self._held: dict[Queue | UsageTracker, dict[Application, None]] = {}
+        self._blocked: dict[Queue | UsageTracker, dict[Application, None]] = {}
         self._fills = (-1, -1)
 
     def watch(self, app: Application) -> None:
         """Track an application that has not started and now has pending requests."""
         limited = any(queue.max_applications for queue in app.chain) or any(
-            tracker.max_applications for tracker in app.owner
+            tracker.max_applications for tracker in app.limit_trackers
         )
         if limited:
             self._not_started.append(app)
 
     def review(self) -> None:
         """Record events for applications that can no longer start, and for those that can start again."""
-        for holder in [holder for holder in self._held if not holder.full]:
-            for app in self._held.pop(holder):
-                if self._waits(app):
-                    self._tell(app, holder, runnable=True)
+        for holder in [holder for holder in self._blocked if not holder.full]:
+            for app in self._blocked.pop(holder):
+                if self._is_waiting_to_start(app):
+                    self._record(app, holder, runnable=True)
                     self._not_started.append(app)
         fills = (self._partition.cluster.times_full, self._partition.pending_classes.times_full)
         if fills != self._fills or len(self._free) > 2 * self._swept + SLACK:
             self._fills = fills
-            looked, self._free = [*self._free, *self._not_started], {}
-            self._look_at(looked)
+            apps, self._free = [*self._free, *self._not_started], {}
+            self._evaluate(apps)
             self._swept = len(self._free)
         elif self._not_started:
-            self._look_at(self._not_started)
+            self._evaluate(self._not_started)
         self._not_started = []
 
-    def _look_at(self, apps: list[Application]) -> None:
+    def _evaluate(self, apps: list[Application]) -> None:
         for app in apps:
-            if not self._waits(app):
+            if not self._is_waiting_to_start(app):
                 continue
             holder = app.max_apps_blocker
             if holder is None:
                 self._free[app] = None
-            elif app not in self._held.setdefault(holder, {}):
-                self._held[holder][app] = None
-                self._tell(app, holder, runnable=False)
+            elif app not in self._blocked.setdefault(holder, {}):
+                self._blocked[holder][app] = None
+                self._record(app, holder, runnable=False)
 
     @staticmethod
-    def _waits(app: Application) -> bool:
+    def _is_waiting_to_start(app: Application) -> bool:
         return app.not_started and app.has_waiting and app.queue is not None
 
-    def _tell(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
+    def _record(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
         of = "QUOTA" if isinstance(holder, UsageTracker) else "QUEUE"
         detail = f"APP_RUNNABLE_{of}" if runnable else f"APP_CANNOTRUN_{of}"
         self._partition.event_recorder.record(

@@ -136,7 +136,7 @@ class AskAdmission:
             self._preemption.notice(earliest)
 
     def _classify(self, ask: Ask) -> None:
-        ask.pending_class = self._partition.pending_classes.of(self.ask_class_of(ask), ask.app.owner)
+        ask.pending_class = self._partition.pending_classes.of(self.ask_class_of(ask), ask.app.limit_trackers)
         ask.share_amount()
 
     def ask_class_of(self, ask: Ask) -> AskClass:

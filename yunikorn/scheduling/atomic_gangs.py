@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Plan = list[tuple["Ask", "Node"]]
 
-LOOKS_PER_MEMBER = 32
+NODES_PER_MEMBER = 32
 """Number of nodes that can be examined in the time of placing one member and undoing that."""
 
 
@@ -143,7 +143,7 @@ class AtomicGangs:
     def _block(self, gang: AtomicGang, request: Ask, obstacle: Holder) -> None:
         """Hold back later requests, or do not try the gang again before the obstacle has room."""
         where = f"in {obstacle.label}" if isinstance(obstacle, Queue) else f"for {obstacle.label}"
-        self._tell(gang, f"{describe(obstacle.headroom or {})} left {where}")
+        self._report(gang, f"{describe(obstacle.headroom or {})} left {where}")
         self._wait(gang)
         if not self._apply_backpressure(gang, obstacle):
             if isinstance(obstacle, Queue):
@@ -178,7 +178,7 @@ class AtomicGangs:
 
         This precheck examines every node once per ask class, and only where that is cheaper than planning.
         """
-        nodes, most = self._partition.nodes, LOOKS_PER_MEMBER * gang.size
+        nodes, most = self._partition.nodes, NODES_PER_MEMBER * gang.size
         if len(nodes) > most:
             return False
         kinds = _by_ask_class(gang.members)
@@ -196,12 +196,12 @@ class AtomicGangs:
     def _no_nodes(self, request: Ask, gang: AtomicGang) -> None:
         chain = self._orders.predicates
         if request.ask_class.unschedulable:
-            self._tell(gang, _ask_class_of(request).why)
+            self._report(gang, _ask_class_of(request).why)
             self._wait(gang)
         else:
             refusals = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
             why = refusals or "the free resources are too fragmented"
-            self._tell(gang, why)
+            self._report(gang, why)
             self._wait(gang)
             if chain.personal:
                 # The refusals are specific to these members, and say nothing about gangs of the same class.
@@ -229,7 +229,7 @@ class AtomicGangs:
         self._formation.overdue[gang.app.id] = gang
         self._formation.set_force_visit(gang, wanted=True)
 
-    def _tell(self, gang: AtomicGang, why: str) -> None:
+    def _report(self, gang: AtomicGang, why: str) -> None:
         event_recorder, request = self._partition.event_recorder, gang.request
         if gang.reported or request is None:
             return

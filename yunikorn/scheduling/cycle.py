@@ -129,10 +129,10 @@ class Cycle:
                 return allocation
 
     @property
-    def ages(self) -> bool:
+    def is_time_dependent(self) -> bool:
         """True if the passage of time alone may change which applications a policy excludes."""
         return bool(self._excluding) and any(
-            leaf.policy_excluded and leaf.order.ages for leaf in self._excluding
+            leaf.policy_excluded and leaf.order.time_dependent for leaf in self._excluding
         )
 
     def _review_excluded(self) -> bool:
@@ -156,7 +156,7 @@ class Cycle:
             sorted_members, dirty = queue.sorted_members, queue.dirty
             if (
                 sorted_members.version != version
-                or order.ages
+                or order.time_dependent
                 or (dirty and (len(dirty) > 1 or not order.renew(sorted_members, dirty)))
             ):
                 self.resort(queue)
@@ -178,7 +178,11 @@ class Cycle:
         queue = self._root
         wanted &= queue.bits
         while wanted:
-            if queue.dirty or queue.sorted_members.version != queue.cluster.version or queue.order.ages:
+            if (
+                queue.dirty
+                or queue.sorted_members.version != queue.cluster.version
+                or queue.order.time_dependent
+            ):
                 self.resort(queue)
             member = queue.sorted_members.first(wanted)
             if member is None:
@@ -214,7 +218,7 @@ class Cycle:
         sorted_members, put = parent.sorted_members, parent.order.put
         for child in dirty:
             child.is_dirty = False
-            if child.waits():
+            if child.is_schedulable():
                 put(sorted_members, child)
             else:
                 sorted_members.remove(child)
@@ -234,14 +238,14 @@ class Cycle:
                 else:
                     admission_classes.remove(app)
                 admission_classes.exclude(app, leaf)
-            if here and app.waits():
+            if here and app.is_schedulable():
                 put(sorted_members, app)
             else:
                 sorted_members.remove(app)
         if admission_classes is not None:
             for app in admission_classes.review():
                 admission_classes.exclude(app, leaf)
-                if app.waits() and app.queue is leaf:
+                if app.is_schedulable() and app.queue is leaf:
                     order.put(sorted_members, app)
                     leaf.activate(app.bits)
                 else:

@@ -46,10 +46,10 @@ class MemberOrder:
         "_refresh",
         "_tick",
         "admission_classes",
-        "ages",
         "half_life",
         "origin",
         "policy",
+        "time_dependent",
     )
 
     def __init__(
@@ -70,7 +70,7 @@ class MemberOrder:
         every = read_seconds(policy, "refresh_every", origin, failures)
         self.half_life = read_seconds(policy, "half_life", origin, failures)
         """Half-life (seconds) of the decayed usage that the policy reads; None if the policy reads none."""
-        self.ages = bool(every)
+        self.time_dependent = bool(every)
         """True if keys change with time alone (the policy sets `refresh_every`)."""
         self._refresh = round(every * SECOND) if every else 0
         self._tick = -1
@@ -102,7 +102,7 @@ class MemberOrder:
         """
         member: QueueMember = dirty[0]
         block = member.block
-        if block is None or self.admission_classes is not None or not member.waits():
+        if block is None or self.admission_classes is not None or not member.is_schedulable():
             return False
         sort_keys = block.sort_keys
         if len(sort_keys) == 1 and not sorted_members.tops:

@@ -118,7 +118,7 @@ class NodeOrder:
         self._deferred: dict[str, tuple[Node, bool]] = {}
         """Changed nodes without room, by id, and True if they gained room; their score is not computed."""
         every = read_seconds(policy, "refresh_every", origin, failures)
-        self.ages = bool(every)
+        self.time_dependent = bool(every)
         """True if scores change with time alone (the policy sets `refresh_every`)."""
         self._refresh = round(every * SECOND) if every else 0
         self._tick = -1

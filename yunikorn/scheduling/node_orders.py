@@ -113,7 +113,7 @@ class NodeOrders:
             order.seen = len(self._log)
             if not named.by_ask_class:
                 self._common.append(order)
-            if not named.by_ask_class and not order.ages and ask_class.node_order == DEFAULT:
+            if not named.by_ask_class and not order.time_dependent and ask_class.node_order == DEFAULT:
                 self._only = order
             order.is_due(self._clock.now())
             for node in self._nodes.values():
@@ -123,7 +123,7 @@ class NodeOrders:
                 self._make_room(len(order))
         elif order.ask_class is not None and order.seen != len(self._log):
             order.catch_up(self._log)
-        if order.ages and order.is_due(self._clock.now()):
+        if order.time_dependent and order.is_due(self._clock.now()):
             for node in self._nodes.values():
                 if node.is_free:
                     order.put(node, False)

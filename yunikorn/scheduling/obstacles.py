@@ -22,7 +22,7 @@ What is left is the `headroom` of the holder.
 
 def holders(app: Application) -> tuple[Holder, ...]:
     """Return the queues of `app` from the leaf up, then the usage trackers with a limit."""
-    return (*app.chain, *app.owner)
+    return (*app.chain, *app.limit_trackers)
 
 
 def first_obstacle(ask: Ask) -> Holder | None:
@@ -31,7 +31,7 @@ def first_obstacle(ask: Ask) -> Holder | None:
     for queue in app.chain[0].capped:
         if not queue.has_room(pairs):
             return queue
-    for tracker in app.owner:
+    for tracker in app.limit_trackers:
         if not tracker.has_room(pairs):
             return tracker
     return None

@@ -165,7 +165,7 @@ class PartitionScheduler:
     def _decide_after_all(self) -> Allocation | None:
         """Preempt if due, and report scheduling states; returns an allocation that preemption allowed."""
         allocation: Allocation | None = None
-        self.preemption.look()
+        self.preemption.review()
         if self.partition.accounting.changed_nodes:
             # Preemption reserves a node, which may cancel the reservation of another node.
             allocation = self.cycle.decide()
@@ -423,7 +423,7 @@ class PartitionScheduler:
             if ask.pending:
                 ask_class = self.asks.ask_class_of(ask)
                 self.partition.accounting.pending_accounting.reshape(
-                    ask, self.partition.pending_classes.of(ask_class, app.owner)
+                    ask, self.partition.pending_classes.of(ask_class, app.limit_trackers)
                 )
         if app.atomic is not None:
             self.partition.gangs.formation.form(app.atomic)

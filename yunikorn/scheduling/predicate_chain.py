@@ -319,7 +319,7 @@ class PredicateChain:
         """Return True if a predicate refuses `ask` on `node` regardless of other allocations there."""
         return self._lasting_refusal(ask, node) is not None
 
-    def look(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
+    def evaluate(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
         """Return the refusing predicate and its reason, or None; nothing is cached or reported."""
         for condition in (*self._lasting, *self._passing):
             try:

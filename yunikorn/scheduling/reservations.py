@@ -95,7 +95,7 @@ class Reservations:
         """Value of `capacity_version` for which `_largest` was computed."""
         self._waiting: set[AskClass] = set()
         """Ask classes whose first request has not waited long enough; a timer retries each of them."""
-        self._full_looks = FullScanLimiter(partition, self._retry)
+        self._full_scans = FullScanLimiter(partition, self._retry)
 
     # -- making -------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class Reservations:
         if node is not None:
             return node
         # With fewer nodes than this, all free nodes have been examined.
-        if len(ends) < 2 * SAMPLE or not self._full_looks.try_acquire(ask_class):
+        if len(ends) < 2 * SAMPLE or not self._full_scans.try_acquire(ask_class):
             return None
         return self._nearest(ask, _free(order))
 

@@ -79,13 +79,13 @@ IDLE_PAUSE = SECOND
 class _Waiting:
     """An unschedulable ask or ask class."""
 
-    __slots__ = ("at", "item", "waits")
+    __slots__ = ("at", "is_waiting", "item")
 
     def __init__(self, item: Ask | AskClass, at: int) -> None:
         self.item = item
         self.at = at
         """Number of changes when the item was last tried."""
-        self.waits = True
+        self.is_waiting = True
 
 
 class UnschedulableQueue:
@@ -110,18 +110,18 @@ class UnschedulableQueue:
         self._idle_at = -1
         self._idle_left = 0
         self._pause: Timer | None = None
-        self._looks = 0
+        self._refreshes = 0
         """Number of elapsed refresh intervals; each counts as a change."""
-        self._look: Timer | None = None
+        self._refresh_timer: Timer | None = None
 
     @property
-    def looks_again(self) -> bool:
+    def has_refresh_timer(self) -> bool:
         """True if a timer is set after which something is retried without a change."""
-        return self._look is not None
+        return self._refresh_timer is not None
 
     @property
     def _changes(self) -> int:
-        return self._accounting.changes + self._looks
+        return self._accounting.changes + self._refreshes
 
     def mark_unschedulable(self, item: Ask | AskClass) -> None:
         """Add an unschedulable ask or ask class; the caller has cleared its schedulable bits."""
@@ -131,11 +131,11 @@ class UnschedulableQueue:
         heapq.heappush(self.by_due, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, entry))
         self._by_age.append(entry)
         if len(self._by_age) > 2 * len(self.by_due) + IDLE_TRIES:
-            self._by_age = deque(entry for entry in self._by_age if entry.waits)
+            self._by_age = deque(entry for entry in self._by_age if entry.is_waiting)
         item.tried()
         refresh = self._orders.predicates.refresh
-        if refresh is not None and self._look is None:
-            self._look = self._timers.after(refresh, self._look_again)
+        if refresh is not None and self._refresh_timer is None:
+            self._refresh_timer = self._timers.after(refresh, self._count_refresh)
 
     def activate_due(self) -> None:
         """Activate all entries that have waited for enough changes."""
@@ -152,8 +152,8 @@ class UnschedulableQueue:
         entries, changes = self._by_age, self._changes
         if self._idle_at != changes:
             self._idle_at, self._idle_left = changes, IDLE_TRIES
-        while entries and (entries[0].at != changes or not entries[0].waits):
-            if entries[0].waits and not self._idle_left:
+        while entries and (entries[0].at != changes or not entries[0].is_waiting):
+            if entries[0].is_waiting and not self._idle_left:
                 if self._pause is None:
                     self._pause = self._timers.after(IDLE_PAUSE, self._go_on)
                 return False
@@ -165,14 +165,14 @@ class UnschedulableQueue:
     def _go_on(self) -> None:
         self._pause, self._idle_at = None, -1
 
-    def _look_again(self) -> None:
-        self._look = None
-        self._looks += 1
+    def _count_refresh(self) -> None:
+        self._refresh_timer = None
+        self._refreshes += 1
 
     def _activate(self, entry: _Waiting) -> bool:
-        if not entry.waits:
+        if not entry.is_waiting:
             return False
-        entry.waits = False
+        entry.is_waiting = False
         item = entry.item
         if isinstance(item, Ask):
             if not item.unschedulable:

@@ -83,23 +83,25 @@ class LimitClass:
         for queue in gate.queues:
             if not queue.has_room(self.pairs):
                 return f"over the quota of {queue.label}"
-        for tracker in gate.owner:
+        for tracker in gate.limit_trackers:
             if not tracker.has_room(self.pairs):
                 return f"over the limit of {tracker.label}"
         return ""
 
 
 class Gate:
-    """The quotas and limits of applications of one queue and owner, and the classes subject to them."""
+    """The quotas and limits of applications under the same limits, and the classes subject to them."""
 
-    __slots__ = ("_levels", "_seen", "limit_classes", "not_started", "owner", "queues")
+    __slots__ = ("_levels", "_seen", "limit_classes", "limit_trackers", "not_started", "queues")
 
     def __init__(self, app: Application) -> None:
-        self._levels: list[Queue | UsageTracker] = [*app.chain, *app.owner] if app.not_started else []
+        self._levels: list[Queue | UsageTracker] = (
+            [*app.chain, *app.limit_trackers] if app.not_started else []
+        )
         """Queues and usage trackers whose maximum of applications applies; none for started applications."""
         self.queues = app.chain[:-1]
         """All queues of the chain but root, whose quota is the size of the cluster."""
-        self.owner = app.owner
+        self.limit_trackers = app.limit_trackers
         self.limit_classes: dict[Pairs, LimitClass] = {}
         self.not_started: list[LimitClass] = []
         """New classes that have not been evaluated yet."""
@@ -134,7 +136,7 @@ class Gate:
             seen.append(quota)
             if quota is not None:
                 seen += [allocated.get(name) for name in quota]
-        for tracker in self.owner:
+        for tracker in self.limit_trackers:
             most = tracker.max_resources
             seen.append(most)
             if most is not None:
@@ -262,7 +264,7 @@ class LimitWaits:
     def _join(
         self, who: SentAsk | Submitted, app: Application, pairs: Pairs, count: int, moment: int
     ) -> None:
-        key = (app.chain[0], app.owner, app.not_started)
+        key = (app.chain[0], app.limit_trackers, app.not_started)
         gate = self._gates.get(key)
         if gate is None:
             gate = self._gates[key] = Gate(app)
@@ -297,7 +299,7 @@ def _count(who: SentAsk | Submitted) -> int:
 
 def _is_limited(app: Application) -> bool:
     return bool(
-        app.owner
+        app.limit_trackers
         or any(queue.max_applications for queue in app.chain)
         or any(queue.max is not None for queue in app.chain[:-1])
     )

@@ -36,9 +36,9 @@ class Preemption:
         """Handle a request that is new or has changed."""
         self._preemptor.notice(ask)
 
-    def look(self) -> None:
+    def review(self) -> None:
         """Preempt where that is due; called when nothing can be placed."""
-        self._preemptor.look()
+        self._preemptor.review()
 
     def is_due(self) -> bool:
         """Return True if another round is due now."""

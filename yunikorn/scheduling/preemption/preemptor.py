@@ -184,13 +184,13 @@ class Preemptor:
                 if ask.pending:
                     self.notice(ask)
 
-    # -- looking ------------------------------------------------------------------------------------
+    # -- reviewing -----------------------------------------------------------------------------------
 
     def is_due(self) -> bool:
         """Return True if another round is due now, because the last one reached its limits."""
         return self._partition.state != STOPPED and self._schedule.is_due(self._partition.clock.now())
 
-    def look(self) -> None:
+    def review(self) -> None:
         """Preempt where that is due; called when nothing can be placed."""
         if not self._schedule or self._partition.state == STOPPED:
             return
@@ -203,13 +203,13 @@ class Preemptor:
             if isinstance(subject, Queue):
                 if failures < MOST_FAILURES:
                     # The remaining queues stay due, and the caller returns at once for them.
-                    failures += self._look_at_queue(entry, subject, precheck, now)
+                    failures += self._review_queue(entry, subject, precheck, now)
             else:
-                self._look_at_node(entry, subject, now)
+                self._review_node(entry, subject, now)
         if due or self._schedule.is_due(now):
             self._schedule.set_timer()
 
-    def _look_at_queue(
+    def _review_queue(
         self, entry: ScheduleEntry[Queue | str], leaf: Queue, precheck: PreemptionPrecheck, now: int
     ) -> int:
         """Preempt for requests of `leaf`; returns the number of failed attempts."""
@@ -217,7 +217,7 @@ class Preemptor:
             self._schedule.drop(leaf)
             return 0
         if precheck.cannot_help(leaf):
-            self._schedule.looked(entry, eligible_at=NEVER, retry=now + PRECHECK_PAUSE)
+            self._schedule.reschedule(entry, eligible_at=NEVER, retry=now + PRECHECK_PAUSE)
             return 0
         attempts = _Round(now, leaf.settings.preemption_delay, self._partition.accounting.changes)
         for run in self._runs(leaf):
@@ -241,7 +241,7 @@ class Preemptor:
         if attempts.eligible_at == attempts.retry == NEVER:
             # No request may be tried: the queue is stopped, or its applications may not start yet.
             attempts.retry = now + PRECHECK_PAUSE
-        self._schedule.looked(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
+        self._schedule.reschedule(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
         return attempts.failures
 
     def _runs(self, leaf: Queue) -> Iterator[list[Ask]]:
@@ -359,7 +359,7 @@ class Preemptor:
 
     # -- required nodes -----------------------------------------------------------------------------
 
-    def _look_at_node(self, entry: ScheduleEntry[Queue | str], node_id: str, now: int) -> None:
+    def _review_node(self, entry: ScheduleEntry[Queue | str], node_id: str, now: int) -> None:
         asks = self._required.get(node_id, {})
         for ask in list(asks):
             if not ask.pending or ask.app.queue is None or ask.ask_class.required != node_id:
@@ -380,7 +380,7 @@ class Preemptor:
                 else:
                     self._make_room(ask, node)
                     attempts.attempted(ask, now + RETRY_INTERVAL)
-        self._schedule.looked(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
+        self._schedule.reschedule(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
 
     def _make_room(self, ask: Ask, node: Node) -> None:
         pairs, app, root = ask.ask_class.pairs, ask.app, self._partition.queues.root

@@ -155,7 +155,7 @@ class PreemptionSchedule(Generic[S]):
         """Return True if a round is due by time, without a change."""
         return now >= self._eligible_at and bool(self._watches)
 
-    def looked(self, entry: ScheduleEntry[S], *, eligible_at: int, retry: int) -> None:
+    def reschedule(self, entry: ScheduleEntry[S], *, eligible_at: int, retry: int) -> None:
         """Schedule the next round: at `eligible_at`, or from `retry` on after a further change."""
         entry.eligible_at, entry.retry = eligible_at, retry
         entry.seen = self._accounting.changes

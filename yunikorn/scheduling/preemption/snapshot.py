@@ -178,7 +178,7 @@ class PreemptionPrecheck:
         bounds: list[Mapping[str, int]] = [limit for limit in (leaf.guaranteed, leaf.max) if limit]
         if not bounds:
             return set()
-        least = self._look_through()
+        least = self._scan_ask_classes()
         used, going = leaf.allocated, leaf.preempting
         return {
             name
@@ -187,7 +187,7 @@ class PreemptionPrecheck:
             if name not in least or used.get(name, 0) - going.get(name, 0) + least[name] > amount
         }
 
-    def _look_through(self) -> Mapping[str, int]:
+    def _scan_ask_classes(self) -> Mapping[str, int]:
         if self._least is None:
             least: Tally = {}
             common: set[str] | None = None
