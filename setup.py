@@ -16,7 +16,7 @@ SWITCH = "YUNIKORN_COMPILE"
 COMPILER = ["mypy >= 1.18", "types-PyYAML"]
 
 HOT = {
-    "yunikorn/index": ("sorted_members",),
+    "yunikorn/index": ("sorted_blocks", "sorted_members"),
     "yunikorn/model": (
         "allocation",
         "usage_tracker",

@@ -17,7 +17,7 @@ from yunikorn.scheduling.member_order import behind
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from yunikorn.index.sorted_members import SortKey
+    from yunikorn.index.sorted_blocks import SortKey
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.queue import Queue

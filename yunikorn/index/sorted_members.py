@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from yunikorn.errors import CONTAINED
+from yunikorn.index.sorted_blocks import Block, SortedBlocks, SortKey
 from yunikorn.resources import Tally, less
 
 BLOCK = 96
 """Maximum number of members of a block before it is split."""
-
-SortKey = tuple[Any, ...]
-"""Sort key of a member, with the member as the last element; ascending, and unique without the member."""
 
 
 class QueueMember:
@@ -35,7 +33,7 @@ class QueueMember:
         self.bits = 0
         """Bits of the pending classes with schedulable requests."""
         self.sort_key: SortKey | None = None
-        self.block: Block[Any] | None = None
+        self.block: MemberBlock | None = None
         """The block that contains the member, if any."""
         self.is_dirty = False
         """True if the member is in the `dirty` list of its queue."""
@@ -62,35 +60,36 @@ class QueueMember:
 M = TypeVar("M", bound=QueueMember)
 
 
-class Block(Generic[M]):
-    """A short sorted list of sort keys, each ending with its member."""
+class MemberBlock(Block):
+    """A block of members, which refer to it; `bits` has at least the bits of its members."""
 
-    __slots__ = ("bits", "sort_keys")
+    __slots__ = ()
 
-    def __init__(self, sort_keys: list[SortKey], bits: int) -> None:
-        self.sort_keys = sort_keys
-        self.bits = bits
+    def beside(self, entries: list[SortKey]) -> MemberBlock:
+        """Return a block with the upper members of this one."""
+        upper = MemberBlock(entries, self.bits)
+        for sort_key in entries:
+            sort_key[-1].block = upper
+        return upper
 
 
-class SortedMembers(Generic[M]):
+class SortedMembers(SortedBlocks[MemberBlock], Generic[M]):
     """Members sorted by their sort keys."""
 
-    __slots__ = ("blocks", "tops", "version")
+    __slots__ = ("version",)
 
     def __init__(self) -> None:
-        self.blocks: list[Block[M]] = [Block([], 0)]
-        self.tops: list[SortKey] = []
-        """Separator between each two consecutive blocks: a sort key without its member."""
+        super().__init__([MemberBlock([], 0)], [])
         self.version = -1
         """Version of the inputs shared by all sort keys (such as the cluster size) when the keys were
         computed."""
 
     def __len__(self) -> int:
-        return sum(len(block.sort_keys) for block in self.blocks)
+        return sum(len(block.entries) for block in self.blocks)
 
     def __iter__(self) -> Iterator[M]:
         for block in self.blocks:
-            for sort_key in block.sort_keys:
+            for sort_key in block.entries:
                 yield sort_key[-1]
 
     def put(self, member: M, sort_key: SortKey) -> None:
@@ -100,32 +99,22 @@ class SortedMembers(Generic[M]):
         """
         block = member.block
         if block is not None:
-            sort_keys = block.sort_keys
+            sort_keys = block.entries
             if len(sort_keys) > 1 and sort_keys[0] is member.sort_key:
                 # Fast path: the member served last was nearly always the first.
                 del sort_keys[0]
                 member.block = None
             else:
                 self.remove(member)
-        at = bisect_left(self.tops, sort_key) if self.tops else 0
+        at = bisect_left(self.borders, sort_key) if self.borders else 0
         block = self.blocks[at]
-        sort_keys = block.sort_keys
+        sort_keys = block.entries
         insort(sort_keys, sort_key)
         block.bits |= member.bits
         member.sort_key = sort_key
         member.block = block
         if len(sort_keys) > BLOCK:
-            self._split(at)
-
-    def _split(self, at: int) -> None:
-        block = self.blocks[at]
-        half = len(block.sort_keys) // 2
-        upper: Block[M] = Block(block.sort_keys[half:], block.bits)
-        del block.sort_keys[half:]
-        for sort_key in upper.sort_keys:
-            sort_key[-1].block = upper
-        self.blocks.insert(at + 1, upper)
-        self.tops.insert(at, block.sort_keys[-1][:-1])
+            self.split(at)
 
     def remove(self, member: M) -> None:
         """Remove `member`, if it is contained."""
@@ -133,28 +122,23 @@ class SortedMembers(Generic[M]):
         if block is None or sort_key is None:
             return
         member.block = member.sort_key = None
-        sort_keys = block.sort_keys
+        sort_keys = block.entries
         del sort_keys[_index(sort_keys, sort_key)]
-        if not sort_keys and self.tops:
-            self._drop(block)
-
-    def _drop(self, block: Block[M]) -> None:
-        """Remove an empty block."""
-        at = next(at for at, other in enumerate(self.blocks) if other is block)
-        del self.blocks[at], self.tops[min(at, len(self.tops) - 1)]
+        if not sort_keys:
+            self.drop(block)
 
     def clear(self) -> None:
         """Remove all members."""
         for member in self:
             member.sort_key = member.block = None
-        self.blocks, self.tops, self.version = [Block([], 0)], [], -1
+        self.blocks, self.borders, self.version = [MemberBlock([], 0)], [], -1
 
     def first(self, wanted: int) -> M | None:
         """Return the first member that waits for any of the `wanted` pending classes."""
         for block in self.blocks:
             if block.bits & wanted:
                 bits = 0
-                for sort_key in block.sort_keys:
+                for sort_key in block.entries:
                     member: M = sort_key[-1]
                     if member.bits & wanted:
                         return member
@@ -174,18 +158,13 @@ def _index(sort_keys: list[SortKey], sort_key: SortKey) -> int:
     return next(at for at, other in enumerate(sort_keys) if other is sort_key)
 
 
-class SortedKeys(Generic[M]):
-    """Sort keys in short sorted blocks; every operation takes O(log n) comparisons.
+class SortedKeys(SortedBlocks[Block]):
+    """Sort keys in short sorted blocks; every operation takes O(log n) comparisons."""
 
-    Blocks are separated by the sort key that the second block began with at the split, without its member.
-    The separator is exact for a search, because sort keys are unique without their members.
-    """
-
-    __slots__ = ("_blocks", "_size", "_tops")
+    __slots__ = ("_size",)
 
     def __init__(self) -> None:
-        self._blocks: list[list[SortKey]] = [[]]
-        self._tops: list[SortKey] = []
+        super().__init__([Block([], 0)], [])
         self._size = 0
 
     def __len__(self) -> int:
@@ -194,49 +173,49 @@ class SortedKeys(Generic[M]):
     @property
     def first(self) -> SortKey | None:
         """The smallest sort key; None if there is none."""
-        return self._blocks[0][0] if self._size else None
+        return self.blocks[0].entries[0] if self._size else None
 
     def add(self, sort_key: SortKey) -> None:
         """Insert `sort_key`, which ends with its member; comparisons may raise exceptions."""
-        at = bisect_left(self._tops, sort_key) if self._tops else 0
-        insort(self._blocks[at], sort_key)
+        at = bisect_left(self.borders, sort_key) if self.borders else 0
+        insort(self.blocks[at].entries, sort_key)
         self._grew(at)
 
     def remove(self, sort_key: SortKey) -> None:
         """Remove `sort_key`."""
         at, place = self._find(sort_key)
-        del self._blocks[at][place]
+        del self.blocks[at].entries[place]
         self._shrank(at)
 
     def take_first(self) -> SortKey:
         """Remove and return the smallest sort key."""
-        sort_key = self._blocks[0].pop(0)
+        sort_key = self.blocks[0].entries.pop(0)
         self._shrank(0)
         return sort_key
 
     def take_last(self) -> SortKey:
         """Remove and return the largest sort key."""
-        at = len(self._blocks) - 1
-        sort_key = self._blocks[at].pop()
+        at = len(self.blocks) - 1
+        sort_key = self.blocks[at].entries.pop()
         self._shrank(at)
         return sort_key
 
     def put_first(self, sort_key: SortKey) -> None:
         """Insert `sort_key`, which must be smaller than all others, without a comparison."""
-        self._blocks[0].insert(0, sort_key)
+        self.blocks[0].entries.insert(0, sort_key)
         self._grew(0)
 
     def put_last(self, sort_key: SortKey) -> None:
         """Insert `sort_key`, which must be larger than all others, without a comparison."""
-        at = len(self._blocks) - 1
-        self._blocks[at].append(sort_key)
+        at = len(self.blocks) - 1
+        self.blocks[at].entries.append(sort_key)
         self._grew(at)
 
     def _find(self, sort_key: SortKey) -> tuple[int, int]:
         """Return the block of `sort_key` and the index there, even if comparisons are inconsistent."""
         try:
-            at = bisect_left(self._tops, sort_key)
-            sort_keys = self._blocks[at]
+            at = bisect_left(self.borders, sort_key)
+            sort_keys = self.blocks[at].entries
             place = bisect_left(sort_keys, sort_key)
             if place < len(sort_keys) and sort_keys[place] is sort_key:
                 return at, place
@@ -244,21 +223,17 @@ class SortedKeys(Generic[M]):
             pass
         return next(
             (at, place)
-            for at, sort_keys in enumerate(self._blocks)
-            for place, other in enumerate(sort_keys)
+            for at, block in enumerate(self.blocks)
+            for place, other in enumerate(block.entries)
             if other is sort_key
         )
 
     def _grew(self, at: int) -> None:
         self._size += 1
-        sort_keys = self._blocks[at]
-        if len(sort_keys) > BLOCK:
-            half = len(sort_keys) // 2
-            self._blocks.insert(at + 1, sort_keys[half:])
-            self._tops.insert(at, sort_keys[half][:-1])
-            del sort_keys[half:]
+        if len(self.blocks[at].entries) > BLOCK:
+            self.split(at)
 
     def _shrank(self, at: int) -> None:
         self._size -= 1
-        if not self._blocks[at] and self._tops:
-            del self._blocks[at], self._tops[max(0, at - 1)]
+        if not self.blocks[at].entries:
+            self.drop(self.blocks[at])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from yunikorn.clock import Timer, Timers
-    from yunikorn.index.sorted_members import SortKey
+    from yunikorn.index.sorted_blocks import SortKey
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.gang import AtomicGang, Gang
     from yunikorn.model.queue import Queue

@@ -160,7 +160,7 @@ class Cycle:
                 or (dirty and (len(dirty) > 1 or not order.renew(sorted_members, dirty)))
             ):
                 self.resort(queue)
-            sort_keys = sorted_members.blocks[0].sort_keys
+            sort_keys = sorted_members.blocks[0].entries
             found: Any = sort_keys[0][-1] if sort_keys else None
             member: QueueMember | None = found
             if member is None or not member.bits & wanted:

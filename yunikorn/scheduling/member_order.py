@@ -26,7 +26,8 @@ from yunikorn.model.ask import INT32_MIN as NO_PRIORITY
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
     from yunikorn.framework.plugin_failures import PluginFailures
-    from yunikorn.index.sorted_members import QueueMember, SortedMembers, SortKey
+    from yunikorn.index.sorted_blocks import SortKey
+    from yunikorn.index.sorted_members import QueueMember, SortedMembers
     from yunikorn.model.application import Application
     from yunikorn.model.queue import Queue
 
@@ -104,13 +105,13 @@ class MemberOrder:
         block = member.block
         if block is None or self.admission_classes is not None or not member.is_schedulable():
             return False
-        sort_keys = block.sort_keys
-        if len(sort_keys) == 1 and not sorted_members.tops:
+        sort_keys = block.entries
+        if len(sort_keys) == 1 and not sorted_members.borders:
             # A sole member needs no comparison: it stays dirty until another member appears.
             return True
         dirty.clear()
         member.is_dirty = False
-        if sort_keys[0] is not member.sort_key or sorted_members.tops:
+        if sort_keys[0] is not member.sort_key or sorted_members.borders:
             self.put(sorted_members, member)
             return True
         sort_key = self.sort_key(member)
@@ -193,8 +194,8 @@ class _AdmissionClass:
     __slots__ = ("inside", "limit", "outside")
 
     def __init__(self) -> None:
-        self.inside: SortedKeys[Application] = SortedKeys()
-        self.outside: SortedKeys[Application] = SortedKeys()
+        self.inside: SortedKeys = SortedKeys()
+        self.outside: SortedKeys = SortedKeys()
         self.limit: int | None = None
         """Maximum number of admitted applications; None for all."""
 

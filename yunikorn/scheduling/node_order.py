@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.clock import SECOND
 from yunikorn.errors import CONTAINED
 from yunikorn.framework.plugin_failures import read_seconds
+from yunikorn.index.sorted_blocks import Block, Border, SortedBlocks, SortKey
 
 if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy
@@ -27,28 +28,33 @@ if TYPE_CHECKING:
 BLOCK, GROUP = 32, 16
 """Largest number of nodes per block, and of blocks per group; a larger block or group is split in two."""
 
-Entry = tuple[Any, ...]
-"""Sorted entry of a node: (score, node id, node, position); the position refers back to the entry.
-
-The type is loose on purpose: with a more precise tuple type, mypyc would unbox and copy the entry, and
-identity tests would fail.
-"""
 Change = tuple["Node", bool]
 """A changed node, and True if it may have more room than before."""
-Border = tuple[Any, ...]
-"""Separator of two neighbours: greater than any entry before it, not greater than any entry after it."""
 
 
-class NodeBlock:
-    """A short sorted run of nodes."""
+class NodeBlock(Block):
+    """A block of nodes, with the bits of the ask classes that none of the nodes can take.
 
-    __slots__ = ("entries", "group", "unfit")
+    An entry is (score, node id, node, position); the position refers back to the entry.
+    """
 
-    def __init__(self, group: NodeGroup, entries: list[Entry], unfit: int) -> None:
+    __slots__ = ("group",)
+
+    def __init__(self, group: NodeGroup, entries: list[SortKey], unfit: int) -> None:
+        super().__init__(entries, unfit)
         self.group = group
-        self.entries = entries
-        self.unfit = unfit
-        """Bits of the ask classes that none of the nodes can take."""
+
+    def beside(self, entries: list[SortKey]) -> NodeBlock:
+        """Return a block with the upper nodes of this one."""
+        upper = NodeBlock(self.group, entries, self.bits)
+        for entry in entries:
+            position: NodePosition = entry[3]
+            position.block = upper
+        return upper
+
+    def border_below(self, entry: SortKey) -> Border:
+        """Return score and node id of an entry."""
+        return entry[:2]
 
     def tighten(self) -> None:
         """Set the bits of the ask classes that are unfit on every node."""
@@ -56,25 +62,34 @@ class NodeBlock:
         for entry in self.entries:
             node: Node = entry[2]
             unfit &= node.unfit
-        self.unfit |= unfit
+        self.bits |= unfit
 
 
-class NodeGroup:
-    """A run of consecutive blocks."""
+class NodeGroup(SortedBlocks[NodeBlock]):
+    """A run of consecutive blocks, with the bits of the ask classes that no node can take."""
 
-    __slots__ = ("blocks", "borders", "unfit")
+    __slots__ = ("bits",)
 
     def __init__(self, blocks: list[NodeBlock], borders: list[Border], unfit: int) -> None:
-        self.blocks = blocks
-        self.borders = borders
-        self.unfit = unfit
+        super().__init__(blocks, borders)
+        self.bits = unfit
+
+    def halve(self) -> tuple[NodeGroup, Border]:
+        """Cut off and return the upper half, with the border below it."""
+        half = len(self.blocks) // 2
+        upper = NodeGroup(self.blocks[half:], self.borders[half:], self.bits)
+        for block in upper.blocks:
+            block.group = upper
+        border = self.borders[half - 1]
+        del self.blocks[half:], self.borders[half - 1 :]
+        return upper, border
 
     def tighten(self) -> None:
         """Set the bits of the ask classes that are unfit in every block."""
         unfit = -1
         for block in self.blocks:
-            unfit &= block.unfit
-        self.unfit |= unfit
+            unfit &= block.bits
+        self.bits |= unfit
 
 
 class NodePosition:
@@ -83,7 +98,7 @@ class NodePosition:
     __slots__ = ("block", "entry", "order")
     __deletable__ = ("entry",)  # required by mypyc for `del`
 
-    entry: Entry
+    entry: SortKey
     block: NodeBlock
 
     def __init__(self, order: NodeOrder) -> None:
@@ -110,8 +125,7 @@ class NodeOrder:
         only = NodeGroup([], [], 0)
         self._first = NodeBlock(only, [], 0)
         only.blocks.append(self._first)
-        self._groups = [only]
-        self._borders: list[Border] = []
+        self._groups = SortedBlocks([only], [])
         self._positions: dict[str, NodePosition] = {}
         self.seen = 0
         """Number of change log entries applied so far (see `catch_up`); for orders per ask class only."""
@@ -128,14 +142,14 @@ class NodeOrder:
 
     def __iter__(self) -> Iterator[Node]:
         self._position_deferred()
-        for group in self._groups:
+        for group in self._groups.blocks:
             for block in group.blocks:
                 for entry in block.entries:
                     yield entry[2]
 
     def __reversed__(self) -> Iterator[Node]:
         self._position_deferred()
-        for group in reversed(self._groups):
+        for group in reversed(self._groups.blocks):
             for block in reversed(group.blocks):
                 for entry in reversed(block.entries):
                     yield entry[2]
@@ -161,10 +175,10 @@ class NodeOrder:
 
     def forget_ask_classes(self, bits: int) -> None:
         """Clear the bits of ask classes that no longer exist, before new ask classes reuse these bits."""
-        for group in self._groups:
-            group.unfit &= ~bits
+        for group in self._groups.blocks:
+            group.bits &= ~bits
             for block in group.blocks:
-                block.unfit &= ~bits
+                block.bits &= ~bits
 
     # -- keeping order ------------------------------------------------------------------------------
 
@@ -208,13 +222,13 @@ class NodeOrder:
                 return
         block = position.block
         group = block.group
-        unfit = block.unfit | group.unfit
+        unfit = block.bits | group.bits
         if unfit:
             # The node is new in the block, or has more room: bits of ask classes that now fit must be
             # cleared.
             unfit = self._ask_classes.refresh_unfit(node)
-            block.unfit &= unfit
-            group.unfit &= unfit
+            block.bits &= unfit
+            group.bits &= unfit
 
     def catch_up(self, log: Sequence[Change]) -> None:
         """Apply the log of changed nodes to an order for one ask class.
@@ -242,43 +256,20 @@ class NodeOrder:
         for node, gained in dozing.values():
             self.put(node, gained)
 
-    def _insert(self, entry: Entry) -> NodeBlock:
-        where = bisect_left(self._borders, entry)
-        group = self._groups[where]
+    def _insert(self, entry: SortKey) -> NodeBlock:
+        where = bisect_left(self._groups.borders, entry)
+        group = self._groups.blocks[where]
         at = bisect_left(group.borders, entry)
         block = group.blocks[at]
         entries = block.entries
         insort(entries, entry)
         if len(entries) > BLOCK:
-            upper = self._split(group, at, where)
+            upper = group.split(at)
+            if len(group.blocks) > GROUP:
+                self._groups.split(where)
             if upper.entries[0] <= entry:
                 return upper
         return block
-
-    def _split(self, group: NodeGroup, at: int, where: int) -> NodeBlock:
-        block = group.blocks[at]
-        entries = block.entries
-        half = len(entries) // 2
-        upper = NodeBlock(group, entries[half:], block.unfit)
-        del entries[half:]
-        for entry in upper.entries:
-            position: NodePosition = entry[3]
-            position.block = upper
-        group.blocks.insert(at + 1, upper)
-        group.borders.insert(at, entries[-1][:2])
-        if len(group.blocks) > GROUP:
-            self._split_group(where)
-        return upper
-
-    def _split_group(self, where: int) -> None:
-        group = self._groups[where]
-        half = len(group.blocks) // 2
-        upper = NodeGroup(group.blocks[half:], group.borders[half:], group.unfit)
-        for block in upper.blocks:
-            block.group = upper
-        self._groups.insert(where + 1, upper)
-        self._borders.insert(where, group.borders[half - 1])
-        del group.blocks[half:], group.borders[half - 1 :]
 
     def remove(self, node_id: str) -> None:
         """Remove a node; no effect if the order does not contain it."""
@@ -308,12 +299,10 @@ class NodeOrder:
         """Remove an empty block, and its group if that becomes empty; the last group always stays."""
         group = block.group
         if len(group.blocks) > 1:
-            at = group.blocks.index(block)
-            del group.blocks[at], group.borders[min(at, len(group.borders) - 1)]
-        elif len(self._groups) > 1:
-            where = self._groups.index(group)
-            del self._groups[where], self._borders[min(where, len(self._borders) - 1)]
-        self._first = self._groups[0].blocks[0]
+            group.drop(block)
+        else:
+            self._groups.drop(group)
+        self._first = self._groups.blocks[0].blocks[0]
 
     # -- searching ----------------------------------------------------------------------------------
 
@@ -333,17 +322,17 @@ class NodeOrder:
                 else:
                     # The most frequent case if the policy spreads the load.
                     return first
-        for group in self._groups:
-            if group.unfit & bit:
+        for group in self._groups.blocks:
+            if group.bits & bit:
                 continue
             unfit = True
             for block in group.blocks:
-                if block.unfit & bit:
+                if block.bits & bit:
                     continue
                 node = self._scan(block, ask_class, ask, predicates)
                 if node is not None:
                     return node
-                if not block.unfit & bit:
+                if not block.bits & bit:
                     unfit = False
             if unfit:
                 group.tighten()
@@ -378,16 +367,16 @@ class NodeOrder:
         if predicates is None or predicates.unsettled == unsettled:
             # Refusals that may soon change say nothing lasting about the block.
             block.tighten()
-            block.unfit |= bit
+            block.bits |= bit
         return None
 
     def _with_room(self, ask_class: AskClass) -> Iterator[Node]:
         """Yield the nodes with room for this ask class in the order of a search."""
         bit = ask_class.bit
-        for group in self._groups:
-            if not group.unfit & bit:
+        for group in self._groups.blocks:
+            if not group.bits & bit:
                 for block in group.blocks:
-                    if not block.unfit & bit:
+                    if not block.bits & bit:
                         yield from (entry[2] for entry in block.entries if _has_room(entry[2], ask_class))
 
 
