@@ -34,7 +34,7 @@ def test_decisions_are_independent_of_the_hash_seed(
 ) -> None:
     # The checkout comes last, for the tests package alone: the installed yunikorn is tested.
     code = f"import sys; sys.path.append({str(CHECKOUT)!r}); "
-    code += "from tests.core.test_determinism import print_stories; print_stories()"
+    code += "from tests.core.test_determinism import print_histories; print_histories()"
     reported = [run_python("-c", code, cwd=tmp_path, PYTHONHASHSEED=seed) for seed in ("1", "2")]
     assert [one.returncode for one in reported] == [0, 0], reported[0].stderr
     assert reported[0].stdout.count("Allocation(") > 100

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from yunikorn.accounting.node_reservations import ReservationWatcher
 from yunikorn.accounting.outbox import Refusal, SchedulingState
 from yunikorn.accounting.partition import Partition
-from yunikorn.accounting.pending_accounting import PendingWatcher
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
 from yunikorn.event_types import EventChange, EventDetail, EventType
@@ -71,8 +69,24 @@ class ApplicationSpec:
     """True if the core created the application for an ask without one; then only the ask is answered."""
 
 
-class StateReporter(PendingWatcher, ReservationWatcher, Protocol):
-    """Reporter of the scheduling states of requests to the RM."""
+class StateReporter(Protocol):
+    """Reporter of the scheduling states of requests to the RM; observes pending requests and reservations."""
+
+    def pending_added(self, ask: Ask) -> None:
+        """Handle a request that starts to wait."""
+        ...
+
+    def pending_removed(self, ask: Ask) -> None:
+        """Handle a request that no longer waits."""
+        ...
+
+    def reserved(self, ask: Ask, node: Node) -> None:
+        """Handle a new reservation."""
+        ...
+
+    def unreserved(self, ask: Ask) -> None:
+        """Handle the loss of a reservation."""
+        ...
 
     def review(self) -> None:
         """Examine the pending requests, now or later; called when nothing can be placed."""
