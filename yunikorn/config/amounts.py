@@ -12,6 +12,8 @@ from yunikorn.config.reading import Spot, Table
 from yunikorn.errors import QuantityError
 from yunikorn.resources import Resource
 
+_NOTHING: Mapping[str, int] = {}
+
 
 @attrs.define(eq=False)
 class Amount:
@@ -21,7 +23,7 @@ class Amount:
     """Mapping that contains the resource, or lacks it."""
     key: str = ""
     """Key of the resource in `holder`; empty if `holder` cannot have a resource."""
-    value: dict[str, int] = attrs.field(factory=dict)
+    value: Mapping[str, int] = _NOTHING
     """Valid entries, including zeros."""
     given: bool = False
     faulty: bool = False
@@ -72,17 +74,18 @@ def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
     if amount.table is None:
         amount.faulty = True
         return amount
-    texts = 0
+    texts, value = 0, {}
     for name, text in amount.table.each_text():
         texts += 1
         if skip_empty and not (name and text):
             table.findings.warning(amount.table.spot(name), "the entry has no quantity and is ignored")
             continue
         try:
-            amount.value[name] = parse_quantity(name, text)
+            value[name] = parse_quantity(name, text)
         except QuantityError as error:
             amount.faulty = True
             table.findings.problem(amount.table.spot(name), str(error))
+    amount.value = value
     # Entries that are not texts were reported by each_text and not counted.
     amount.faulty = amount.faulty or texts < len(amount.table.node.entries)
     return amount

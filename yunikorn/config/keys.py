@@ -151,15 +151,6 @@ class Section:
     # -- reading --------------------------------------------------------------------------------------
 
     @cached_property
-    def builds(self) -> list[tuple[str, Callable[[Any], Any], Any]]:
-        """Attributes whose read value differs from the checked one, with the conversion and the default."""
-        return [
-            (key.field, key.value.build, self.defaults[key.field])
-            for key in self.keys
-            if key.field and key.value.build
-        ]
-
-    @cached_property
     def defaults(self) -> dict[str, Any]:
         """Defaults of the attributes that the constructor takes; an empty text for those without default."""
         found = {}
@@ -168,6 +159,12 @@ class Section:
                 default = _default_of(field)
                 found[field.name] = "" if default is attrs.NOTHING else default
         return found
+
+    @cached_property
+    def builds(self) -> list[tuple[str, Callable[[Any], Any] | None, Any]]:
+        """Attributes in order, each with the conversion from the read value, and with the default."""
+        found = {key.field: key.value.build for key in self.keys}
+        return [(name, found.get(name), default) for name, default in self.defaults.items()]
 
     @cached_property
     def _readers(self) -> list[tuple[str, list[str], list[_Reader]]]:
@@ -194,9 +191,8 @@ class Section:
                 note = "YuniKorn 1.9 does not have this key and refuses the file"
                 table.findings.note(table.key_spot(name), note)
 
-    def given(self, table: Table) -> dict[str, Any]:
-        """Read the keys that are present, by attribute; those without a reader are left out."""
-        found: dict[str, Any] = {}
+    def given(self, table: Table, found: dict[str, Any]) -> dict[str, Any]:
+        """Add the keys that are present to `found`, by attribute; those without a reader are left out."""
         for inside, known, readers in self._readers:
             holder = table.table(inside, known) if inside else table
             if holder is None:
@@ -217,7 +213,7 @@ class Section:
         """Read all keys by attribute; missing keys, and those without a reader, have their defaults."""
         if not self.options_of:
             self.check_keys(table)
-        return {**self.defaults, **self.given(table)}
+        return self.given(table, self.defaults.copy())
 
 
 def _placed(keys: Iterable[Key], moved: Iterable[Key]) -> tuple[Key, ...]:
@@ -241,10 +237,11 @@ class Draft(Generic[T]):
 
     def build(self) -> T:
         """Return the checked object; all problems of the text must be solved."""
-        section, read = self.section, self.__dict__
-        values = {name: read[name] for name in section.defaults}
-        for name, build, default in section.builds:
-            if read[name] is not default:
-                values[name] = build(read[name])
-        made: T = section.cls(**values)
+        read = self.__dict__
+        made: T = self.section.cls(
+            *[
+                value if (value := read[name]) is default or build is None else build(value)
+                for name, build, default in self.section.builds
+            ]
+        )
         return made

@@ -67,7 +67,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     draft.predicates = read_plugin_list(table, "predicates", PREDICATE, plugins)
     if (periods := table.table("periods")) is not None:
         PERIODS.check_keys(periods)
-        draft.periods = PERIODS.given(periods)
+        draft.periods = PERIODS.given(periods, {})
     check_resources(draft.root, findings)
     check_applications(draft.root, findings)
     check_limits(draft.root, findings)
