@@ -158,6 +158,64 @@ def test_imports_follow_the_layers(path: Path) -> None:
     assert not breaches
 
 
+def circles(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Return the sets of names that import each other, directly or through others."""
+
+    def reachable(name: str) -> set[str]:
+        seen: set[str] = set()
+        left = [name]
+        while left:
+            for imported in imports.get(left.pop(), set()) - seen:
+                seen.add(imported)
+                left.append(imported)
+        return seen
+
+    reached = {name: reachable(name) for name in imports}
+    found = {
+        frozenset(other for other in reached[name] if name in reached.get(other, set()))
+        for name in imports
+        if name in reached[name]
+    }
+    return sorted((set(circle) for circle in found), key=sorted)
+
+
+MODULES = {module_of(path): path for path in OURS if path.parent.name != "generated"}
+
+
+def modules_imported(path: Path, *, running: bool = False) -> set[str]:
+    """Return the modules of the project that a file imports; with `running`, not those for types only."""
+    tree = ast.parse(path.read_text("utf-8"))
+    skipped = {
+        id(node)
+        for block in ast.walk(tree)
+        if running and isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for node in ast.walk(block)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in skipped:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return (found & MODULES.keys()) - {module_of(path)}
+
+
+def test_modules_have_no_import_circles() -> None:
+    """Objects of the model refer to each other, so their modules name each other's types; no others do."""
+    found = circles({module: modules_imported(path) for module, path in MODULES.items()})
+    assert [circle for circle in found if {part_of(module) for module in circle} != {"yunikorn.model"}] == []
+    assert circles({name: modules_imported(path, running=True) for name, path in MODULES.items()}) == []
+
+
+def test_folders_have_no_import_circles() -> None:
+    imports: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        folder = part_of(module)
+        inner = {part_of(imported) for imported in modules_imported(path)}
+        imports[folder] = imports.get(folder, set()) | (inner - {folder, "yunikorn"})
+    assert circles(imports) == []
+
+
 @pytest.mark.parametrize("path", OURS, ids=named)
 def test_core_does_not_import_default_plugins(path: Path) -> None:
     if path.is_relative_to(CORE):
