@@ -8,10 +8,7 @@ response would be empty.
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Iterator
-from operator import attrgetter
 
 import attrs
 
@@ -23,6 +20,7 @@ from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, Unkn
 from yunikorn.explain.explain import Explanation, Reason, explain, first_reasons
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.active_sessions import ActiveSessions
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import Callback, plugin_name, registry_for
 from yunikorn.interface.checks import check_registration
@@ -52,21 +50,6 @@ from yunikorn.scheduling.queue_admin import start_partition, start_queue, stop_p
 from yunikorn.states import STOPPED
 from yunikorn.text import suggest
 
-BEGINNING = (0, 0)
-"""A position before all others."""
-_number = attrgetter("number")
-_place = attrgetter("place")
-
-
-@attrs.frozen(slots=True)
-class PartitionRotation:
-    """A partition in the round-robin order of all partitions."""
-
-    place: tuple[int, int]
-    """Number of the session, and index of the partition in its configuration."""
-    session: Session
-    partition: PartitionScheduler
-
 
 class Scheduler:
     """One scheduler core for any number of resource managers."""
@@ -93,14 +76,11 @@ class Scheduler:
         self._core_context = CoreContext.on(clock, timeouts)
         self._timers = self._core_context.timers
         self._sessions: dict[str, Session] = {}
-        self._active: dict[Session, None] = {}
-        """Sessions that may have a decision to make or a message to send; no other is visited."""
+        self._active = ActiveSessions()
         self._registered = 0
         """Number of registrations so far."""
         self._failures_seen = 0
         """Number of distinct plugin failures that all sessions have sent to their sinks."""
-        self._last = BEGINNING
-        """Position of the partition that was served last, after which `schedule` continues."""
         self._registering = False
         self._operation = ""
         """Operation in progress; re-entrant calls are refused while it is set."""
@@ -142,7 +122,7 @@ class Scheduler:
                 self._end(known, f"resource manager {rm_id} registered again")
             self._sessions[rm_id] = session
             self._registered += 1
-            session.number, session.on_active = self._registered, self._activate
+            session.number, session.on_active = self._registered, self._active.add
             session.activate()
             session.when_over = lambda: self._end(session, "it has not registered again in time")
             try:
@@ -248,7 +228,7 @@ class Scheduler:
     def _end(self, session: Session, reason: str) -> None:
         if self._sessions.get(session.rm_id) is session:
             del self._sessions[session.rm_id]
-        self._active.pop(session, None)
+        self._active.remove(session)
         session.close(reason)
 
     # -- what a resource manager brings along ---------------------------------------------------------
@@ -300,57 +280,14 @@ class Scheduler:
         asks of one do not delay the others.
         """
         self._refuse_reentry("schedule")
-        sessions = self._in_order()
+        sessions = self._active.in_order()
         self._operation = "is making decisions"
         try:
-            taken = self._decide(sessions, max_decisions)
+            taken = self._active.decide(sessions, max_decisions)
         finally:
             self._operation = ""
         self._flush(sessions)
         return taken
-
-    def _activate(self, session: Session) -> None:
-        self._active[session] = None
-
-    def _in_order(self) -> list[Session]:
-        """Return the active sessions in the order of their registrations."""
-        return sorted(self._active, key=_number)
-
-    def _decide(self, sessions: list[Session], most: int | None) -> int:
-        taken = 0
-        last: PartitionRotation | None = None
-        busy = self._rotation(sessions)
-        while busy and (most is None or taken < most):
-            turn = busy.popleft()
-            if not busy:
-                # The only partition left need not take turns.
-                taken += turn.partition.decide_up_to(None if most is None else most - taken)
-                if most is not None and taken >= most:
-                    last = turn
-                    busy.append(turn)
-            elif turn.partition.decide() is not None:
-                taken += 1
-                last = turn
-                busy.append(turn)
-        if most != 0:
-            self._last = last.place if last is not None and busy else BEGINNING
-        unfinished = {turn.session for turn in busy} if busy else ()
-        for session in sessions:
-            if session not in unfinished and not session.may_decide_again:
-                self._active.pop(session, None)
-        return taken
-
-    def _rotation(self, sessions: list[Session]) -> deque[PartitionRotation]:
-        """Return the partitions that may have a decision to make, starting after the last one served."""
-        rotation: list[PartitionRotation] = []
-        for session in sessions:
-            if session.paused_state is None:
-                for index, partition in enumerate(session.partitions):
-                    rotation.append(PartitionRotation((session.number, index), session, partition))
-        if len(rotation) < 2:
-            return deque(rotation)
-        begin = bisect_right(rotation, self._last, key=_place)
-        return deque(rotation[begin:] + rotation[:begin])
 
     def _flush(self, sessions: list[Session]) -> None:
         """Send the pending messages of these sessions, or of all after a new plugin failure."""
@@ -362,7 +299,9 @@ class Scheduler:
                 session.flush()
         except BaseException:
             # After an interrupt, sessions that were not flushed must stay active.
-            self._active.update((one, None) for one in sessions if self._sessions.get(one.rm_id) is one)
+            for one in sessions:
+                if self._sessions.get(one.rm_id) is one:
+                    self._active.add(one)
             raise
 
     def next_timer(self) -> int | None:
@@ -374,7 +313,7 @@ class Scheduler:
         self._refuse_reentry("fire_timers")
         fired = self._timers.fire_due()
         if fired:
-            self._flush(self._in_order())
+            self._flush(self._active.in_order())
         return fired
 
     # -- configuration --------------------------------------------------------------------------------
