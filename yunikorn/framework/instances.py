@@ -21,6 +21,10 @@ Wrap = Callable[[Any, str], Any]
 """Wrapper of a plugin object with the given origin, such as a buffer."""
 
 
+Key = tuple[str, str, tuple[tuple[str, str], ...]]
+"""Kind, name and options of an instance that several places share."""
+
+
 @attrs.define(eq=False)
 class PluginInstance:
     """An object of a plugin class, for one place of a configuration or several that share it."""
@@ -42,11 +46,19 @@ class InstancePlan:
     Instances in use are planned again if kind, name and options are unchanged.
     """
 
-    def __init__(self, registry: Registry, in_use: Collection[PluginInstance] = ()) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        in_use: Collection[PluginInstance] = (),
+        shared: Mapping[Key, PluginInstance] | None = None,
+    ) -> None:
+        """Plan nothing yet; `shared` has the instances in use that several places may refer to."""
         self.registry = registry
         self.instances: list[PluginInstance] = []
         """Planned instances, in the order of `make`."""
         self._in_use = list(in_use)
+        self._shared: dict[Key, PluginInstance] = {}
+        self._shared_in_use: Mapping[Key, PluginInstance] = shared or {}
 
     def make(
         self, kind: Kind, name: str, options: Mapping[str, Any], *, wrap: Wrap | None = None
@@ -66,17 +78,24 @@ class InstancePlan:
         self.instances.append(made)
         return made
 
+    @property
+    def shared(self) -> Mapping[Key, PluginInstance]:
+        """Planned instances that several places refer to."""
+        return self._shared
+
     def share(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance:
         """Plan an instance for all places with this name and these options, which are texts.
 
         Objects in use refer to a shared instance, so an instance that failed to open is opened again instead
         of replaced. Raises as `make`.
         """
-        found = find_shared(self.instances, kind, name, options)
+        key = _key(kind, name, options)
+        found = self._shared.get(key)
         if found is None:
-            found = find_shared(self._in_use, kind, name, options)
+            found = self._shared_in_use.get(key)
             if found is None:
                 found = make_instance(self.registry, kind, name, options, comma_lists=True)
+            self._shared[key] = found
             self.instances.append(found)
         return found
 
@@ -92,48 +111,57 @@ class PluginInstances:
         self._instances: list[PluginInstance] = []
         self._leaving: list[PluginInstance] = []
         """Instances in use that the latest plan does not contain."""
+        self._shared: dict[Key, PluginInstance] = {}
+        """Instances in use that several places refer to."""
 
     def __iter__(self) -> Iterator[PluginInstance]:
         return iter(self._instances)
 
     def plan(self, registry: Registry) -> InstancePlan:
         """Return an empty plan for another configuration."""
-        return InstancePlan(registry, self._instances)
+        return InstancePlan(registry, self._instances, self._shared)
 
     def use(self, plan: InstancePlan, *, close_first: bool = False) -> None:
         """Open the new instances of a plan, and notify the others of the reload.
 
         Instances that the plan does not contain are closed before that, or later by `close_unused`.
         """
-        self._leaving = [one for one in self._instances if one not in plan.instances]
+        planned = set(plan.instances)
+        self._leaving = [one for one in self._instances if one not in planned]
         if close_first:
             self.close_unused()
         self._instances = [*plan.instances, *self._leaving]
+        self._shared.update(plan.shared)
         for one in plan.instances:
             self._renew(one)
 
     def close_unused(self, used: Collection[PluginInstance] = ()) -> None:
         """Close the instances that the latest plan does not contain, except those still `used`."""
         leaving, self._leaving = self._leaving, []
+        kept = set(used)
+        closed = {one for one in leaving if one not in kept}
+        self._instances = [one for one in self._instances if one not in closed]
+        self._shared = {key: one for key, one in self._shared.items() if one not in closed}
         for one in leaving:
-            if one in used:
+            if one in kept:
                 self._renew(one)
             else:
-                self._instances.remove(one)
                 self.guard(one, "closing", one.plugin.closed)
 
     def find_shared(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance | None:
         """Return the shared instance in use, or None."""
-        return find_shared(self._instances, kind, name, options)
+        return self._shared.get(_key(kind, name, options))
 
-    def add(self, one: PluginInstance) -> None:
+    def add_shared(self, one: PluginInstance) -> None:
         """Open an instance between two plans, and put it into use."""
         self._instances.append(one)
+        self._shared[_key(one.kind, one.name, one.options)] = one
         self._renew(one)
 
     def close(self) -> None:
         """Close all instances."""
         instances, self._instances, self._leaving = self._instances, [], []
+        self._shared.clear()
         for one in instances:
             self.guard(one, "closing", one.plugin.closed)
 
@@ -178,11 +206,5 @@ def make_instance(
     return PluginInstance(kind, name, dict(options), offer.cls, plugin, offer.origin)
 
 
-def find_shared(
-    instances: Collection[PluginInstance], kind: Kind, name: str, options: Mapping[str, str]
-) -> PluginInstance | None:
-    """Return the first of `instances` of this kind, name and options, or None."""
-    for one in instances:
-        if one.kind is kind and one.name == name and one.options == options:
-            return one
-    return None
+def _key(kind: Kind, name: str, options: Mapping[str, str]) -> Key:
+    return kind.id, name, tuple(sorted(options.items()))

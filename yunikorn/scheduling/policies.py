@@ -137,7 +137,7 @@ class QueuePolicies:
             self._failures.report(name, f"creating it ({default} is used instead)", error)
             made = make_instance(self.registry, kind, default, {})
             made.name, made.options = name, options
-        self._instances.add(made)
+        self._instances.add_shared(made)
         return made
 
 
