@@ -82,7 +82,7 @@ class Eviction:
             grow(queue.preempting, resource)
 
     @property
-    def waits(self) -> bool:
+    def is_awaited(self) -> bool:
         """True if the request still waits for the room that the eviction makes."""
         ask = self.ask
         return ask is not None and ask.eviction is self and ask.pending > 0 and ask.made == self.made

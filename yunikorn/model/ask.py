@@ -325,7 +325,7 @@ class Ask(WithSpec):
     def making_way(self) -> list[Resource]:
         """Resources of victims that have not ended yet; empty unless the ask waits for an eviction."""
         eviction = self.eviction
-        return list(eviction.outstanding.values()) if eviction is not None and eviction.waits else []
+        return list(eviction.outstanding.values()) if eviction is not None and eviction.is_awaited else []
 
     @property
     def label(self) -> str:

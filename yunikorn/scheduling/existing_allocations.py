@@ -75,7 +75,7 @@ class AwaitedAllocations:
             del waiting[one.uuid]
             self._end(one)
             if message:
-                self._tell(one, message)
+                self._report_release(one, message)
         if not waiting:
             self._waiting.pop(app_id, None)
         return bool(ended)
@@ -86,11 +86,11 @@ class AwaitedAllocations:
             for one in [one for one in waiting.values() if one.node_id == node.id]:
                 del waiting[one.uuid]
                 self._end(one)
-                self._tell(one, f"Node {node.id} Removed")
+                self._report_release(one, f"Node {node.id} Removed")
             if not waiting:
                 del self._waiting[app_id]
 
-    def _tell(self, one: ExistingAllocation, message: str) -> None:
+    def _report_release(self, one: ExistingAllocation, message: str) -> None:
         self._partition.outbox.unknown_releases.append(UnknownRelease(one.app_id, one.uuid, one.key, message))
 
     def _end(self, one: ExistingAllocation) -> None:

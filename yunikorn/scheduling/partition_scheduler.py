@@ -309,12 +309,12 @@ class PartitionScheduler:
         allocation ended. Unknown allocations are answered and counted (see `Partition.unknown_releases`).
         """
         own = is_own(termination)
-        told_back = message or AS_REQUESTED
+        confirmation = message or AS_REQUESTED
         app = self.partition.applications.get(app_id)
         if app is None:
             if not app_id and self.partition.foreign.release(key):
                 return True
-            if app_id and self.existing.awaited.release(app_id, uuid, key, told_back if own else ""):
+            if app_id and self.existing.awaited.release(app_id, uuid, key, confirmation if own else ""):
                 return True
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
             return False
@@ -325,7 +325,7 @@ class PartitionScheduler:
             self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
         for allocation in found:
             if own:
-                self.partition.release(allocation, TerminationType.STOPPED_BY_RM, told_back)
+                self.partition.release(allocation, TerminationType.STOPPED_BY_RM, confirmation)
             else:
                 self.partition.accounting.release(allocation, termination, message)
         return bool(found)
@@ -472,10 +472,10 @@ def ended_by(
             return [], []
         return [one], []
     found = app.of_key(key) if key else list(app.allocations.values())
-    told = [one for one in found if one.releasing == termination]
-    if replaced or told:
+    ending = [one for one in found if one.releasing == termination]
+    if replaced or ending:
         # A confirmation by key applies only to allocations that the core asked the RM to end.
-        return told, []
+        return ending, []
     if termination == TerminationType.TIMEOUT:
         return found, []
     return found, asks_of(app, key)

@@ -73,7 +73,7 @@ class Evictor:
     def waits_until(self, ask: Ask) -> int:
         """Return the time (ns) from which `ask` may preempt again; `NEVER` while it has victims or a node."""
         eviction = ask.eviction
-        if eviction is None or not eviction.waits:
+        if eviction is None or not eviction.is_awaited:
             return INT64_MIN
         if eviction.outstanding or (eviction.node is not None and ask.reserved is eviction.node):
             return NEVER
@@ -84,7 +84,7 @@ class Evictor:
         for ask in list(self._evictions):
             if self.is_waiting(ask):
                 yield ask
-            elif ask.eviction is None or not ask.eviction.waits:
+            elif ask.eviction is None or not ask.eviction.is_awaited:
                 del self._evictions[ask]
 
 
