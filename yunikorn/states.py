@@ -7,6 +7,7 @@ applications (`TableLifecycle`) by a table that is read off the library's machin
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -51,6 +52,10 @@ class Lifecycle:
         """Machine of `transitions`, built on first use because the import of the library is slow."""
         from transitions import Machine
 
+        log = logging.getLogger("transitions")
+        if log.level == logging.NOTSET:
+            # The library logs several lines at INFO for every change; objects log what matters of theirs.
+            log.setLevel(logging.WARNING)
         return Machine(
             model=None,
             states=list(self.states),
@@ -88,7 +93,7 @@ class Lifecycle:
         if (before, event) not in self.moves:
             raise StateError(f"{thing.label} is {before}: event {event} is not possible")
         self.machine.events[event].trigger(thing, reason=reason)
-        return thing.state != before
+        return self.moves[before, event] != before
 
     def allows(self, state: str, event: str) -> bool:
         """Return True if `state` allows `event`."""

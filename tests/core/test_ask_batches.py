@@ -9,11 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.event_collector import EventCollector
+from tests.core.gangs import GangRM
 from tests.core.kit import RM, partition, queue
 from yunikorn.accounting.partition import Partition
 from yunikorn.interface.ask_entries import is_plain, spec_of
 from yunikorn.interface.checks import ask_fault
-from yunikorn.interface.messages import Allocation, AllocationAsk, PreemptionPolicy
+from yunikorn.interface.messages import (
+    AddApplicationRequest,
+    Allocation,
+    AllocationAsk,
+    PreemptionPolicy,
+    TerminationType,
+    UserGroupInformation,
+)
 from yunikorn.model.ask import DEFAULT_SPEC
 from yunikorn.resources import Resource, without_zeros
 
@@ -49,7 +57,17 @@ rare = st.fixed_dictionaries(
         "preemption_policy": st.sampled_from([None, PreemptionPolicy(allow_preempt_other=False)]),
     },
 )
-asks = st.builds(lambda one, more: {**one, **more}, plain, rare | st.just({}))
+members = st.fixed_dictionaries(
+    {
+        "allocation_key": st.sampled_from("abcdefgh"),
+        "application_id": st.just("app2"),
+        "resource_ask": st.just(Resource(vcore=1)),
+        "task_group_name": st.sampled_from(["", "workers"]),
+        "placeholder": st.booleans(),
+    }
+)
+"""Asks of an application that may be a gang, of its task group or of none."""
+asks = st.builds(lambda one, more: {**one, **more}, plain, rare | st.just({})) | members
 
 
 def pending_positions(objects: Partition) -> list[Any]:
@@ -84,7 +102,23 @@ def pending_positions(objects: Partition) -> list[Any]:
         for app in objects.applications.values()
         for ask in app.requests
     ]
-    return [queues, apps, waiting]
+    blocked = [
+        (ask.key, ask.pending, ask.gang_blocked, ask.unschedulable)
+        for app in objects.applications.values()
+        for ask in app.asks.values()
+    ]
+    groups = [
+        (app.id, name, group.count, group.is_replaceable)
+        for app in objects.applications.values()
+        if app.gang is not None
+        for name, group in app.gang.groups.items()
+    ]
+    members = [
+        (app.id, [(ask.key, count) for ask, count in app.atomic.members], app.atomic.arrived)
+        for app in objects.applications.values()
+        if app.atomic is not None
+    ]
+    return [queues, apps, waiting, blocked, groups, members]
 
 
 unplaced = st.builds(
@@ -113,17 +147,47 @@ unplaced = st.builds(
 )
 
 
+STYLES = st.sampled_from(["", "Soft", "Hard", "Atomic"])
+
+
 def outcome(
-    entries: list[dict[str, Any]], *, limited: bool, kind: type[Allocation | AllocationAsk] = AllocationAsk
+    entries: list[dict[str, Any]],
+    style: str,
+    *,
+    limited: bool,
+    kind: type[Allocation | AllocationAsk] = AllocationAsk,
 ) -> tuple[Any, ...]:
-    """Return responses, events and accounting after these asks."""
+    """Return responses, events and accounting after these asks; `app2` is a gang if it has a `style`."""
     limits = [{"limit": "", "users": ["*"], "maxapplications": 1, "maxresources": {"vcore": "5"}}]
     collector = EventCollector()
-    leaf = queue("a", properties={"application.sort.policy": "fair"}, limits=limits if limited else [])
+    sort = "fifo" if style else "fair"
+    leaf = queue("a", properties={"application.sort.policy": sort}, limits=limits if limited else [])
     rm: RM = collector.rm(partition(leaf))
     rm.node(vcore=9, memory=9)
     rm.app("app1")
-    rm.app("app2")
+    if style:
+        rm.update(
+            new_applications=[
+                AddApplicationRequest(
+                    "app2",
+                    "root.a",
+                    ugi=UserGroupInformation("user"),
+                    gang_scheduling_style=style,
+                    placeholder_ask=Resource(vcore=2),
+                )
+            ]
+        )
+        placeholder = style != "Atomic"
+        first = AllocationAsk(
+            "first",
+            "app2",
+            resource_ask=Resource(vcore=1),
+            task_group_name="workers",
+            placeholder=placeholder,
+        )
+        rm.update(asks=[first])
+    else:
+        rm.app("app2")
     rm.ask("app1", "ran", vcore=1)
     rm.schedule()
     if kind is AllocationAsk:
@@ -131,28 +195,30 @@ def outcome(
     else:
         rm.update(allocations=[Allocation(**entry) for entry in entries])
     positions = pending_positions(rm.at_work().partition)
-    rm.schedule()
+    rm.scheduler.schedule()
     return positions, rm.take_response(), collector.events
 
 
-@given(st.lists(asks, max_size=12), st.booleans())
-def test_ask_batch_equals_asks_booked_one_by_one(entries: list[dict[str, Any]], limited: bool) -> None:
+@given(st.lists(asks, max_size=12), STYLES, st.booleans())
+def test_ask_batch_equals_asks_booked_one_by_one(
+    entries: list[dict[str, Any]], style: str, limited: bool
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("yunikorn.interface.ask_entries.is_plain", lambda ask: False)
         patch.setattr("yunikorn.scheduling.ask_admission.TAKING", frozenset())
-        alone = outcome(entries, limited=limited)
-    assert outcome(entries, limited=limited) == alone
+        alone = outcome(entries, style, limited=limited)
+    assert outcome(entries, style, limited=limited) == alone
 
 
-@given(st.lists(unplaced, max_size=12), st.booleans())
+@given(st.lists(unplaced, max_size=12), STYLES, st.booleans())
 def test_ask_batch_of_the_newer_layout_equals_asks_booked_one_by_one(
-    entries: list[dict[str, Any]], limited: bool
+    entries: list[dict[str, Any]], style: str, limited: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("yunikorn.interface.ask_entries.is_plain_request", lambda one: False)
         patch.setattr("yunikorn.scheduling.ask_admission.TAKING", frozenset())
-        alone = outcome(entries, limited=limited, kind=Allocation)
-    assert outcome(entries, limited=limited, kind=Allocation) == alone
+        alone = outcome(entries, style, limited=limited, kind=Allocation)
+    assert outcome(entries, style, limited=limited, kind=Allocation) == alone
 
 
 @given(asks)
@@ -189,3 +255,25 @@ def test_priorities_in_an_ask_batch_apply_immediately() -> None:
         ]
     )
     assert [key for _, key, _ in rm.schedule()] == ["highest", "high"]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_ask_of_a_task_group_replaces_a_placeholder_after_a_plain_ask_of_the_same_update(
+    together: bool,
+) -> None:
+    rm = GangRM()
+    rm.node(vcore=9)
+    rm.gang("app", "Soft", vcore=2)
+    rm.task("app", "ph1", "workers", placeholder=True, vcore=1)
+    rm.task("app", "ph2", "workers", placeholder=True, vcore=1)
+    rm.schedule()
+    plain_ask = AllocationAsk("plain", "app", resource_ask=Resource(vcore=1))
+    member = AllocationAsk("real", "app", resource_ask=Resource(vcore=1), task_group_name="workers")
+    for update in [[plain_ask, member]] if together else [[plain_ask], [member]]:
+        rm.update(asks=update)
+    rm.take_response()
+    rm.schedule()
+    response = rm.take_response()
+    assert [one.allocation_key for one in response.new_allocations] == ["plain"]
+    released = [(one.allocation_key, one.termination_type) for one in response.released_allocations]
+    assert released == [("ph1", TerminationType.PLACEHOLDER_REPLACED)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue
@@ -322,3 +324,11 @@ def test_update_of_an_unknown_rm_raises_with_the_known_ones() -> None:
     rm = RM(rm_id="known")
     with pytest.raises(UsageError, match="no resource manager 'other' is registered; registered: known"):
         rm.scheduler.update(UpdateRequest("other"))
+
+
+def test_changes_of_states_are_not_logged_by_the_library(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        rm = RM()
+        rm.node(vcore=1)
+        rm.change_node("n1", NodeAction.DRAIN_NODE)
+    assert [one for one in caplog.records if one.name.startswith("transitions")] == []

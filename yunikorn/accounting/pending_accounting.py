@@ -85,6 +85,7 @@ class PendingAccounting:
         app.submitted = min(app.submitted, min([ask.created for ask in asks]))
         first = asks[0]
         if first.task_group:
+            assert len(asks) == 1
             self._queue_up(first)
             self.book(app, first.resource, first.pending)
             self.gangs.count(first, first.pending)

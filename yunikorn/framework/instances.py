@@ -170,7 +170,6 @@ class PluginInstances:
         if one.is_open:
             self.guard(one, "reloading", one.plugin.reloaded, context)
         else:
-            one.is_open = True
             one.is_open = self.guard(one, "opening", one.plugin.opened, context)
 
     def guard(

@@ -61,7 +61,8 @@ class AskAdmission:
     ) -> None:
         """Add an ask, or change the existing ask with the same key; reject an invalid one with a reason."""
         batch = self._batch
-        if batch is None or batch.app.id != app_id:
+        if batch is None or batch.app.id != app_id or (spec.task_group and batch.asks):
+            # An ask of a task group comes alone, since its gang may block it.
             if batch is not None:
                 self.flush()
             if reason := self._open(app_id):
