@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.api import Event
-from yunikorn.event_types import EventChange, EventDetail
+from yunikorn.event_types import EventChange, EventDetail, EventType
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock
@@ -38,12 +38,12 @@ class EventRecorder:
 
     def record(
         self,
-        kind: str,
+        kind: EventType,
         object_id: str,
         reference_id: str = "",
         *,
-        change: str = EventChange.NONE,
-        detail: str = EventDetail.DETAILS_NONE,
+        change: EventChange = EventChange.NONE,
+        detail: EventDetail = EventDetail.DETAILS_NONE,
         message: str = "",
         resource: Mapping[str, int] | None = None,
         reason: str = "",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.event_types import EventDetail, EventType
 from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
 from yunikorn.model.usage_tracker import UsageTracker
 from yunikorn.resources import Resource, describe, fits, fits_quota, has_negative, smaller_of
@@ -79,7 +80,7 @@ def report_oversize(app: Application, partition: Partition) -> None:
             f"the gang needs {describe(gang.total)}, and all nodes together have {describe(whole)}: "
             "it cannot run until nodes are added"
         )
-        partition.event_recorder.record("APP", app.id, message=message, reason="GangTooLarge")
+        partition.event_recorder.record(EventType.APP, app.id, message=message, reason="GangTooLarge")
 
 
 SLACK = 64
@@ -140,8 +141,10 @@ class MaxAppsEvents:
         return app.not_started and app.has_waiting and app.queue is not None
 
     def _record(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
-        of = "QUOTA" if isinstance(holder, UsageTracker) else "QUEUE"
-        detail = f"APP_RUNNABLE_{of}" if runnable else f"APP_CANNOTRUN_{of}"
+        if isinstance(holder, UsageTracker):
+            detail = EventDetail.APP_RUNNABLE_QUOTA if runnable else EventDetail.APP_CANNOTRUN_QUOTA
+        else:
+            detail = EventDetail.APP_RUNNABLE_QUEUE if runnable else EventDetail.APP_CANNOTRUN_QUEUE
         self._partition.event_recorder.record(
-            "APP", app.id, detail=detail, message="" if runnable else app.max_apps_reason
+            EventType.APP, app.id, detail=detail, message="" if runnable else app.max_apps_reason
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from yunikorn.event_types import EventType
 from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
 from yunikorn.resources import Tally, describe, fits_quota, subtract, sum_of
@@ -242,7 +243,7 @@ class AtomicGangs:
                 never = f"; with the current quotas and nodes ({total} in total) it cannot run at all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
             event_recorder.record(
-                "REQUEST", request.key, gang.app.id, message=message, reason="GangUnschedulable"
+                EventType.REQUEST, request.key, gang.app.id, message=message, reason="GangUnschedulable"
             )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.event_types import EventType
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.queue import Queue
 from yunikorn.resources import describe
@@ -326,7 +327,7 @@ class Cycle:
                 f"(requested {requested}, available {available})"
             )
             event_recorder.record(
-                "REQUEST", ask.key, ask.app.id, message=message, reason="InsufficientQueueResources"
+                EventType.REQUEST, ask.key, ask.app.id, message=message, reason="InsufficientQueueResources"
             )
 
     def _report_limit(self, ask: Ask, tracker: UsageTracker) -> None:
@@ -339,22 +340,26 @@ class Cycle:
                 f"(requested {requested}, available {available})"
             )
             reason = f"Insufficient{tracker.kind.capitalize()}Quota"
-            event_recorder.record("REQUEST", ask.key, ask.app.id, message=message, reason=reason)
+            event_recorder.record(EventType.REQUEST, ask.key, ask.app.id, message=message, reason=reason)
 
     def _report_room(self, ask: Ask, extras: AskExtras) -> None:
         event_recorder, app = self._partition.event_recorder, ask.app
         if event_recorder.enabled and extras.quota_reported:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
             event_recorder.record(
-                "REQUEST", ask.key, app.id, message=message, reason="QueueResourcesAvailable"
+                EventType.REQUEST, ask.key, app.id, message=message, reason="QueueResourcesAvailable"
             )
         if event_recorder.enabled and extras.limit_reported:
             message = f"Request '{ask.key}' fits in the available user quota"
-            event_recorder.record("REQUEST", ask.key, app.id, message=message, reason="UserQuotaAvailable")
+            event_recorder.record(
+                EventType.REQUEST, ask.key, app.id, message=message, reason="UserQuotaAvailable"
+            )
         extras.quota_reported = extras.limit_reported = False
 
     def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
         event_recorder = self._partition.event_recorder
         if event_recorder.enabled and ask.tries == 0 and ask.ask_class.tries == 0:
             message = f"Unschedulable request '{ask.key}': {counted(refusals)}"
-            event_recorder.record("REQUEST", ask.key, ask.app.id, message=message, reason="Unschedulable")
+            event_recorder.record(
+                EventType.REQUEST, ask.key, ask.app.id, message=message, reason="Unschedulable"
+            )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.errors import StateError, UsageError
+from yunikorn.event_types import EventChange, EventType
 from yunikorn.states import PARTITION, QUEUE
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ def stop_queue(partition: Partition, path: str) -> bool:
     changed = _fire(QUEUE, queue, "stop")
     queue.stopped_by_call = True
     if changed:
-        partition.event_recorder.record("QUEUE", queue.path, change="SET", message="queue stopped")
+        partition.event_recorder.record(
+            EventType.QUEUE, queue.path, change=EventChange.SET, message="queue stopped"
+        )
     return changed
 
 
@@ -44,7 +47,9 @@ def start_queue(partition: Partition, path: str) -> bool:
     changed = _fire(QUEUE, queue, "start")
     queue.stopped_by_call = False
     if changed:
-        partition.event_recorder.record("QUEUE", queue.path, change="SET", message="queue started")
+        partition.event_recorder.record(
+            EventType.QUEUE, queue.path, change=EventChange.SET, message="queue started"
+        )
     return changed
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.event_types import EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.resources import describe, fits
 from yunikorn.states import STOPPED
@@ -103,7 +104,7 @@ class Replacement:
                 f"allocation with ID '{placeholder.uuid}'"
             )
             event_recorder.record(
-                "REQUEST", placeholder.key, ask.app.id, message=message, reason="PlaceholderMismatch"
+                EventType.REQUEST, placeholder.key, ask.app.id, message=message, reason="PlaceholderMismatch"
             )
         message = "cancel placeholder: resource incompatible"
         self._gangs.end(placeholder, TerminationType.TIMEOUT, message)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
+from yunikorn.event_types import EventType
 from yunikorn.model.ask import Ask
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class AppBackoff:
             message = (
                 f"{misses} requests in a row found no node: the application is tried again after {after}"
             )
-            self._partition.event_recorder.record("APP", app.id, message=message, reason="BackOff")
+            self._partition.event_recorder.record(EventType.APP, app.id, message=message, reason="BackOff")
 
     def wake(self, app: Application) -> None:
         """End the back-off of `app`; no effect without one."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import SECOND
+from yunikorn.event_types import EventType
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.obstacles import first_obstacle, obstacles
@@ -401,7 +402,7 @@ class Preemptor:
                 "no preemption victim found"
             )
             self._partition.event_recorder.record(
-                "REQUEST", ask.key, app.id, message=message, reason="PreemptionFailed"
+                EventType.REQUEST, ask.key, app.id, message=message, reason="PreemptionFailed"
             )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.clock import SECOND
+from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.resources import NOTHING, Resource, Tally, describe, shrink
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
 from yunikorn.scheduling.preemption.victims import may_go
@@ -217,7 +218,11 @@ class QuotaChange:
             f"preempted victims: {len(victims)}"
         )
         self._partition.event_recorder.record(
-            "QUEUE", path, change="SET", detail="QUEUE_QUOTA_PREEMPTION", message=summary
+            EventType.QUEUE,
+            path,
+            change=EventChange.SET,
+            detail=EventDetail.QUEUE_QUOTA_PREEMPTION,
+            message=summary,
         )
 
 

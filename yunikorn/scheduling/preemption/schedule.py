@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from yunikorn.accounting.outbox import Release
 from yunikorn.clock import SECOND
+from yunikorn.event_types import EventType
 from yunikorn.model.allocation import Eviction, TerminationType
 from yunikorn.resources import INT64_MAX, INT64_MIN
 
@@ -48,7 +49,7 @@ class Evictor:
             victim.ensure_extras().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
             partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
             partition.event_recorder.record(
-                "REQUEST", victim.key, victim.app.id, message=event, reason="Preempted"
+                EventType.REQUEST, victim.key, victim.app.id, message=event, reason="Preempted"
             )
         if ask is not None:
             ask.ensure_extras().eviction = eviction
