@@ -221,7 +221,7 @@ class Storm:
         for app in self.objects.applications.values():
             for ask in app.asks.values():
                 if ask.gang_blocked:
-                    self.objects.gangs.pending_added(ask)
+                    self.objects.gangs.blocked_added(ask)
         before = len(self.rm.responses)
         assert self.rm.schedule() == []
         assert not [one for response in self.rm.responses[before:] for one in response.released_allocations]

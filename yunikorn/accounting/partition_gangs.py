@@ -78,7 +78,7 @@ class PartitionGangs:
         group = app.gang.groups.get(ask.task_group) if app.gang is not None else None
         return group is not None and not ask.placeholder and group.is_replaceable
 
-    def pending_added(self, ask: Ask) -> None:
+    def blocked_added(self, ask: Ask) -> None:
         """Queue a gang-blocked ask to replace a placeholder."""
         if ask.app.gang is not None:
             group = ask.app.gang.groups[ask.task_group]
@@ -118,7 +118,7 @@ class PartitionGangs:
                     self._accounting.pending_accounting.unblock_for_gang(ask)
                 elif not before and not ask.gang_blocked:
                     self._accounting.pending_accounting.block_for_gang(ask)
-                    self.pending_added(ask)
+                    self.blocked_added(ask)
 
     @staticmethod
     def promised(ask: Ask) -> list[Allocation]:

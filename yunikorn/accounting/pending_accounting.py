@@ -44,7 +44,7 @@ class PendingGangs(Protocol):
         """Return True if an ask of a task group must not be scheduled because of its gang."""
         ...
 
-    def pending_added(self, ask: Ask) -> None:
+    def blocked_added(self, ask: Ask) -> None:
         """Queue a gang-blocked ask to replace a placeholder."""
         ...
 
@@ -142,7 +142,7 @@ class PendingAccounting:
             extras = ask.ensure_extras()
             extras.gang_blocked = extras.unschedulable = True
             app.requests.keep(ask)
-            self.gangs.pending_added(ask)
+            self.gangs.blocked_added(ask)
         else:
             app.requests.add(ask)
         if not app.not_started and not app.counted_by_limits:
@@ -197,7 +197,7 @@ class PendingAccounting:
     def activate(self, ask: Ask) -> None:
         """Make an unschedulable ask schedulable again."""
         if ask.gang_blocked:
-            self.gangs.pending_added(ask)
+            self.gangs.blocked_added(ask)
         elif ask.unschedulable:
             ask.ensure_extras().unschedulable = False
             ask.app.requests.forget_unschedulable(ask)

@@ -1,14 +1,13 @@
-"""Settings of Python's garbage collector for a process that only schedules.
+"""The command `yunikorn`: runs a sub-command, and reports every failure in one line.
 
-The objects of a scheduler are long-lived: requests and allocations stay until they end, and then reference
-counting frees most of them, without the collector. With Python's defaults, the collector scans the young
-objects after every 700 new ones, and finds almost nothing. Less frequent collections find reference cycles
-later, but still find them. Only the command line changes these settings, because a library must not change
-those of its process.
+Exit status: that of the sub-command; 2 when the call or its input cannot be used, 130 after Ctrl-C, 141 after
+a broken pipe, 70 for a bug of ours.
 
-The command `yunikorn`: runs a sub-command, and reports every failure in one line. Exit status: that of the
-sub-command; 2 when the call or its input cannot be used, 130 after Ctrl-C, 141 after a broken pipe, 70 for a
-bug of ours.
+The command line sets Python's garbage collector for a process that only schedules. The objects of a scheduler
+are long-lived: requests and allocations stay until they end, and then reference counting frees most of them,
+without the collector. With Python's defaults, the collector scans the young objects after every 700 new ones,
+and finds almost nothing. Less frequent collections find reference cycles later, but still find them. Only the
+command line changes these settings, because a library must not change those of its process.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Applications to be placed by `yunikorn place`, from options or from a file of JSON lines.
+"""`yunikorn place`: show the queue and placement rule of an application, or why it is rejected.
 
-`yunikorn place`: show the queue and placement rule of an application, or why it is rejected.
+The applications come from options or from a file of JSON lines.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`yunikorn plugins --faults FILE`: plugin failures in a run of the service, read from its log.
+"""`yunikorn plugins`: list the installed plugins, their options, and the broken plugins.
 
-`yunikorn plugins`: list the installed plugins, their options, and the broken plugins.
+With `--faults FILE`: list plugin failures in a run of the service, read from its log.
 """
 
 from __future__ import annotations

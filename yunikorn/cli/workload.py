@@ -1,8 +1,9 @@
-"""Options that define a workload, shared by all commands that run one.
+"""`yunikorn workload`: draw a workload from named distributions and a seed, and write it as a scenario.
 
-`yunikorn workload`: draw a workload from named distributions and a seed, and write it as a scenario. Exit
-status: 0 when the scenario was written, 2 when the call or the description cannot be used (then nothing is
-written).
+Exit status: 0 when the scenario was written, 2 when the call or the description cannot be used (then nothing
+is written).
+
+The options that define a workload are shared by all commands that run one.
 """
 
 from __future__ import annotations

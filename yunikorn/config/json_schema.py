@@ -158,8 +158,8 @@ def _add_options(properties: dict[str, Any], offers: Sequence[Offer]) -> None:
     """Add the options of all plugins as keys; `_if` restricts them to the plugin that is named."""
     for offer in offers:
         for option in offer.options:
-            told = {"description": f"Option of {offer.name}: {_typed(option)}."}
-            properties.setdefault(option.name, told)
+            schema = {"description": f"Option of {offer.name}: {_typed(option)}."}
+            properties.setdefault(option.name, schema)
 
 
 def _text_options(policy: Key, registry: Registry) -> dict[str, Schema]:

@@ -31,7 +31,7 @@ class _Owed:
     """Guarantees of a queue and those below, and the resource types already reported as exceeded below."""
 
     amount: Mapping[str, int]
-    told: Set[str]
+    reported: Set[str]
 
 
 def check_resources(root: QueueDraft, findings: Findings) -> None:
@@ -45,10 +45,10 @@ def _check_resources(queue: QueueDraft, findings: Findings, above: Bound) -> _Ow
         _check_max(queue, findings, above)
     bound = smaller_of(own, above) if own and above else own or above
     owed = [_check_resources(child, findings, bound) for child in queue.queues]
-    told = _check_sum(queue, owed, bound, findings) if owed else _NONE
+    reported = _check_sum(queue, owed, bound, findings) if owed else _NONE
     if any(guaranteed.value.values()):
-        return _Owed(guaranteed.value, told)
-    return _Owed(sum_of(each.amount for each in owed) if owed else NOTHING, told)
+        return _Owed(guaranteed.value, reported)
+    return _Owed(sum_of(each.amount for each in owed) if owed else NOTHING, reported)
 
 
 def _check_max(queue: QueueDraft, findings: Findings, above: Bound) -> None:
@@ -62,7 +62,7 @@ def _check_max(queue: QueueDraft, findings: Findings, above: Bound) -> None:
 
 
 def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Findings) -> Set[str]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for name, total in sum_of(each.amount for each in owed).items():
         guaranteed = queue.guaranteed.value.get(name, total)
         if total > guaranteed:
@@ -70,12 +70,12 @@ def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Fin
             findings.problem(queue.guaranteed.at(name), text)
         elif name in bound and total > bound[name]:
             # Report each mistake once, not again for every queue above the reported one.
-            if not any(name in each.told and each.amount.get(name, 0) > bound[name] for each in owed):
+            if not any(name in each.reported and each.amount.get(name, 0) > bound[name] for each in owed):
                 text = f"the queues below are guaranteed {total} {name} in total,"
                 text += f" more than the max, {bound[name]}"
                 findings.problem(queue.max.at(name) if name in queue.max.value else queue.table.here(), text)
-            told.add(name)
-    return told
+            reported.add(name)
+    return reported
 
 
 def check_applications(queue: QueueDraft, findings: Findings) -> None:

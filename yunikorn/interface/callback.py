@@ -1,16 +1,17 @@
-"""The callback: the interface through which a resource manager receives responses and answers queries.
+"""Callback of a resource manager: its methods, its calls, and its role as a plugin.
 
 Only `recv_update_response` is required. Further methods are used if the RM's object implements them, and a
 missing method costs nothing. A method counts as implemented if the object has it, it is not None, and it is
 not inherited from `ResourceManagerCallback`. A class may therefore derive from that class or from nothing,
 and an object may disable a method by setting it to None.
 
-The resource manager as the core's plugins see it: the callback behind the `rm` of a configuration.
+`CallbackAdapter` makes the calls of the core. `RMFacade` is the resource manager as plugins see it: the
+callback behind the `rm` of a configuration.
 
-Plugins of a resource manager: its callback as `rm`, and its own plugins. Both apply to its partitions only,
-and end with its session. Its predicates and event sinks are in use even if a configuration does not name them
-(those that need options only if it does). A configuration that names one sets its position among the others
-and its options; `plugins: {disable: [...]}` switches it off (`docs/decisions/0046`).
+The plugins of a resource manager are its callback as `rm` and its own plugins. They apply to its partitions
+only, and end with its session. Its predicates and event sinks are in use even if a configuration does not
+name them (those that need options only if it does). A configuration that names one sets its position among
+the others and its options; `plugins: {disable: [...]}` switches it off (`docs/decisions/0046`).
 """
 
 from __future__ import annotations

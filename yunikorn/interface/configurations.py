@@ -1,16 +1,14 @@
-"""Configurations of resource managers: their sources, loading ahead, and log entries about refused ones.
+"""Configurations of resource managers: sources, loading ahead, plans of changes, and refusals in the log.
 
-Plan of a configuration change: everything that the new configuration needs, before anything is changed.
+The owner of the scheduler names a source for each policy group (`Configurations`): a text, or a reader that
+is called for every registration and reload. Resource managers with the same configuration register with the
+same `policyGroup` (`docs/decisions/0035`).
 
-Configurations that other threads load ahead of their use, so that a large one does not block the core.
+`LoadedAhead` has the configurations that other threads load before their use, so that a large one does not
+block the core. `ReloadPlan` has everything that a new configuration needs, before anything is changed.
 
-Configurations by policy group, and the choice of one at a registration (`docs/decisions/0035`). The owner of
-the scheduler names a source for each policy group: a text, or a reader that is called for every registration
-and reload. Resource managers with the same configuration register with the same `policyGroup`.
-
-Log entries about configurations that cannot be used. The configuration of an RM is secret: the log gets the
-place and kind of each problem, but neither keys nor values. The caller gets the complete problems in the
-`ConfigError`.
+The configuration of an RM is secret: the log gets the place and kind of each problem, but neither keys nor
+values. The caller gets the complete problems in the `ConfigError`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Status of a session, and the state of a session whose resource manager is lost or out of step.
-
-Status of a resource manager's session.
-
-State of a resource manager that is lost or out of step with the core.
-"""
+"""Status of a session, and the state of a session whose resource manager is lost or out of step."""
 
 from __future__ import annotations
 

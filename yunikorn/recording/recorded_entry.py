@@ -1,8 +1,7 @@
-"""Times and durations in recordings: seconds with up to nine decimals, and dates.
+"""One line of a recording, checked and converted to typed data.
 
-Contents of recorded lines, one class per kind; messages use the classes of `yunikorn.interface`.
-
-One line of a recording, checked and converted to typed data.
+There is one class per kind of content; messages use the classes of `yunikorn.interface`. Times and durations
+are seconds with up to nine decimals.
 """
 
 from __future__ import annotations

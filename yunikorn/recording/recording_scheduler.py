@@ -1,11 +1,10 @@
 """Scheduler that reports every call, answer and response to a recording sink.
 
-Interface of a recording: all input of the core and its responses, in their order. The core is deterministic:
-the same calls at the same times, with the same answers to its queries, lead to the same responses. A
-recording therefore consists of the calls, the answers and the responses. `RecordingScheduler`
-is a `Scheduler` that reports them and replaces a plain one. Its clock must not
-advance during a call, as is the case with `ThreadedScheduler`; otherwise the recorded time of a call need not
-be the time that the core read.
+The core is deterministic: the same calls at the same times, with the same answers to its queries, lead to the
+same responses. A recording therefore consists of the calls, the answers and the responses, in their order.
+`RecordingScheduler` is a `Scheduler` that reports them to a `RecordingSink`, and replaces a plain one. Its
+clock must not advance during a call, as is the case with `ThreadedScheduler`; otherwise the recorded time of
+a call need not be the time that the core read.
 
     scheduler = RecordingScheduler(recording_sink, registry, clock)    # and continue as with any Scheduler
 

@@ -1,6 +1,6 @@
-"""Files with an advisory lock, which allows one writing process at a time and ends with that process.
+"""Writing of recordings: a recording sink that appends a line to a file for each event.
 
-Writing of recordings: a recording sink that appends a line to a file for each event.
+The file has an advisory lock, which allows one writing process at a time and ends with that process.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Counts of the entries in responses, for comparing a what-if with its recording.
-
-Text form of responses: one line per entry.
-
-Comparison of the responses in a replay with those in the recording.
-"""
+"""Comparison of the responses in a replay with those in the recording, entry by entry and by counts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Recorded answers and configurations, which replace those of live RMs in a replay.
+"""Resource managers in a replay: their recorded answers, configurations and updates.
 
-Resource managers in a what-if: their recorded updates, with the allocation ids of the replay. The id of an
+In a what-if, `ReplayedRM` sends the recorded updates with the allocation ids of the replay. The id of an
 allocation depends on all earlier allocations, so recorded ids do not fit the decisions of a what-if. Instead,
 the n-th allocation of an ask in the replay stands for its n-th allocation in the recording. Preemptions,
 replacements and timeouts in the replay are confirmed at once, and recorded confirmations are ignored.

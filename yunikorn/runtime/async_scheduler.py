@@ -1,6 +1,6 @@
 """A scheduler for programs that live in an asyncio event loop: the core has its own thread.
 
-Adapter between a callback that lives in an event loop and a core that lives in a thread.
+`LoopCallback` adapts a callback that lives in the event loop to a core that lives in a thread.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ clock to the current time, fires the timers that are due, runs the entries taken
 batch of decisions. The clock does not advance during a step. A recording of the steps (see
 `yunikorn.recording.recording_scheduler`) therefore suffices to reproduce every decision.
 
-The inbox of a core with its own thread: bounded, ordered, and open until it is closed.
+The inbox is bounded, ordered, and open until it is closed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Admission of applications: gangs, and events about applications that may not start.
 
-Admission of gangs: their styles, and the queues that accept them (`docs/decisions/0024`).
+The style of a gang, and the queues that accept it, are those of `docs/decisions/0024`.
 
-Events about applications that cannot start because a queue or limit has its maximum of running ones. Tracked
-only while the event recorder is enabled. Blocked applications are kept by the queue or limit that blocks
-them, so that their release needs no search. The others are checked again when a queue or limit has become
-full.
+`MaxAppsEvents` reports applications that cannot start because a queue or limit has its maximum of running
+ones. It works only while the event recorder is enabled. Blocked applications are kept by the queue or limit
+that blocks them, so that their release needs no search. The others are checked again when a queue or limit
+has become full.
 """
 
 from __future__ import annotations

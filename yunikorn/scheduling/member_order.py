@@ -1,9 +1,10 @@
 """Order of queues and of applications by their sort policies.
 
-Order of the members of a queue: sort policy, priorities, and protection against invalid sort keys.
+`MemberOrder` applies the sort policy of a queue and the priorities of its members, and replaces invalid sort
+keys.
 
-Admission classes: support for application sort policies that admit only some applications of a queue. The
-policy assigns every application of the queue, pending or not, to an admission class, and limits the number of
+`AdmissionGate` serves application sort policies that admit only some applications of a queue. The policy
+assigns every application of the queue, pending or not, to an admission class, and limits the number of
 admitted applications per class. Each class keeps its admitted applications and the others in two sorted
 lists. A change of an application or of a limit moves only applications across the border between these lists,
 and empty classes are dropped. The cost of a decision is therefore independent of the number of applications

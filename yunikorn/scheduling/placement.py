@@ -9,11 +9,11 @@ the results of all rules (`docs/decisions/0015`).
 Placement creates no queues. A missing queue is returned as a path if the queue can be created and its nearest
 existing ancestor allows the user to submit.
 
-Namespace quotas: quotas in the tags of an application, applied to its dynamic queue. The tags are those of
-YuniKorn 1.9.
+`BoundRule` is a configured rule: its plugin, and the checks that the core adds to every rule. The core
+applies the filter, validates the queue name, evaluates the parent rule, and checks `create`.
 
-A configured placement rule: its plugin, and the checks that the core adds to every rule. The core applies the
-filter, validates the queue name, evaluates the parent rule, and checks `create`.
+Quotas in the tags of an application (those of namespaces in Kubernetes, as in YuniKorn 1.9) are applied to
+its dynamic queue.
 """
 
 from __future__ import annotations

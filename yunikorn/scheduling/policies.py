@@ -154,8 +154,8 @@ def _policy_of(settings: QueueSettings, *, is_leaf: bool) -> tuple[Kind, str, di
     return QUEUE_SORT, settings.queue_sort, dict(settings.queue_sort_options)
 
 
-def _collect(config: QueueConfig, in_force: InForce, said: dict[tuple[int, bool], QueueSettings]) -> None:
+def _collect(config: QueueConfig, in_force: InForce, found: dict[tuple[int, bool], QueueSettings]) -> None:
     """Collect the settings of a queue and its descendants, by identity and queue type (leaf or parent)."""
-    said[id(in_force.settings), not config.parent] = in_force.settings
+    found[id(in_force.settings), not config.parent] = in_force.settings
     for child in config.queues:
-        _collect(child, in_force.below(child.properties), said)
+        _collect(child, in_force.below(child.properties), found)

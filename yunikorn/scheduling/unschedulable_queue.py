@@ -1,18 +1,18 @@
 """Unschedulable queue and back-off: requests and applications that are tried again later.
 
-Requests refused by nodes with room, to be tried again after a change. Any allocation, release or change of a
-node may undo the refusal of a predicate that does not declare its dependencies (`docs/decisions/0040`).
-Retrying after each change would starve other requests, so the number of changes to wait for doubles with
-every refusal. When the cycle is otherwise idle, it retries all requests that have not been tried since the
-last change. Without a change nothing is retried: an idle cycle costs nothing. Predicates whose answers change
-independently of the core, such as those of resource managers, set `refresh_every`; an elapsed interval then
-counts as a change.
+The unschedulable queue has requests that nodes with room refused, to be tried again after a change. Any
+allocation, release or change of a node may undo the refusal of a predicate that does not declare its
+dependencies (`docs/decisions/0040`). Retrying after each change would starve other requests, so the number of
+changes to wait for doubles with every refusal. When the cycle is otherwise idle, it retries all requests that
+have not been tried since the last change. Without a change nothing is retried: an idle cycle costs nothing.
+Predicates whose answers change independently of the core, such as those of resource managers, set
+`refresh_every`; an elapsed interval then counts as a change.
 
-Back-off of applications: after repeated failed requests, an application is not tried for a while. The queue
-properties are `application.unschedasks.backoff` (count) and `.delay`, as in YuniKorn 1.9. A request counts
-each time it is tried and no node accepts it; requests of an ask class marked unschedulable are not tried and
-do not count. Each allocation resets the count. A timer ends the back-off; until then the cycle skips the
-application. Reservations of the application are still served.
+After repeated failed requests, an application is not tried for a while (`AppBackoff`). The queue properties
+are `application.unschedasks.backoff` (count) and `.delay`, as in YuniKorn 1.9. A request counts each time it
+is tried and no node accepts it; requests of an ask class marked unschedulable are not tried and do not count.
+Each allocation resets the count. A timer ends the back-off; until then the cycle skips the application.
+Reservations of the application are still served.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Parsing, checking and binding of the address at which a service listens.
-
-Exclusive use of a Unix socket by one service.
-"""
+"""Address at which a service listens: parsing, checks, binding, and exclusive use of a Unix socket."""
 
 from __future__ import annotations
 

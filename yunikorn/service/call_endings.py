@@ -1,8 +1,6 @@
-"""Refusals of calls, and the end of calls.
+"""End of a call: the gRPC status and text for each of our errors, and their sending.
 
-Refusals of calls: the gRPC status and the text for each of our errors.
-
-End of a call: sending the final status, or closing the connection where gRPC cannot send a status.
+Where gRPC cannot send a status, the connection is closed.
 """
 
 from __future__ import annotations

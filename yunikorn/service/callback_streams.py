@@ -1,7 +1,4 @@
-"""The gRPC service `yunikorn.shim.v1.Callbacks`: callbacks of the core to RMs, and calls of the RMs.
-
-Callbacks of a remote resource manager, on a stream of their own.
-"""
+"""The gRPC service `yunikorn.shim.v1.Callbacks`: callbacks of the core to RMs, on streams of their own."""
 
 from __future__ import annotations
 

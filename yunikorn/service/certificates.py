@@ -1,13 +1,13 @@
 """Certificates of a server, which can be replaced while the server runs.
 
-Detection of certificate keys that gRPC cannot serve. gRPC serves fewer kinds of keys than Python loads, and
-only logs an error for others. A certificate is DER (ITU-T X.690): elements of a tag, a length and a content.
-Its `SubjectPublicKeyInfo` (RFC 5280, section 4.1) names the kind of key.
+Keys that gRPC cannot serve are detected: gRPC serves fewer kinds of keys than Python loads, and only logs an
+error for others. A certificate is DER (ITU-T X.690): elements of a tag, a length and a content. Its
+`SubjectPublicKeyInfo` (RFC 5280, section 4.1) names the kind of key.
 
-Logging of failed TLS handshakes, which gRPC reports on standard error only. gRPC has no API for connections
-that were never established. At the log level INFO, its library writes a line to standard error for each of
-them, among lines about other things. A service that uses TLS reads these lines, logs the failed handshakes,
-and passes on all lines that are not from gRPC.
+`Handshakes` logs failed TLS handshakes, which gRPC reports on standard error only. gRPC has no API for
+connections that were never established. At the log level INFO, its library writes a line to standard error
+for each of them, among lines about other things. A service that uses TLS reads these lines, logs the failed
+handshakes, and passes on all lines that are not from gRPC.
 """
 
 from __future__ import annotations

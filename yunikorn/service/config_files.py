@@ -1,10 +1,11 @@
-"""Configuration files of a service: one file per policy group (`docs/decisions/0035`).
+"""Configuration files of a service: reading, reloading, and detection of changes.
 
-Reloading of configurations at run time: all of them are used, or none (`docs/decisions/0011`).
+There is one file per policy group (`docs/decisions/0035`). A reload uses all of them, or none
+(`docs/decisions/0011`).
 
-Detection of changed files by polling. Polling is enough for a handful of files, and detects changes that
-notifications miss: files that are replaced as a whole, links that are moved to another version (as Kubernetes
-does for mounted ConfigMaps), and folders on network file systems.
+`FileWatch` detects changed files by polling. Polling is enough for a handful of files, and detects changes
+that notifications miss: files that are replaced as a whole, links that are moved to another version (as
+Kubernetes does for mounted ConfigMaps), and folders on network file systems.
 """
 
 from __future__ import annotations

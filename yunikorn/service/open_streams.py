@@ -1,8 +1,7 @@
-"""Limits on the number of open streams of RMs, in total and per connection.
+"""Limits on open streams of RMs, in total and per connection, and on the wait for a first message.
 
-Calls with a single message, with a timeout for that message. gRPC passes on such a call only when its message
-has arrived, without a timeout. On the wire, a call with a single message looks like a stream of one message,
-so the service handles such calls as streams.
+gRPC passes on such a call only when its message has arrived, without a timeout. On the wire, a call with a
+single message looks like a stream of one message, so the service handles such calls as streams.
 """
 
 from __future__ import annotations

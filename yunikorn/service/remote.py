@@ -1,7 +1,4 @@
-"""One stream of a resource manager: its queue of responses, and its end.
-
-One registration of a remote resource manager, as the core's callback.
-"""
+"""Registration of a remote resource manager as the core's callback, and its streams of responses."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Limits on the objects of one resource manager in the core; excess entries are refused one by one.
 
-Number of asks of one RM in the core: pending asks, and asks with allocations.
+`AskCount` counts its asks: pending ones, and those with allocations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Layouts of the scheduler interface as gRPC streams (`docs/decisions/0033`).
 
-Decoding of messages: small messages in the event loop, large messages in threads.
-
-Sizes of responses in entries, and the splitting of responses into messages.
+Small messages are decoded in the event loop, large messages in threads. Large responses are split into
+messages by their number of entries.
 """
 
 from __future__ import annotations

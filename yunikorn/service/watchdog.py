@@ -1,11 +1,13 @@
-"""Detection of a hanging core: a plugin that hangs cannot be interrupted, but can be reported.
+"""Detection of a hanging core and of slow plugins.
 
-Detection of slow plugins: the duration of single calls, and the share of the core's time. Nothing is measured
-while scheduling. The event loop samples at intervals which plugin runs in the core's thread, as a sampling
-profiler does, so plugin calls cost no more than before. The results are only reported; scheduling does not
-depend on them (`docs/decisions/0045`).
+A plugin that hangs cannot be interrupted, but can be reported (`Watchdog`).
 
-Polling loops that observe the core, and continue after errors.
+`Budgets` reports slow plugins by the duration of single calls, and by their share of the core's time. Nothing
+is measured while scheduling. The event loop samples at intervals which plugin runs in the core's thread, as a
+sampling profiler does, so plugin calls cost no more than before. The results are only reported; scheduling
+does not depend on them (`docs/decisions/0045`).
+
+The polling loops continue after errors.
 """
 
 from __future__ import annotations

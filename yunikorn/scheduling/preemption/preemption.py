@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.preemption.preemptor import Preemptor
-from yunikorn.scheduling.preemption.quota_preemption import PreviousQuota, QuotaChange
+from yunikorn.scheduling.preemption.quota_preemption import PreviousQuota, QuotaPreemption
 from yunikorn.scheduling.preemption.victim_search import victims_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Preemption:
         self._config = config
         self._preemptor = Preemptor(partition, cycle, orders, config)
         self._evictor = self._preemptor.evictor
-        self._quotas = QuotaChange(partition, self._evictor, enabled=config.quota_preemption_enabled)
+        self._quotas = QuotaPreemption(partition, self._evictor, enabled=config.quota_preemption_enabled)
 
     def notice(self, ask: Ask) -> None:
         """Handle a request that is new or has changed."""

@@ -4,8 +4,8 @@ Each change triggers one preemption down to the new max, independent of pending 
 except that originators are the last victims, that allocations which opted out are no victims, and that a
 queue without a previous max counts as lowered.
 
-Selection of victims that bring a queue down to its quota. The victims never exceed the excess of any resource
-type, and leave every queue its guarantee. The rules are those of YuniKorn 1.9.
+The victims never exceed the excess of any resource type, and leave every queue its guarantee. The rules are
+those of YuniKorn 1.9.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class PreviousQuota:
     delay: int
 
 
-class QuotaChange:
+class QuotaPreemption:
     """Quota preemption for the configured queues of a partition."""
 
     def __init__(self, partition: Partition, evictor: Evictor, *, enabled: bool) -> None:

@@ -1,19 +1,19 @@
 """Preemption snapshot: hypothetical usage of queues, and the limits within which a request may preempt.
 
-Hypothetical usage of queues with some allocations removed and requests added. The accounting itself stays
-unchanged: the usage of a queue is copied on first access. Usage excludes allocations that are being
-preempted, and includes room promised to other preempting requests, so that capacity promised to one request
-is not counted for another.
+`PreemptionSnapshot` has the usage of queues as if some allocations were removed and requests added. The
+accounting itself stays unchanged: the usage of a queue is copied on first access. Usage excludes allocations
+that are being preempted, and includes room promised to other preempting requests, so that capacity promised
+to one request is not counted for another.
 
-Fences: the subtree in which a request may preempt, and the eligible priorities per leaf. The rules are those
-of YuniKorn 1.9; see "Preemption" in docs/scheduling.md.
+`VictimLeaf` is a leaf within the fence of a request: the subtree in which the request may preempt, with the
+eligible priorities per leaf. The rules are those of YuniKorn 1.9; see "Preemption" in docs/scheduling.md.
 
-Entitlement: guarantees on which a request may rely, and the subtree in which they apply. A queue above its
-guarantee cannot rely on that guarantee. A request below such a queue may still preempt siblings within the
-queue on account of a guarantee further down: the request replaces their work, and the usage of the queue does
-not grow. Queues outside are then not eligible.
+`Entitlement` has the guarantees on which a request may rely, and the subtree in which they apply. A queue
+above its guarantee cannot rely on that guarantee. A request below such a queue may still preempt siblings
+within the queue on account of a guarantee further down: the request replaces their work, and the usage of the
+queue does not grow. Queues outside are then not eligible.
 
-Precheck of a leaf: detects that no request of the leaf can have victims. Victims in other queues free no room
+`PreemptionPrecheck` detects leaves whose requests cannot have victims. Victims in other queues free no room
 within the leaf's own guarantee and quota. If not even the smallest pending request fits these, all attempts
 for the leaf fail until one of its own allocations ends, and none is made. On a full cluster, thousands of
 pending requests would otherwise be tried every few seconds.

@@ -4,13 +4,12 @@ Victims free the missing amount of every resource type, and leave every queue it
 minimal: without any one of the victims the request could not run. The order is that of YuniKorn 1.9. Unlike
 1.9, nothing is preempted if the request would still lack any resource type.
 
-Victims on the node that a request requires. Guarantees and fences do not protect victims here, since the
-request can run on no other node. Free room counts first, so that nothing is preempted for room that already
-exists.
+On a node that a request requires, neither guarantees nor fences protect victims, since the request can run on
+no other node. Free room counts first, so that nothing is preempted for room that already exists.
 
-Shrunk nodes: optional preemption on nodes with less capacity than usage. Off by default: YuniKorn 1.9 keeps
-running allocations and places nothing new (`docs/decisions/0036`). Queues keep their guarantees and protected
-allocations stay, so that a node may remain overcommitted.
+Optionally, victims are also chosen on nodes with less capacity than usage (shrunk nodes). Off by default:
+YuniKorn 1.9 keeps running allocations and places nothing new (`docs/decisions/0036`). Queues keep their
+guarantees and protected allocations stay, so that a node may remain overcommitted.
 """
 
 from __future__ import annotations

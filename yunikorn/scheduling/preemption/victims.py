@@ -1,10 +1,9 @@
-"""Candidates: allocations that may be preempted for a request.
+"""Candidates for preemption: the allocations that may be preempted for a request, in order.
 
-Pools of preemption candidates: sorted allocations, and the nodes on which they run. Collecting and sorting
-candidates is most of the cost of a search for victims. Between similar requests of the same round little
-changes: the chosen victims, and the reserved nodes. Candidates are therefore collected once per round, and
-those chosen meanwhile are skipped. Candidates do not depend on the ask class; only the number of victims per
-node does.
+A `Pool` has the sorted candidates and the nodes on which they run. Collecting and sorting candidates is most
+of the cost of a search for victims. Between similar requests of the same round little changes: the chosen
+victims, and the reserved nodes. Candidates are therefore collected once per round, and those chosen meanwhile
+are skipped. Candidates do not depend on the ask class; only the number of victims per node does.
 """
 
 from __future__ import annotations
