@@ -25,12 +25,13 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-import grpc
+from typing import TYPE_CHECKING, Any
 
 from yunikorn.errors import UsageError, printable
 from yunikorn.service.settings import ServerTls
+
+if TYPE_CHECKING:
+    import grpc
 
 
 class ServerCertificates:
@@ -45,6 +46,9 @@ class ServerCertificates:
 
     def credentials(self) -> grpc.ServerCredentials:
         """Return server credentials that follow `reload`."""
+        # Not at the top: `yunikorn serve` imports this module before it sets GRPC_VERBOSITY, or without gRPC.
+        import grpc
+
         fetch: Any = self._fetch  # the type stubs omit the None that gRPC documents
         return grpc.dynamic_ssl_server_credentials(
             _configuration(self._files), fetch, self._tls.client_authority is not None
@@ -68,6 +72,8 @@ class ServerCertificates:
 
 
 def _configuration(files: tuple[bytes, bytes, bytes | None]) -> grpc.ServerCertificateConfiguration:
+    import grpc  # see `credentials`
+
     key, certificate, roots = files
     return grpc.ssl_server_certificate_configuration([(key, certificate)], root_certificates=roots)
 
