@@ -22,8 +22,6 @@ REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 """Tag of an ask with the id of the only node that may run the ask."""
 
 _NO_TAGS: dict[str, str] = {}
-REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
-"""Tag of a request that must run on the node with this id."""
 
 
 class AskSpec:
@@ -229,6 +227,11 @@ class Ask(WithSpec):
     def ask_class(self) -> AskClass:
         """The ask class, which determines how nodes answer."""
         return self.pending_class.ask_class
+
+    @property
+    def required_node(self) -> str:
+        """Id of the only node that may run the request; empty without this requirement."""
+        return self.spec.tags.get(REQUIRED_NODE_TAG, "")
 
     @property
     def order(self) -> Order:

@@ -117,6 +117,11 @@ class AskSample:
     created: int = 0
     count: int = 1
     """Number of allocations requested when the sample is submitted to a cluster."""
+    task_group: str = ""
+    placeholder: bool = False
+    originator: bool = False
+    execution_timeout: int = 0
+    required_node: str = ""
 
 
 def _together(left: Resource, right: Resource) -> Resource:

@@ -1,0 +1,55 @@
+"""Public API for plugin authors: base classes, read-only views of the scheduler's objects, and `hookimpl`.
+
+A plugin is an ordinary class with a `name`. Its typed attributes are its options. Write the class with
+`attrs.frozen` (attrs is a dependency of this package), and the configuration is checked against the types
+of the attributes. The scheduler passes its objects to a plugin as the read-only views below; a plugin must
+not modify them.
+
+A refusal is a normal answer: a plugin returns the reason as text. An exception is a bug in the plugin: the
+scheduler reports it with the plugin's name, distribution and version, and continues without that answer.
+
+Units: `vcore` in milli-vcores, `memory` in bytes, times in nanoseconds since 1970 unless stated otherwise.
+"""
+
+from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
+from yunikorn.api.event_sinks import EventSink
+from yunikorn.api.node_choice import Predicate
+from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
+from yunikorn.api.submission import PlacementRule, UserGroupResolver
+from yunikorn.api.views import (
+    Allocation,
+    Application,
+    Ask,
+    AskClass,
+    Event,
+    Node,
+    Queue,
+    ResourceManager,
+    Task,
+)
+from yunikorn.resources import Resource
+
+__all__ = [
+    "Allocation",
+    "AppSortPolicy",
+    "Application",
+    "Ask",
+    "AskClass",
+    "Context",
+    "Event",
+    "EventSink",
+    "Node",
+    "NodeSortPolicy",
+    "PlacementRule",
+    "Plugin",
+    "Predicate",
+    "Queue",
+    "QueueSortPolicy",
+    "Resource",
+    "ResourceManager",
+    "Task",
+    "UserGroupResolver",
+    "Wait",
+    "dotless",
+    "hookimpl",
+]

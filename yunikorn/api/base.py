@@ -1,0 +1,68 @@
+"""What all kinds of plugins have in common: `hookimpl`, a name, options, a life cycle and its context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import attrs
+import pluggy
+
+from yunikorn.api.views import ResourceManager
+
+hookimpl = pluggy.HookimplMarker("yunikorn")
+"""Decorator that marks a function of a plugin as the implementation of a hook; see
+`yunikorn.framework.hookspecs`."""
+
+
+def _discard_report(operation: str, cause: BaseException | str) -> None:
+    """Ignore a report; the default where there is no scheduler, as in a unit test of a plugin."""
+
+
+@attrs.frozen(slots=True)
+class Context:
+    """Environment of a plugin object, passed to `opened` and `reloaded`."""
+
+    partition: str
+    """Name of the partition in the configuration; empty for plugins that serve no single partition."""
+    now: Callable[[], int]
+    """Clock of the core (ns). Plugins must not read any other clock, or replays and simulations differ."""
+    rm: ResourceManager | None = None
+    """Resource manager of the partition; None if there is none, as in a unit test of a plugin."""
+    report: Callable[[str, BaseException | str], None] = _discard_report
+    """Reports a failure that the plugin has handled, as in `report("reading the file again", error)`.
+
+    Every call is counted under the name of the plugin, like an exception. The failure is logged when it
+    differs from the previous one, and the first one is also sent as an event. Thread-safe.
+    """
+
+
+@attrs.frozen(slots=True)
+class Wait:
+    """Answer of a plugin that cannot decide yet: the core asks again later."""
+
+    seconds: float
+    """Time until the core asks again; it may ask earlier, after a change."""
+    why: str
+    """What is waited for, as shown to users."""
+
+
+class Plugin:
+    """Base class of all kinds of plugins: a name, options as attributes, and an optional life cycle."""
+
+    name: ClassVar[str]
+    """Name in the configuration."""
+
+    def opened(self, context: Context) -> None:
+        """Prepare for use; called once, before any other call."""
+
+    def reloaded(self, context: Context) -> None:
+        """Handle a configuration reload in which this object and its options stay in use."""
+
+    def closed(self) -> None:
+        """Release resources; called once, after the last use."""
+
+
+def dotless(name: str) -> str:
+    """Return `name` as one level of a queue path: every dot becomes `_dot_`."""
+    return name.replace(".", "_dot_")

@@ -1,0 +1,88 @@
+"""Base classes of policies that order applications, queues and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, ClassVar
+
+from yunikorn.api.base import Plugin
+from yunikorn.api.views import Application, Queue
+
+
+class AppSortPolicy(Plugin):
+    """Base class of policies that order the applications of a leaf queue."""
+
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds after which all keys are recomputed, for keys that depend on the time; None for never.
+
+        Read once, when the order is created. A policy with a constant value writes `refresh_every = 60.0`.
+        """
+        return None
+
+    def key(self, app: Application) -> Any:
+        """Return the sort key of `app`, any comparable value.
+
+        The smallest key is first; ties are broken by arrival. The core recomputes the key whenever the
+        application changes, unless the application is the only one in its queue.
+        """
+        raise TypeError(f"{type(self).__name__} has no key(app)")
+
+    def admission_class(self, app: Application) -> Hashable:
+        """Return the class under which `admission_limits` counts `app`.
+
+        Only for policies that schedule a limited number of applications at a time; see
+        `docs/decisions/0041`.
+        """
+        return None
+
+    def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int | None]:
+        """Return how many applications of each admission class may be scheduled, first in order; None is all.
+
+        `counts` has the number of applications of each class. A class that is missing in the result is not
+        limited.
+        """
+        return {}
+
+
+class QueueSortPolicy(Plugin):
+    """Base class of policies that order the children of a parent queue."""
+
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds after which all keys are recomputed, for keys that depend on the time; None for never.
+
+        Read once, when the order is created. A policy with a constant value writes `refresh_every = 60.0`.
+        """
+        return None
+
+    @property
+    def half_life(self) -> float | None:
+        """Seconds in which half of a queue's recorded usage decays, for keys on `queue.recent`; else None.
+
+        Recording starts with the first configuration that uses such a policy, and continues across reloads
+        that do not change the half-life.
+        """
+        return None
+
+    def key(self, queue: Queue) -> Any:
+        """Return the sort key of `queue`, any comparable value; the smallest is first, ties are by name."""
+        raise TypeError(f"{type(self).__name__} has no key(queue)")
+
+
+class NodeSortPolicy(Plugin):
+    """Base class of policies that order the nodes of a partition."""
+
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds after which all scores are recomputed, for scores that depend on the time; None for never.
+
+        Read once, when the order is created. A policy with a constant value writes `refresh_every = 60.0`.
+        """
+        return None
+
+    score: ClassVar[Callable[..., float]]
+    """Method `score(node)`, or `score(node, ask_class)` for an order that depends on the request.
+
+    The lowest score is first; ties are broken by node id.
+    """
