@@ -1,4 +1,4 @@
-"""What all kinds of plugins have in common: `hookimpl`, a name, options, a life cycle and its context."""
+"""Base of all kinds of plugins: `hookimpl`, a name, options, a life cycle and its context."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Wait:
     seconds: float
     """Time until the core asks again; it may ask earlier, after a change."""
     why: str
-    """What is waited for, as shown to users."""
+    """Reason for the wait, as shown to users."""
 
 
 class Plugin:
