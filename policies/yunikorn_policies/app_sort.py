@@ -27,6 +27,7 @@ class Fifo(AppSortPolicy):
     """First come, first served: by time of submission."""
 
     name = "fifo"
+    gangs = True
 
     def key(self, app: Application) -> int:
         """Return the time of submission."""
@@ -78,6 +79,7 @@ class StateAware(AppSortPolicy):
     """Like fifo, but new applications start one by one."""
 
     name = "stateaware"
+    gangs = True
 
     def key(self, app: Application) -> int:
         """Return the time of submission."""

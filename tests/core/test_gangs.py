@@ -6,7 +6,8 @@ import pytest
 
 from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM, picky, ready
-from tests.core.kit import configuration, partition, queue
+from tests.core.kit import configuration, partition, queue, with_plugins
+from yunikorn import api
 from yunikorn.interface.messages import TerminationType
 
 MINUTE = 60
@@ -68,6 +69,41 @@ def test_placeholders_need_fifo_or_stateaware(policy: str) -> None:
         ]
     else:
         assert refused == []
+
+
+class Latest(api.AppSortPolicy):
+    """Sorts applications by submission, latest first, and lets gangs run."""
+
+    name = "latest"
+    gangs = True
+
+    def key(self, app: api.Application) -> int:
+        return -app.submitted
+
+
+class Cautious(api.AppSortPolicy):
+    """Raises where it is asked about gangs."""
+
+    name = "cautious"
+
+    @property
+    def gangs(self) -> bool:  # type: ignore[override]
+        raise RuntimeError("no answer")
+
+    def key(self, app: api.Application) -> int:
+        return app.submitted
+
+
+@pytest.mark.parametrize(("policy", "accepted"), [("latest", True), ("cautious", False), ("fair", False)])
+def test_policy_says_itself_that_gangs_may_run_under_it(policy: str, accepted: bool) -> None:
+    config = configuration(queue("a", properties={"application.sort.policy": policy}))
+    rm = GangRM(config, registry=with_plugins(app_sort_policies=[Latest, Cautious]))
+    rm.gang("app", vcore=6)
+    refused = [one.reason for one in rm.take_response().rejected_applications]
+    if accepted:
+        assert refused == []
+    else:
+        assert refused[0].endswith("placeholders need one of fifo, stateaware, latest")
 
 
 def test_gang_larger_than_its_queue_quota_is_rejected_with_the_amounts() -> None:

@@ -12,6 +12,13 @@ from yunikorn.api.views import Application, Queue
 class AppSortPolicy(Plugin):
     """Base class of policies that order the applications of a leaf queue."""
 
+    gangs: ClassVar[bool] = False
+    """True if applications with placeholders may run under the policy.
+
+    Set it, as `gangs = True`, only if the order lets the first gang complete: under an order that changes
+    with usage, two gangs could each hold half of their placeholders.
+    """
+
     @property
     def refresh_every(self) -> float | None:
         """Seconds after which all keys are recomputed, for keys that depend on the time; None for never.

@@ -12,19 +12,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.errors import CONTAINED
 from yunikorn.event_types import EventDetail, EventType
+from yunikorn.framework.registry import APP_SORT
 from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
 from yunikorn.model.usage_tracker import UsageTracker
 from yunikorn.resources import Resource, describe, fits, fits_quota, has_negative, smaller_of
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
+    from yunikorn.framework.registry import Registry
     from yunikorn.model.application import Application
     from yunikorn.model.queue import Queue
-
-
-GANG_POLICIES = ("fifo", "stateaware")
-"""Sort policies that allow placeholders; under others, two gangs could each hold half of theirs."""
 
 
 def make_gang(app: Application, total: Resource, timeout: int, partition: Partition) -> None:
@@ -42,16 +41,28 @@ def report_style(app: Application, style: str, partition: Partition) -> None:
     partition.gangs.report(app, "UnknownGangStyle", message)
 
 
-def gang_refusal(app: Application, queue: Queue) -> str:
-    """Return why a gang cannot run in a leaf queue; empty if the queue accepts the application."""
+def allows_gangs(policy: object) -> bool:
+    """Return True if a sort policy, given as object or class, allows placeholders; see `AppSortPolicy`."""
+    try:
+        return getattr(policy, "gangs", False) is True
+    except CONTAINED:
+        return False
+
+
+def gang_refusal(app: Application, queue: Queue, registry: Registry) -> str:
+    """Return why a gang cannot run in a leaf queue; empty if the queue accepts the application.
+
+    The sort policy in use decides about placeholders; the reason names those of `registry` that allow them.
+    """
     if app.forced:
         return ""
     if app.gang is not None:
-        total, policy = app.gang.total, queue.settings.app_sort
-        if policy not in GANG_POLICIES:
+        total = app.gang.total
+        if not allows_gangs(queue.order.policy):
+            fit = [offer.name for offer in registry.offers(APP_SORT) if allows_gangs(offer.cls)]
             return (
                 f"queue {queue.path} cannot run application {app.id} with task group request: unsupported "
-                f"sort type '{policy}', placeholders need one of {', '.join(GANG_POLICIES)}"
+                f"sort type '{queue.settings.app_sort}', placeholders need one of {', '.join(fit) or 'none'}"
             )
     elif app.atomic is not None:
         total = app.atomic.total

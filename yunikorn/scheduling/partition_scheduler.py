@@ -263,7 +263,7 @@ class PartitionScheduler:
             return f"failed to place application {app.id}: queue {queue.path} is not a leaf queue"
         if not queue.managed:
             apply_namespace_quota(queue, app.tags)
-        reason = gang_refusal(app, queue)
+        reason = gang_refusal(app, queue, self.queue_policies.registry)
         if reason:
             partition.queues.check_empty(queue)
             return reason

@@ -118,6 +118,11 @@ class AppSortPolicyContract(SortContract):
         """Add the policy as a property of both leaf queues."""
         _in_properties(self, document["partitions"][0]["queues"][0]["queues"], "application.sort.policy")
 
+    def test_fitness_for_gangs_is_true_or_false(self) -> None:
+        """Check that `gangs` is a boolean."""
+        gangs: object = self.fresh().gangs
+        assert isinstance(gangs, bool), f"gangs is {gangs!r}: set True or False"
+
     def samples(self) -> Sequence[ApplicationSample]:
         """Return applications of different age and size, without resources, and with rare resource types."""
         of_batch = queue("root.batch", total=TOTAL)
