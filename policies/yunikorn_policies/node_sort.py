@@ -33,6 +33,7 @@ def _not_negative(_: object, attribute: attrs.Attribute[dict[str, float]], weigh
 
 @attrs.frozen
 class _Weighted(NodeSortPolicy):
+    score_range = (0.0, 1.0)
     resourceweights: dict[str, float] = attrs.field(factory=dict, validator=_not_negative)
 
 

@@ -15,7 +15,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
 
 BY_NAME = {section.name: section for section in SECTIONS}
-NOT_WRITTEN = {"top": {"text"}, "rule": {"options"}}
+NOT_WRITTEN = {"top": {"text"}, "rule": {"options"}, "score": {"options"}}
 """Attributes that no key of ours sets."""
 EVERY_KEY = [(section, key) for section in SECTIONS for key in section.listed if OPTION not in key.name]
 
@@ -72,8 +72,12 @@ def around(section: Section, value: dict[str, Any]) -> dict[str, Any]:
         case "rule":
             partition["placementrules"] = [{"name": "provided", **value}]
         case "node-sort":
-            partition["nodesortpolicy"] = value
+            partition["nodesortpolicy"] = {"type": "weighted", **value} if "scores" in value else value
+        case "score":
+            scores = [{"name": "fair", **value}]
+            partition["nodesortpolicy"] = {"type": "weighted", "scores": scores}
         case "named-node-sort":
+            value = {"type": "weighted", **value} if "scores" in value else value
             partition["nodesortpolicies"] = (
                 [*packed, {"name": "other", **value}] if "name" not in value else [value]
             )

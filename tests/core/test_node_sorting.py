@@ -30,7 +30,7 @@ def score(policy: dict[str, Any]) -> float:
     """Return the policy's score of node `full`."""
     rm = two_nodes(policy)
     named = rm.at_work().orders.policies[""]
-    return named.policy.score(rm.find_node("full"))
+    return float(named.policy.score(rm.find_node("full")))
 
 
 def test_vcore_and_memory_have_equal_default_weights() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ClassVar
 
 from yunikorn.api.base import Plugin
-from yunikorn.api.views import Application, Queue
+from yunikorn.api.views import Application, Ask, Queue
 
 
 class AppSortPolicy(Plugin):
@@ -85,6 +85,23 @@ class NodeSortPolicy(Plugin):
         """Seconds after which all scores are recomputed, for scores that depend on the time; None for never.
 
         Read once, when the order is created. A policy with a constant value writes `refresh_every = 60.0`.
+        """
+        return None
+
+    @property
+    def score_range(self) -> tuple[float, float] | None:
+        """Lowest and highest score, so that several policies can be combined by weights; None if unknown.
+
+        Scores outside count as the nearer end. Read after construction and after `opened`. A policy with a
+        constant range writes `score_range = (0.0, 1.0)`.
+        """
+        return None
+
+    def ask_class(self, ask: Ask) -> Hashable:
+        """Return the properties of a request, besides its resources, on which scores depend.
+
+        Requests of equal resources and values share one order of nodes; `score(node, ask_class)` finds the
+        value in `ask_class.value`. For policies whose `score` takes two arguments.
         """
         return None
 

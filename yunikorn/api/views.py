@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Protocol
 
 import attrs
@@ -243,6 +243,11 @@ class AskClass(Protocol):
     @property
     def resource(self) -> Resource:
         """Resources of each request of the class."""
+        ...
+
+    @property
+    def value(self) -> Hashable:
+        """Result of the policy's `ask_class(ask)` for each request of the class; None if there is none."""
         ...
 
 

@@ -15,10 +15,13 @@ from typing import Any, TextIO
 import attrs
 import click
 
+from yunikorn import __version__
 from yunikorn.cli.new_package import new
+from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.plugin_failures import PluginFailure
-from yunikorn.framework.registry import KINDS, Broken, Kind, Offer, Option, Registry
+from yunikorn.framework.registry import KINDS, NODE_SORT, Broken, Kind, Offer, Option, Registry
+from yunikorn.scheduling.node_policies import WeightedScores
 
 
 def read_faults(lines: Iterable[str]) -> list[PluginFailure]:
@@ -93,6 +96,8 @@ def faults_as_text(failures: list[PluginFailure]) -> str:
     return "\n".join(lines)
 
 
+CORE = (Offer(NODE_SORT, WEIGHTED, WeightedScores, "yunikorn", "yunikorn", __version__),)
+"""Policies that are part of the core, listed beside those that plugins offer."""
 BROKEN = 1
 UNLIMITED = 10_000
 ROOMY = 120
@@ -134,7 +139,7 @@ def command(ctx: click.Context, kind_id: str | None, as_json: bool, log: TextIO 
     if as_json:
         click.echo(json.dumps(as_data(registry, kind), indent=2, ensure_ascii=False))
     else:
-        _print_table(registry.offers(kind))
+        _print_table(_listed(registry, kind))
         _print_broken(registry.broken)
     ctx.exit(BROKEN if registry.broken else 0)
 
@@ -148,7 +153,7 @@ command.add_command(new)
 def as_data(registry: Registry, kind: Kind | None = None) -> dict[str, Any]:
     """Return all plugins (of one kind) and all broken ones as JSON data."""
     return {
-        "plugins": [_offer_data(offer) for offer in _in_order(registry.offers(kind))],
+        "plugins": [_offer_data(offer) for offer in _in_order(_listed(registry, kind))],
         "broken": [attrs.asdict(broken) for broken in registry.broken],
     }
 
@@ -193,6 +198,11 @@ def describe_option(option: Option) -> str:
     default = _plain(option.default)
     shown = default if isinstance(default, str) and default else json.dumps(default, ensure_ascii=False)
     return f"{option.name}: {option.type} = {shown}"
+
+
+def _listed(registry: Registry, kind: Kind | None) -> list[Offer]:
+    """Return all offers (of one kind), and the policies of the core."""
+    return [*registry.offers(kind), *(one for one in CORE if kind in (None, one.kind))]
 
 
 def _in_order(offers: list[Offer]) -> list[Offer]:

@@ -19,7 +19,7 @@ import yaml
 
 from yunikorn.config.keys import OPTION, Key, Section
 from yunikorn.config.partitions import NO_RESOLVER
-from yunikorn.config.queues_yaml import DEFAULT_ORDER, SECTIONS
+from yunikorn.config.queues_yaml import DEFAULT_ORDER, NAMED_NODE_ORDER, SECTIONS, WEIGHTED
 from yunikorn.config.values import TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.framework.kinds import RESOLVER, Kind
 from yunikorn.framework.offers import Offer, Option
@@ -43,6 +43,15 @@ def json_schema(registry: Registry) -> Schema:
     }
 
 
+_WEIGHTED: Schema = {
+    "if": {"properties": {"type": {"const": WEIGHTED}}, "required": ["type"]},
+    "then": {
+        "propertyNames": {"enum": [name for name in NAMED_NODE_ORDER.known if name != "resourceweights"]},
+        "required": ["scores"],
+    },
+}
+
+
 def _section(section: Section, registry: Registry) -> Schema:
     options = [key for key in section.listed if key.name.endswith(OPTION)]
     keys = [key for key in section.listed if key not in options]
@@ -61,6 +70,8 @@ def _section(section: Section, registry: Registry) -> Schema:
         found["allOf"] = [
             _if(section.chosen_by, _names(offer.kind, [offer]), offer, known) for offer in offers
         ]
+        if "scores" in properties:
+            found["allOf"].append(_WEIGHTED)
     takes_any = section.others and not section.options_of
     found["additionalProperties"] = _nullable(TEXT.schema) if takes_any else False
     required = [key.name for key in keys if key.required]
@@ -104,7 +115,10 @@ def _value(key: Key, registry: Registry) -> Schema:
             "type": "array",
             "items": any_of(_names(kind, offers), _mapping("name", kind, offers), NOTHING),
         }
-    return _mapping("type", kind, offers) if kind is RESOLVER else _names(kind, offers)
+    if kind is RESOLVER:
+        return _mapping("type", kind, offers)
+    names = _names(kind, offers)
+    return any_of(names, {"enum": list(kind.core_names)}) if key.name == "type" else names
 
 
 def _nullable(schema: Mapping[str, Any]) -> Schema:

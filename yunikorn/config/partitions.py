@@ -1,4 +1,4 @@
-"""Reader of partitions, with their node orders (`docs/decisions/0010`) and group resolvers."""
+"""Reader of partitions, with their group resolvers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from itertools import islice
 
 import attrs
 
-from yunikorn.config.document import Scalar, show
-from yunikorn.config.keys import Draft, Section
-from yunikorn.config.plugin_refs import PluginCheck, QueuePolicyCheck, note_if_ours, read_plugin_list
+from yunikorn.config.keys import Draft
+from yunikorn.config.node_orders import read_node_sort, read_node_sorts
+from yunikorn.config.plugin_refs import PluginCheck, QueuePolicyCheck, read_plugin_list
 from yunikorn.config.queues import QueueDraft, read_queues
 from yunikorn.config.queues_yaml import (
-    DEFAULT_ORDER,
-    NAMED_NODE_ORDER,
-    NODE_ORDER,
     PARTITION,
     PERIODS,
     PREEMPTION,
@@ -24,14 +21,11 @@ from yunikorn.config.queues_yaml import (
 from yunikorn.config.quotas import check_applications, check_limits, check_resources
 from yunikorn.config.reading import Findings, Table
 from yunikorn.config.rules import RuleDraft, check_paths, read_rules
-from yunikorn.config.values import WEIGHTS
 from yunikorn.errors import UnknownPlugin
-from yunikorn.framework.kinds import NODE_SORT, PREDICATE, RESOLVER
+from yunikorn.framework.kinds import PREDICATE, RESOLVER
 
 DEFAULT_NAME = "default"
 NO_RESOLVER = ("", "none")
-_ORDER = "nodesortpolicy"
-_WEIGHTS = "resourceweights"
 _NAMED = 3
 """Maximum number of other paths in a message; the remaining paths are only counted."""
 
@@ -61,8 +55,8 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     draft.placement_rules = read_rules(table, plugins)
     if (preemption := table.table("preemption")) is not None:
         draft.preemption = PreemptionConfig(**PREEMPTION.read(preemption))
-    draft.node_sort = _read_node_sort(table, plugins)
-    draft.node_sorts = _read_node_sorts(table, plugins)
+    draft.node_sort = read_node_sort(table, plugins)
+    draft.node_sorts = read_node_sorts(table, plugins)
     draft.user_group_resolver = _read_resolver(table, plugins)
     draft.predicates = read_plugin_list(table, "predicates", PREDICATE, plugins)
     if (periods := table.table("periods")) is not None:
@@ -74,51 +68,6 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     check_paths(draft.placement_rules, draft.root, findings)
     QueuePolicyCheck(plugins, draft.node_sorts).check(draft.root)
     return draft
-
-
-def _read_node_sort(partition: Table, plugins: PluginCheck) -> PluginRef:
-    node, spot = partition.get(_ORDER), partition.spot(_ORDER)
-    if isinstance(node, Scalar):
-        text = f"expected a mapping, got {show(node)}: write {{type: {node.text}}}"
-        plugins.findings.problem(spot, text)
-        return PluginRef(DEFAULT_ORDER)
-    table = partition.table(_ORDER)
-    if table is None:
-        ref = PluginRef(DEFAULT_ORDER)
-        plugins.check(NODE_SORT, ref, spot, spot)
-        return ref
-    return _read_node_order(table, plugins, NODE_ORDER)
-
-
-def _read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginRef]:
-    found: dict[str, PluginRef] = {}
-    for table in partition.tables("nodesortpolicies"):
-        ref = _read_node_order(table, plugins, NAMED_NODE_ORDER)
-        name = table.text("name")
-        if not name:
-            text = "required, but missing: queues choose the policy by this name"
-            plugins.findings.problem(table.spot("name"), text)
-        elif name in found:
-            plugins.findings.problem(table.spot("name"), f"the name '{name}' is already given")
-        else:
-            found[name] = ref
-    return found
-
-
-def _read_node_order(table: Table, plugins: PluginCheck, section: Section) -> PluginRef:
-    name = table.text("type") or DEFAULT_ORDER
-    core = [key for key in section.known if key != _WEIGHTS]
-    options = plugins.known_options(NODE_SORT, name, table, core)
-    if _WEIGHTS in options:
-        assert WEIGHTS.read is not None
-        options[_WEIGHTS] = WEIGHTS.read(table, _WEIGHTS)
-        # An empty mapping means the default weights, as in YuniKorn 1.9.
-        if not options[_WEIGHTS]:
-            del options[_WEIGHTS]
-    ref = PluginRef(name, options)
-    if plugins.check(NODE_SORT, ref, table.spot("type"), table.here()):
-        note_if_ours(NODE_SORT, name, table.spot("type"), plugins.findings)
-    return ref
 
 
 def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:

@@ -37,6 +37,45 @@ class PluginRef:
     """Mappings, lists and *texts*; `Registry.make` converts them to the types of the options."""
 
 
+WEIGHTED = "weighted"
+"""Name of the combination of several node sort policies, which is part of the core."""
+
+
+@attrs.frozen
+class ScoreConfig:
+    """One of several node sort policies that are combined."""
+
+    name: str = key(
+        plugin(NODE_SORT),
+        REQUIRED,
+        "a [node sort policy](plugins/node-sort.md), other than `weighted`",
+        "binpacking",
+    )
+    weight: float = key(
+        values.WEIGHT,
+        1.0,
+        "weight of the policy relative to the others, above 0",
+        "3",
+    )
+    range: tuple[float, float] | None = key(
+        values.RANGE,
+        None,
+        "lowest and highest score of the policy, which count as 0 and 1; scores outside count as the nearer"
+        " end",
+        "[0, 50]",
+        shown="the policy's own",
+    )
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+    """Options of the plugin as in the text."""
+
+
+@attrs.frozen
+class WeightedRef(PluginRef):
+    """Reference to several node sort policies in place of one."""
+
+    scores: tuple[ScoreConfig, ...] = ()
+
+
 @attrs.frozen
 class LimitConfig:
     """Limit for each of the users, and for each group as a whole, in a queue and below."""
@@ -209,7 +248,8 @@ class NodeOrder:
     type: str = key(
         plugin(NODE_SORT),
         DEFAULT_ORDER,
-        "a [node sort policy](plugins/node-sort.md): `fair` spreads, `binpacking` fills",
+        "a [node sort policy](plugins/node-sort.md): `fair` spreads, `binpacking` fills, `weighted` combines"
+        " several",
         "binpacking",
     )
     resourceweights: Mapping[str, str] = key(
@@ -218,6 +258,14 @@ class NodeOrder:
         "weight of the usage of each resource type, 0 or more; types that are not listed do not count",
         "{vcore: 4.0, memory: 1.0}",
         shown="`{vcore: 1, memory: 1}`",
+    )
+    scores: tuple[ScoreConfig, ...] = key(
+        rows("score", None),
+        (),
+        "for `weighted`: the [policies to combine](plugins/node-sort.md#several-policies-with-weights), each"
+        " with its weight and its options",
+        "[{name: binpacking, weight: 3}, {name: fair, resourceweights: {gpu: 1}}]",
+        ours=True,
     )
 
 
@@ -426,7 +474,22 @@ NAMED_NODE_ORDER = attrs.evolve(
         Key(values.TEXT, "the name by which queues and applications choose the policy", "packed", "name"),
     ),
 )
-SECTIONS = (TOP, PARTITION, PERIODS, QUEUE, PROPERTIES, LIMIT, TEMPLATE, RULE, NODE_ORDER, NAMED_NODE_ORDER)
+SCORE = Section(
+    "score", ScoreConfig, options_of=NODE_SORT, chosen_by="name", others="an option of the policy"
+)
+SECTIONS = (
+    TOP,
+    PARTITION,
+    PERIODS,
+    QUEUE,
+    PROPERTIES,
+    LIMIT,
+    TEMPLATE,
+    RULE,
+    NODE_ORDER,
+    NAMED_NODE_ORDER,
+    SCORE,
+)
 PREEMPTION = Section("preemption", PreemptionConfig)
 FILTER = Section("filter", FilterConfig)
 """Sections inside others, which the page lists with the keys of the outer section."""

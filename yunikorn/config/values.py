@@ -21,7 +21,7 @@ from yunikorn.config.document import quote
 from yunikorn.config.durations import parse_duration, spell_duration
 from yunikorn.config.names import GROUP, QUEUE, USER
 from yunikorn.config.quantities import SUFFIXES
-from yunikorn.config.reading import UINT64_MAX, Spot, Table
+from yunikorn.config.reading import UINT64_MAX, Spot, Table, read_number
 from yunikorn.framework.kinds import Kind
 from yunikorn.resources import INT64_MAX
 
@@ -144,6 +144,27 @@ def _read_weights(table: Table, key: str) -> dict[str, str]:
     return weights
 
 
+def _read_weight(table: Table, key: str) -> float:
+    weight = table.number(key)
+    if weight is not None and weight <= 0:
+        table.findings.problem(table.spot(key), f"a weight is above 0, got {weight:g}")
+    return weight or 1.0
+
+
+def _read_range(table: Table, key: str) -> tuple[float, float] | None:
+    spots = table.items(key)
+    if spots is None:
+        return None
+    try:
+        numbers = [read_number(spot.node) for spot in spots]
+        if len(numbers) != 2 or not 0 < numbers[1] - numbers[0] < float("inf"):
+            raise ValueError(f"expected two numbers, the lower first, got {numbers}")
+    except ValueError as error:
+        table.findings.problem(table.spot(key), f"{error}: write [LOWEST, HIGHEST]")
+        return None
+    return numbers[0], numbers[1]
+
+
 def _read_priorities(table: Table, key: str) -> dict[str, int]:
     given = table.table(key)
     if given is None:
@@ -243,6 +264,12 @@ WEIGHTS = Value(
     "mapping of numbers",
     {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
     _read_weights,
+)
+WEIGHT = Value("number", {"type": "number", "exclusiveMinimum": 0}, _read_weight, spell="{:g}".format)
+RANGE = Value(
+    "two numbers",
+    {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+    _read_range,
 )
 PRIORITIES = Value(
     "mapping of whole numbers",

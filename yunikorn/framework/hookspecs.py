@@ -60,7 +60,7 @@ def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:  # type: ignore
     """Return the policies that order the nodes on which a request is tried.
 
     Named in YAML by a partition's `nodesortpolicy: {type: NAME, OPTION: VALUE}`, and by the named
-    alternatives in `nodesortpolicies`.
+    alternatives in `nodesortpolicies`. The type `weighted` combines several policies.
 
     The core calls `score(node)`, or `score(node, ask_class)` for a policy that depends on the request; the
     lowest score is first.

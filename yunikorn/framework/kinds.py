@@ -39,6 +39,8 @@ class Kind:
     """Arguments that the core passes to `method`."""
     reserved: tuple[str, ...] = ()
     """Configuration keys that the core reads itself; a plugin option must not have the same name."""
+    core_names: tuple[str, ...] = ()
+    """Names with a meaning of their own in the configuration; no plugin may have one of them."""
     ignore_case: bool = False
     """True if names are compared without regard to case; see `docs/decisions/0005`."""
     name_form: NameForm = ANY_NAME
@@ -72,6 +74,7 @@ NODE_SORT = Kind(
     method="score",
     arguments=("node",),
     reserved=("name", "type"),
+    core_names=("weighted",),
 )
 PLACEMENT = Kind(
     id="placement",

@@ -125,6 +125,8 @@ def check_class(kind: Kind, cls: Any) -> str:
 def _check_name(kind: Kind, cls: Any) -> None:
     name = getattr(cls, "name", None)
     form = kind.name_form
+    if name in kind.core_names:
+        raise InvalidOffer(f"the name of {cls.__qualname__} is {name!r}, which the core uses itself")
     if isinstance(name, str) and form.pattern.match(name):
         return
     if isinstance(name, str) and name:

@@ -253,7 +253,9 @@ class Registry:
         return offer
 
     def _unknown(self, kind: Kind, name: str) -> str:
-        known = sorted(offer.name for offer in self.offers(kind))
+        if name in kind.core_names:
+            return f"'{name}' is part of the core, not a {kind.title} that a plugin offers"
+        known = sorted([*(offer.name for offer in self.offers(kind)), *kind.core_names])
         text = f"no {kind.title} is called '{name}'{suggest(name, known)}; known: {_listed(known)}"
         elsewhere = [offer.kind.title for offer in self.offers() if offer.name == name]
         if elsewhere:

@@ -63,8 +63,8 @@ NOTHING_REFUSED: Mapping[str, int] = MappingProxyType({})
 
 Pairs = tuple[tuple[str, int], ...]
 """Names and amounts of resources."""
-Key = tuple[Resource, str, str, tuple[Hashable, ...]]
-"""Resources, name of the node order, required node, and class for each predicate."""
+Key = tuple[Resource, str, str, tuple[Hashable, ...], Hashable]
+"""Resources, name of the node order, required node, class for each predicate, value for the node order."""
 
 
 class AskClass:
@@ -84,13 +84,14 @@ class AskClass:
         "resource",
         "tries",
         "unschedulable",
+        "value",
         "verdicts",
         "waiting",
     )
 
     def __init__(self, key: Key, bit: int) -> None:
         self.key = key
-        self.resource, self.node_order, self.required, self.classes = key
+        self.resource, self.node_order, self.required, self.classes, self.value = key
         self.pairs: Pairs = tuple(self.resource.items())
         self.bit = bit
         self.pending_classes: dict[tuple[UsageTracker | None, ...], PendingClass] = {}
@@ -171,9 +172,13 @@ class AskClasses:
         required: str = "",
         classes: tuple[Any, ...] = (),
         kind: type[AskClass] = AskClass,
+        value: Any = None,
     ) -> AskClass:
-        """Return the ask class for `resource`; resource types with amount 0 are ignored."""
-        key = (without_zeros(resource), node_order, required, classes)
+        """Return the ask class for `resource`; resource types with amount 0 are ignored.
+
+        `value` is what the node sort policy declares of the requests.
+        """
+        key = (without_zeros(resource), node_order, required, classes, value)
         ask_class = self._ask_classes.get(key)
         if ask_class is None:
             if self._idle >= IDLE_ASK_CLASSES and self._idle * 2 > len(self._ask_classes):

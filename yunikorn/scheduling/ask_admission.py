@@ -85,7 +85,7 @@ class AskAdmission:
             return
         tags = spec.tags
         created = created_at(tags, batch.now) if tags else batch.now
-        alike = self._orders.chain is None and (not tags or REQUIRED_NODE_TAG not in tags)
+        alike = self._orders.by_resources and (not tags or REQUIRED_NODE_TAG not in tags)
         batch.add(key, resource, count, priority, created, spec, alike=alike)
         if spec.task_group or batch.app.state not in TAKING:
             self.flush()
@@ -141,11 +141,14 @@ class AskAdmission:
         ask.share_amount()
 
     def ask_class_of(self, ask: Ask) -> AskClass:
-        """Return the equivalence class of the ask with respect to nodes, given the predicates in use."""
-        predicates = self._orders.predicates
+        """Return the equivalence class of the ask with respect to nodes, given the policies in use."""
+        orders = self._orders
+        predicates, node_order = orders.predicates, ask.app.node_order
         classes = predicates.predicate_classes(ask) if predicates else ()
         required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
-        return self._partition.ask_classes.of(ask.resource, ask.app.node_order, required, classes)
+        named = orders.policies[node_order]
+        value = named.value_of(ask) if named.declares and not required else None
+        return self._partition.ask_classes.of(ask.resource, node_order, required, classes, value=value)
 
     def _change(self, ask: Ask, resource: Resource, count: int, priority: int, spec: AskSpec) -> None:
         if reason := _other_part(ask, spec):

@@ -18,11 +18,11 @@ from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.index.sorted_blocks import Block, Border, SortedBlocks, SortKey
 
 if TYPE_CHECKING:
-    from yunikorn.api import NodeSortPolicy
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, AskClasses
     from yunikorn.model.node import Node
+    from yunikorn.scheduling.node_policies import Scorer
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 BLOCK, GROUP = 32, 16
@@ -111,17 +111,20 @@ class NodeOrder:
 
     def __init__(
         self,
-        policy: NodeSortPolicy,
+        policy: Scorer,
         origin: str,
         failures: PluginFailures,
         ask_classes: AskClasses,
         ask_class: AskClass | None = None,
+        view: Any = None,
     ) -> None:
+        """Create an empty order; `view` is what the policy receives as `ask_class`."""
         self._score: Callable[..., Any] = policy.score
         self._origin = origin
         self._failures = failures
         self._ask_classes = ask_classes
         self.ask_class = ask_class
+        self._view: Any = view
         only = NodeGroup([], [], 0)
         self._first = NodeBlock(only, [], 0)
         only.blocks.append(self._first)
@@ -164,7 +167,7 @@ class NodeOrder:
     def score(self, node: Node) -> float:
         """Return the score of `node`; infinity, the last position, if computing the score fails."""
         try:
-            score = self._score(node) if self.ask_class is None else self._score(node, self.ask_class)
+            score = self._score(node) if self.ask_class is None else self._score(node, self._view)
             if score == score and (type(score) is float or isinstance(score, (int, float))):
                 return score
             cause: BaseException | str = f"{score!r} is not a number"
@@ -185,7 +188,7 @@ class NodeOrder:
     def put(self, node: Node, gained: bool) -> None:
         """Move `node` to its current position; `gained` means that it may have more room than before."""
         try:
-            score = self._score(node) if self.ask_class is None else self._score(node, self.ask_class)
+            score = self._score(node) if self.ask_class is None else self._score(node, self._view)
         except CONTAINED:
             score = None
         if (type(score) is not float and type(score) is not int) or score != score:

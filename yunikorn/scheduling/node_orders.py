@@ -7,7 +7,6 @@ of the same class that arrive later. See `docs/decisions/0010` and `docs/decisio
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,13 +15,13 @@ from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
-    from yunikorn.api import NodeSortPolicy
     from yunikorn.clock import Clock
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
+    from yunikorn.scheduling.node_policies import NamedPolicy
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LOG = 4_096
@@ -32,18 +31,6 @@ KEPT = 200_000
 
 DEFAULT = ""
 """Name of the partition's own node order."""
-
-
-class NamedPolicy:
-    """A node sort policy with the name by which queues and applications select it."""
-
-    __slots__ = ("by_ask_class", "origin", "policy")
-
-    def __init__(self, policy: NodeSortPolicy, origin: str) -> None:
-        self.policy = policy
-        self.origin = origin
-        self.by_ask_class = len(inspect.signature(policy.score).parameters) > 1
-        """True if scores depend on the request: then `score` takes two arguments."""
 
 
 class NodeOrders:
@@ -62,6 +49,8 @@ class NodeOrders:
         self.predicates = predicates
         self.chain = predicates if predicates else None
         """The predicates; None if there are none."""
+        self.by_resources = self._is_by_resources()
+        """True if the ask class depends on nothing but resources, node order and required node."""
         self._nodes = nodes
         self._pending_classes = pending_classes
         self._ask_classes = ask_classes = pending_classes.ask_classes
@@ -94,6 +83,9 @@ class NodeOrders:
             return None
         return node
 
+    def _is_by_resources(self) -> bool:
+        return self.chain is None and not any(named.declares for named in self.policies.values())
+
     def of(self, ask_class: AskClass) -> NodeOrder:
         """Return the node order for requests of `ask_class`; created on first use."""
         if self._only is not None and not ask_class.node_order:
@@ -108,6 +100,7 @@ class NodeOrders:
                 self._failures,
                 self._ask_classes,
                 ask_class if named.by_ask_class else None,
+                named.view(ask_class) if named.by_ask_class else None,
             )
             self._orders[key] = order
             order.seen = len(self._log)
@@ -235,6 +228,7 @@ class NodeOrders:
         """Use these policies and predicates from now on."""
         self.policies = policies
         self.predicates, self.chain = predicates, predicates if predicates else None
+        self.by_resources = self._is_by_resources()
         for order in self._common:
             order.dissolve()
         self._orders.clear()

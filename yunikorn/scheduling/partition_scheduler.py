@@ -154,7 +154,7 @@ class PartitionScheduler:
     def _open_policies(self) -> None:
         self.instances.use(self.policies.plan)
         self.queue_policies.registry = self.policies.plan.registry
-        self.policies.predicates.bind()
+        self.policies.bind()
 
     def apply_queue_changes(self) -> None:
         """Give new and reconfigured queues the order named in their settings."""

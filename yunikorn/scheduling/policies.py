@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 from yunikorn.api import AppSortPolicy
 from yunikorn.config.properties import InForce, QueueSettings
+from yunikorn.config.queues_yaml import WeightedRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.instances import make_instance
 from yunikorn.framework.registry import APP_SORT, NODE_SORT, PREDICATE, QUEUE_SORT
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
-from yunikorn.scheduling.node_orders import DEFAULT, NamedPolicy
+from yunikorn.scheduling.node_orders import DEFAULT
+from yunikorn.scheduling.node_policies import Member, NamedPolicy, WeightedScores
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.user_groups import UserGroups
@@ -50,6 +52,7 @@ class Policies:
         Raises `UnknownPlugin`, `OptionError` or `PluginError` if an instance cannot be made.
         """
         self.plan = plan
+        self._failures = failures
         self.node_sorts = {DEFAULT: self._node_sort(config.node_sort)} | {
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
@@ -63,8 +66,20 @@ class Policies:
             plan.share(*_policy_of(each, is_leaf=is_leaf))
 
     def _node_sort(self, ref: PluginRef) -> NamedPolicy:
+        if isinstance(ref, WeightedRef):
+            members = []
+            for score in ref.scores:
+                made = self.plan.make(NODE_SORT, score.name, score.options)
+                members.append(Member(made.plugin, made.origin, score.weight, score.range))
+            return WeightedScores(members, ref.name, self._failures)
         made = self.plan.make(NODE_SORT, ref.name, ref.options)
-        return NamedPolicy(made.plugin, made.origin)
+        return NamedPolicy(made.plugin, made.origin, self._failures)
+
+    def bind(self) -> None:
+        """Read what predicates and node sort policies declare; called after opening."""
+        self.predicates.bind()
+        for named in self.node_sorts.values():
+            named.bind()
 
 
 FALLBACK = "fifo"

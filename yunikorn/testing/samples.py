@@ -6,7 +6,7 @@ Amounts are given as in `queues.yaml` and read in the units of the scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
 
 import attrs
@@ -122,6 +122,8 @@ class AskSample:
     originator: bool = False
     execution_timeout: int = 0
     required_node: str = ""
+    value: Hashable = None
+    """Result of `ask_class` of a node sort policy, where the sample stands for an ask class."""
 
 
 def _together(left: Resource, right: Resource) -> Resource:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+import attrs
+
 from yunikorn.api import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.clock import ManualClock
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
@@ -212,7 +214,8 @@ class QueueSortPolicyContract(SortContract):
 class NodeSortPolicyContract(SortContract):
     """Tests that a node sort policy must pass; set `policy = Mine(...)`.
 
-    The policy has `score(node)` or `score(node, ask_class)`.
+    The policy has `score(node)` or `score(node, ask_class)`. Override `ask_classes` with requests that matter
+    to the policy; the policy receives the ask class of each, with the value that it declares.
     """
 
     kind = NODE_SORT
@@ -248,6 +251,7 @@ class NodeSortPolicyContract(SortContract):
             ask("zero", vcore=0),
             ask("nothing"),
             ask("huge", memory=HUGE),
+            ask("urgent", vcore=1, priority=10, tags={"zone": "a", "": ""}),
         ]
 
     def wide(self, types: int) -> NodeSample:
@@ -285,7 +289,7 @@ class NodeSortPolicyContract(SortContract):
 
     def _score(self, policy: Any, sample: Any, ask_class: AskSample) -> Any:
         score: Callable[..., Any] = policy.score
-        return score(sample, ask_class) if _takes_ask_class(policy) else score(sample)
+        return score(sample, _class_of(policy, ask_class)) if _takes_ask_class(policy) else score(sample)
 
     def test_scores_are_numbers_for_every_node_and_request(self) -> None:
         """Check that scores are numbers; infinity is allowed, NaN is not."""
@@ -296,6 +300,41 @@ class NodeSortPolicyContract(SortContract):
                 what = f"the score of {sample.id} for a request of {ask_class.resource} is {score!r}"
                 assert isinstance(score, (int, float)), f"{what}: return a number"
                 assert score == score, f"{what}: NaN cannot be sorted, return a number"
+
+    def test_score_range_is_two_numbers_or_none(self) -> None:
+        """Check that `score_range` is None, or a lowest and a highest score that some sample is between."""
+        policy = self.fresh()
+        said: Any = policy.score_range
+        if said is None:
+            return
+        fits = isinstance(said, tuple) and len(said) == 2 and float("-inf") < said[0] < said[1] < float("inf")
+        assert fits, f"score_range is {said!r}: return None, or two finite numbers, the lower first"
+        scores = [
+            self._score(policy, sample, wanted) for wanted in self.ask_classes() for sample in self.samples()
+        ]
+        assert any(said[0] <= score <= said[1] for score in scores), (
+            f"score_range is {said!r}, but the scores of the samples are from {min(scores)!r} to "
+            f"{max(scores)!r}: all of them would count alike beside other policies"
+        )
+
+    def test_class_of_a_request_is_hashable_and_used(self) -> None:
+        """Check that `ask_class` returns equal, hashable values for equal requests, and has an effect."""
+        policy = self.fresh()
+        if type(policy).ask_class is NodeSortPolicy.ask_class:
+            return
+        assert _takes_ask_class(policy), (
+            "ask_class(ask) has no effect, because score takes only the node: write score(node, ask_class)"
+        )
+        for wanted in self.ask_classes():
+            one, other = policy.ask_class(wanted), policy.ask_class(attrs.evolve(wanted))
+            try:
+                hash(one)
+            except TypeError as error:
+                raise AssertionError(f"ask_class({wanted.key}) is {one!r}: {error}; return a tuple") from None
+            assert one == other, (
+                f"ask_class({wanted.key}) is {one!r}, and {other!r} for an equal request: equal requests "
+                "would not share an order of nodes"
+            )
 
     def test_scores_order_nodes_consistently_for_every_request(self) -> None:
         """Check for a total order of the scores for every request."""
@@ -326,6 +365,18 @@ def _assert_ordered(keyed: Sequence[Keyed]) -> None:
                 ["the keys have no total order, so sorting is not deterministic:", *broken[:SHOWN], *more]
             )
         )
+
+
+@attrs.frozen
+class AskClassSample:
+    """Sample that implements `yunikorn.api.AskClass`."""
+
+    resource: Resource
+    value: Hashable
+
+
+def _class_of(policy: Any, wanted: AskSample) -> AskClassSample:
+    return AskClassSample(wanted.resource, policy.ask_class(wanted))
 
 
 def _takes_ask_class(policy: Any) -> bool:
