@@ -19,6 +19,7 @@ ROOTS = {
 
 FOUNDATION = {
     "yunikorn",
+    "yunikorn.containment",
     "yunikorn.errors",
     "yunikorn.clock",
     "yunikorn.resources",
@@ -46,7 +47,8 @@ TRANSPORTS = WIRE | {
 
 MAY_IMPORT = {
     "yunikorn": set(),
-    "yunikorn.errors": set(),
+    "yunikorn.containment": set(),
+    "yunikorn.errors": {"yunikorn.containment"},
     "yunikorn.clock": {"yunikorn.errors"},
     "yunikorn.text": set(),
     "yunikorn.event_types": set(),
@@ -56,7 +58,7 @@ MAY_IMPORT = {
     "yunikorn.states": FOUNDATION,
     "yunikorn.framework": FOUNDATION,
     "yunikorn.config": FOUNDATION | {"yunikorn.framework"},
-    "yunikorn.index": {"yunikorn.errors", "yunikorn.resources"},
+    "yunikorn.index": {"yunikorn.containment", "yunikorn.errors", "yunikorn.resources"},
     "yunikorn.model": MODEL,
     "yunikorn.accounting": ACCOUNTING,
     "yunikorn.scheduling": SCHEDULING,

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import attrs
 
+from yunikorn.containment import describe_error
+
 
 def printable(text: str) -> str:
     """Return `text` with non-printable characters escaped, since foreign text may contain terminal codes."""
@@ -15,7 +17,10 @@ def printable(text: str) -> str:
 
 
 CONTAINED = (Exception, SystemExit)
-"""Exceptions of plugins that the scheduler handles; includes `SystemExit`, so that no plugin can exit."""
+"""Exceptions to handle in a task of an event loop, where other exceptions may be those of the loop.
+
+Elsewhere, `except contained():` handles every exception of a plugin; see `yunikorn.containment`.
+"""
 
 
 class YunikornError(Exception):
@@ -69,7 +74,8 @@ class PluginError(YunikornError):
     """Prefix of the name in the message."""
 
     def __init__(self, plugin: str, operation: str, cause: BaseException | str) -> None:
-        what = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
+        # The type is asked, because `isinstance` may run code of an exception.
+        what = describe_error(cause) if issubclass(type(cause), BaseException) else cause  # type: ignore[arg-type]
         self.plugin = plugin
         self.operation = operation
         self.cause = cause

@@ -81,15 +81,19 @@ def configuration(*queues: Tree, **keys: Any) -> str:
 def with_plugins(**classes: Sequence[type[Any]]) -> Registry:
     """Return a registry of the default plugins and these: `with_plugins(app_sort_policies=[MyPolicy])`."""
     registry = Registry.load(third_party=False)
+    plugin = plugin_with(**classes)
+    assert registry.register(plugin, "test-plugin", "yunikorn-test", "1.0"), registry.broken
+    return registry
 
+
+def plugin_with(**classes: Sequence[type[Any]]) -> object:
+    """Return a plugin that offers these classes, as for `with_plugins`."""
     members = {}
     for kind, found in classes.items():
         function = _returning(list(found))
         function.__name__ = f"yunikorn_{kind}"
         members[f"yunikorn_{kind}"] = staticmethod(hookimpl(function))
-    plugin = type("TestPlugin", (), members)()
-    assert registry.register(plugin, "test-plugin", "yunikorn-test", "1.0"), registry.broken
-    return registry
+    return type("TestPlugin", (), members)()
 
 
 def _returning(classes: list[type[Any]]) -> Any:

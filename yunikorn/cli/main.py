@@ -23,6 +23,7 @@ from typing import Any
 import click
 
 from yunikorn import __version__
+from yunikorn.containment import describe_error, interrupts_known, safe_text
 from yunikorn.errors import YunikornError
 from yunikorn.text import suggest
 
@@ -150,7 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        status = _run(arguments, owner)
+        with interrupts_known():
+            status = _run(arguments, owner)
         sys.stdout.flush()
     except (BrokenPipeError, ReaderLeft):
         _abandon_stdout()
@@ -168,7 +170,11 @@ def _run(arguments: list[str], owner: object) -> int:
         click.echo("yunikorn: interrupted", err=True)
         return INTERRUPTED
     except SystemExit as stop:
-        return stop.code if isinstance(stop.code, int) else UNUSABLE
+        # No command calls sys.exit(): this is a plugin or a library, and an exit status of 0 would hide it.
+        if "--traceback" in arguments:
+            raise
+        click.echo(f"Error: sys.exit() was called by a plugin or a library: {safe_text(stop)}", err=True)
+        return stop.code if type(stop.code) is int and stop.code != 0 else BUG
     except (BrokenPipeError, ReaderLeft):
         raise
     except OSError as error:
@@ -177,7 +183,7 @@ def _run(arguments: list[str], owner: object) -> int:
     except Exception as error:
         if "--traceback" in arguments:
             raise
-        click.echo(f"Error: {type(error).__name__}: {error}", err=True)
+        click.echo(f"Error: {describe_error(error)}", err=True)
         click.echo(
             "This is a bug in yunikorn. `yunikorn --traceback COMMAND ...` shows the traceback.", err=True
         )

@@ -18,6 +18,7 @@ import click
 from yunikorn import __version__
 from yunikorn.cli.new_package import new
 from yunikorn.config.queues_yaml import WEIGHTED
+from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import KINDS, NODE_SORT, Broken, Kind, Offer, Option, Registry
@@ -177,15 +178,21 @@ def _option_data(option: Option) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a default as JSON data; values without an equivalent become text."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    kind = type(value)
+    if kind is bool or value is None:
         return value
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted(map(str, value))
-    return str(value)
+    if issubclass(kind, str):
+        return text_or_none(value)
+    if issubclass(kind, (int, float)):
+        number = number_or_none(value)
+        return safe_repr(value) if number is None else number
+    if issubclass(kind, dict):
+        return {safe_text(key): _plain(item) for key, item in items_of(value)}
+    if issubclass(kind, (list, tuple)):
+        return [_plain(item) for item in entries_of(value)]
+    if issubclass(kind, (set, frozenset)):
+        return sorted(map(safe_text, entries_of(value)))
+    return safe_text(value)
 
 
 # -- the table ----------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from yunikorn.config.keys import OPTION, Key, Section
 from yunikorn.config.partitions import NO_RESOLVER
 from yunikorn.config.queues_yaml import DEFAULT_ORDER, NAMED_NODE_ORDER, SECTIONS, WEIGHTED
 from yunikorn.config.values import TEXT, Schema, any_of, in_any_case, pattern
+from yunikorn.containment import safe_repr
 from yunikorn.framework.kinds import RESOLVER, Kind
 from yunikorn.framework.offers import Offer, Option
 from yunikorn.framework.options import FALSE, TRUE
@@ -193,7 +194,11 @@ def _text_options(policy: Key, registry: Registry) -> dict[str, Schema]:
 
 
 def _typed(option: Option) -> str:
-    return f"{option.type}, required" if option.required else f"{option.type}, default {option.default!r}"
+    return (
+        f"{option.type}, required"
+        if option.required
+        else f"{option.type}, default {safe_repr(option.default)}"
+    )
 
 
 # -- options of plugins, by their types ----------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from yunikorn.errors import CONTAINED
+from yunikorn.containment import contained
 from yunikorn.scheduling.member_order import behind
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def in_order(queue: Queue, members: Iterable[Any], now: int) -> list[Any]:
         sort_key = order.sort_key(member, quiet=True) if current is None else current
         try:
             at = bisect_left(sort_keys, sort_key)
-        except CONTAINED:
+        except contained():
             # Invalid keys of a plugin: sorted behind all others, as in the real order.
             sort_key = behind(member)
             at = bisect_left(sort_keys, sort_key)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.config.quantities import in_words
-from yunikorn.errors import CONTAINED
+from yunikorn.containment import contained, safe_text
 from yunikorn.explain.node_fit import NodeFit, closest, count_fitting
 from yunikorn.model.queue import Queue
 from yunikorn.resources import Tally, grow
@@ -193,8 +193,8 @@ def _another_node(ask: Ask, best: NodeFit | None) -> str:
 
 def _wish(predicate: Predicate, ask: Ask) -> str:
     try:
-        return str(predicate.wanted(ask) or "")
-    except CONTAINED:
+        return safe_text(predicate.wanted(ask) or "")
+    except contained():
         return ""  # a failing `wanted` only makes the suggestion less specific
 
 

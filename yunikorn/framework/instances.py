@@ -146,7 +146,7 @@ class PluginInstances:
             if one in kept:
                 self._renew(one)
             else:
-                self.guard(one, "closing", one.plugin.closed)
+                self.guard(one, "closing", "closed")
 
     def find_shared(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance | None:
         """Return the shared instance in use, or None."""
@@ -163,25 +163,23 @@ class PluginInstances:
         instances, self._instances, self._leaving = self._instances, [], []
         self._shared.clear()
         for one in instances:
-            self.guard(one, "closing", one.plugin.closed)
+            self.guard(one, "closing", "closed")
 
     def _renew(self, one: PluginInstance) -> None:
         context = self._failures.context_of(one.origin, self._context)
         if one.is_open:
-            self.guard(one, "reloading", one.plugin.reloaded, context)
+            self.guard(one, "reloading", "reloaded", context)
         else:
-            one.is_open = self.guard(one, "opening", one.plugin.opened, context)
+            one.is_open = self.guard(one, "opening", "opened", context)
 
-    def guard(
-        self, one: PluginInstance, operation: str, call: Callable[..., object], *arguments: object
-    ) -> bool:
+    def guard(self, one: PluginInstance, operation: str, method: str, *arguments: object) -> bool:
         """Call a method of an instance; report an exception. Returns True on success.
 
         After a failure the instance is no longer open if this owner was created with `on_failure`.
         """
         if self._on_failure:
             operation = f"{operation} ({self._on_failure})"
-        if self._failures.call_guarded(one.origin, operation, call, *arguments):
+        if self._failures.call_guarded(one.origin, operation, one.plugin, method, *arguments):
             return True
         if self._on_failure:
             one.is_open = False

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
+from yunikorn.containment import exact_text, safe_repr
 from yunikorn.errors import YunikornError
 from yunikorn.framework.kinds import Kind
 
@@ -46,22 +47,25 @@ class Offer:
     """Name of the plugin: that of its entry point, or of the module of a default plugin."""
     distribution: str
     version: str
+    summary: str = attrs.field(init=False, eq=False, repr=False)
+    """First line of the docstring of the class itself; empty if there is none."""
+    options: tuple[Option, ...] = attrs.field(init=False, eq=False, repr=False)
+    """Typed attributes that a configuration may set, in the order of the class."""
+
+    @summary.default
+    def _read_summary(self) -> str:
+        own = self.cls.__dict__.get("__doc__")
+        return exact_text(inspect.cleandoc(own).partition("\n")[0]) if own else ""
+
+    @options.default
+    def _read_options(self) -> tuple[Option, ...]:
+        # Read once, where exceptions of the class are contained: at its registration.
+        return options_of(self.cls)
 
     @property
     def origin(self) -> str:
         """Name, plugin, distribution and version, as printed in errors."""
         return f"{self.name} of {describe_origin(self.plugin, self.distribution, self.version)}"
-
-    @property
-    def summary(self) -> str:
-        """First line of the docstring of the class itself; empty if there is none."""
-        own = self.cls.__dict__.get("__doc__")
-        return inspect.cleandoc(own).partition("\n")[0] if own else ""
-
-    @property
-    def options(self) -> tuple[Option, ...]:
-        """Typed attributes that a configuration may set, in the order of the class."""
-        return options_of(self.cls)
 
 
 @attrs.frozen
@@ -111,15 +115,18 @@ def check_class(kind: Kind, cls: Any) -> str:
     kind.
     """
     if not isinstance(cls, type):
-        raise InvalidOffer(f"{kind.hook} returned {cls!r}, which is not a class; return the class itself")
+        raise InvalidOffer(
+            f"{kind.hook} returned {safe_repr(cls)}, which is not a class; return the class itself"
+        )
     if not issubclass(cls, kind.base):
         raise InvalidOffer(
             f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} requires"
         )
     _check_name(kind, cls)
     _check_method(kind, cls)
+    _refuse_async(kind, cls)
     _check_options(kind, cls)
-    return kind.normal(cls.name)
+    return kind.normal(exact_text(cls.name))
 
 
 def _check_name(kind: Kind, cls: Any) -> None:
@@ -161,6 +168,32 @@ def _check_method(kind: Kind, cls: Any) -> None:
         ) from None
     except ValueError:
         return  # extension types may have no signature; wrong arguments show up at the first call
+
+
+def _refuse_async(kind: Kind, cls: Any) -> None:
+    """Refuse methods whose calls return a coroutine or a generator instead of an answer."""
+    for name, found in _overridden(kind, cls):
+        method = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
+        code = getattr(method, "__code__", None)
+        flags = code.co_flags if isinstance(code, types.CodeType) else 0
+        for flag, text in _NO_ANSWER.items():
+            if flags & flag:
+                raise InvalidOffer(f"{cls.__qualname__}.{name} is {text}; write a plain method")
+
+
+_NO_ANSWER = {
+    inspect.CO_COROUTINE: "async: its calls return a coroutine instead of an answer",
+    inspect.CO_ASYNC_GENERATOR: "an async generator: its calls return no answer",
+    inspect.CO_GENERATOR: "a generator: its calls return an iterator instead of an answer",
+}
+"""Kinds of functions that no method of a plugin may be, by their flag."""
+
+
+def _overridden(kind: Kind, cls: Any) -> list[tuple[str, Any]]:
+    """Return the members of the kind that the class or one of its bases defines itself."""
+    known = {*dir(kind.base), kind.method}
+    own = [vars(one) for one in type.mro(cls) if one not in type.mro(kind.base)]
+    return [(name, namespace[name]) for namespace in own for name in namespace if name in known]
 
 
 def _binds(method: Any, given: list[str]) -> bool:

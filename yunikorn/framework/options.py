@@ -16,6 +16,8 @@ import attrs
 import cattrs
 from cattrs.gen import make_dict_structure_fn
 
+from yunikorn.containment import safe_repr, safe_text
+
 TRUE = frozenset({"true", "yes", "on", "y"})
 FALSE = frozenset({"false", "no", "off", "n"})
 MISSING = "required, but missing"
@@ -66,7 +68,7 @@ def show(value: object) -> str:
         return "a mapping"
     if isinstance(value, (list, tuple)):
         return "a list"
-    return "nothing" if value is None else repr(value)
+    return "nothing" if value is None else safe_repr(value)
 
 
 def make_converter(*, comma_lists: bool = False) -> cattrs.Converter:
@@ -201,4 +203,4 @@ def _collect(error: BaseException, path: str, found: list[tuple[str, str]]) -> N
     elif isinstance(error, cattrs.ForbiddenExtraKeysError):
         found.extend((f"{path}.{name}", UNKNOWN_KEY) for name in sorted(error.extra_fields))
     else:
-        found.append((path, str(error)))
+        found.append((path, safe_text(error)))

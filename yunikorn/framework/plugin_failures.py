@@ -11,7 +11,16 @@ from itertools import islice
 import attrs
 
 from yunikorn.api import Context
-from yunikorn.errors import CONTAINED, CallbackError, PluginError
+from yunikorn.containment import (
+    LONGEST_NAME,
+    contained,
+    cut,
+    describe_error,
+    number_or_none,
+    safe_repr,
+    safe_text,
+)
+from yunikorn.errors import CallbackError, PluginError
 
 _log = logging.getLogger("yunikorn.plugins")
 
@@ -67,7 +76,10 @@ class PluginFailures:
         return attrs.evolve(context, report=partial(self._add_report, plugin))
 
     def _add_report(self, plugin: str, operation: str, cause: BaseException | str) -> None:
-        self._reports.append((plugin, operation, cause))
+        # The texts are read here, in the thread of the plugin, so that nothing of the plugin is kept.
+        if not issubclass(type(cause), CallbackError):
+            cause = describe_error(cause) if issubclass(type(cause), BaseException) else safe_text(cause)  # type: ignore[arg-type]
+        self._reports.append((plugin, cut(safe_text(operation), LONGEST_NAME), cause))
 
     def _take_reports(self) -> None:
         while self._reports:
@@ -90,7 +102,8 @@ class PluginFailures:
         If the plugin only passed on an error of a callback, the failure is attributed to the callback's
         plugin, as named by `cause`.
         """
-        if isinstance(cause, CallbackError):
+        if issubclass(type(cause), CallbackError):
+            assert isinstance(cause, CallbackError)
             plugin, operation = cause.plugin, cause.operation
             error: PluginError = CallbackError(plugin, f"{operation} {where}".rstrip(), cause.cause)
         else:
@@ -106,15 +119,24 @@ class PluginFailures:
         return error
 
     def call_guarded(
-        self, plugin: str, operation: str, call: Callable[..., object], *arguments: object
+        self, plugin: str, operation: str, owner: object, method: str, *arguments: object
     ) -> bool:
-        """Call a plugin method without a result; report an exception. Returns True on success."""
+        """Call a method of a plugin without a result; report an exception. Returns True on success."""
         try:
-            call(*arguments)
-        except CONTAINED as error:
+            getattr(owner, method)(*arguments)
+        except contained() as error:
             self.report(plugin, operation, error)
             return False
         return True
+
+
+def read_flag(owner: object, name: str, origin: str, failures: PluginFailures) -> bool:
+    """Return True if the attribute `name` of a plugin object is True; False if it is not, or is invalid."""
+    try:
+        return getattr(owner, name, False) is True
+    except contained() as error:
+        failures.report(origin, f"reading its {name}", error)
+        return False
 
 
 LONGEST_SECONDS = 1e9
@@ -125,10 +147,13 @@ def read_seconds(policy: object, option: str, origin: str, failures: PluginFailu
     """Return the attribute `option` of `policy` in seconds; None if missing, 0 or invalid."""
     try:
         said = getattr(policy, option, None)
-        if said is None or (isinstance(said, (int, float)) and 0 <= said < LONGEST_SECONDS):
-            return said or None
-        cause: BaseException | str = f"{said!r} is neither None nor a number of seconds from 0 to below 1e9"
-    except CONTAINED as error:
+        number = 0 if said is None else number_or_none(said)
+        if number is not None and 0 <= number < LONGEST_SECONDS:
+            return number or None
+        cause: BaseException | str = (
+            f"{safe_repr(said)} is neither None nor a number of seconds from 0 to below 1e9"
+        )
+    except contained() as error:
         cause = error
     failures.report(origin, f"reading its {option}", cause)
     return None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from functools import partial
 from importlib import metadata
 from typing import Any
@@ -20,6 +21,7 @@ import cattrs
 import pluggy
 
 from yunikorn import __version__
+from yunikorn.containment import contained, describe_error, entries_of, safe_repr
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework import hookspecs
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
@@ -97,8 +99,8 @@ class Registry:
     def _load(self, name: str, distribution: str, version: str, load: Callable[[], object]) -> None:
         try:
             plugin = load()
-        except (Exception, SystemExit) as error:
-            self._blame(name, distribution, version, f"importing: {type(error).__name__}: {error}")
+        except contained() as error:
+            self._blame(name, distribution, version, f"importing: {describe_error(error)}")
             return
         self.register(plugin, name, distribution, version)
 
@@ -118,10 +120,10 @@ class Registry:
             self._pm.register(plugin, name)
             self._check_hooks(plugin)
             offers = self._collect(plugin, name, distribution, version)
-        except (Exception, SystemExit) as error:
+        except contained() as error:
             if taken is None and self._pm.has_plugin(name):
                 self._pm.unregister(name=name)
-            what = str(error) if isinstance(error, InvalidOffer) else f"{type(error).__name__}: {error}"
+            what = str(error) if type(error) is InvalidOffer else describe_error(error)
             self._blame(name, distribution, version, f"registering: {what}")
             return False
         self._offers.update({(offer.kind.id, offer.name): offer for offer in offers})
@@ -280,13 +282,9 @@ class Registry:
             return _make_plain(offer)
         converter = self._comma if comma_lists else self._plain
         try:
-            return converter.structure(dict(options), offer.cls)
-        except Exception as error:
-            if all(_is_option_fault(leaf) for leaf in _leaves(error)):
-                raise OptionError(
-                    (path, _explain(offer, path, message)) for path, message in faults(error)
-                ) from error
-            raise PluginError(offer.origin, "creating it", _leaves(error)[0]) from error
+            return converter.structure(deepcopy(dict(options)), offer.cls)
+        except contained() as error:
+            raise _refusal(offer, error) from error
 
 
 def _plugin_manager() -> pluggy.PluginManager:
@@ -321,10 +319,10 @@ def _refuse_marks(hook: str, impl: pluggy.HookImpl) -> None:
 def _classes(kind: Kind, answer: object) -> Iterable[Any]:
     if isinstance(answer, (set, frozenset)):
         # The order of a set depends on memory addresses.
-        return sorted(answer, key=lambda cls: (str(getattr(cls, "name", "")), repr(cls)))
+        return sorted(entries_of(answer), key=lambda cls: (str(getattr(cls, "name", "")), repr(cls)))
     if not isinstance(answer, (list, tuple)):
-        raise InvalidOffer(f"{kind.hook} returned {answer!r}; it must return a list of classes")
-    return answer
+        raise InvalidOffer(f"{kind.hook} returned {safe_repr(answer)}; it must return a list of classes")
+    return entries_of(answer)
 
 
 def _disabling(offer: Offer) -> set[str]:
@@ -338,8 +336,19 @@ def _listed(names: Iterable[str]) -> str:
 def _make_plain(offer: Offer) -> Any:
     try:
         return offer.cls()
-    except Exception as error:
+    except contained() as error:
         raise PluginError(offer.origin, "creating it", error) from error
+
+
+def _refusal(offer: Offer, error: BaseException) -> OptionError | PluginError:
+    """Return the error to raise for an object that could not be made."""
+    try:
+        leaves = _leaves(error)
+        if isinstance(error, Exception) and all(map(_is_option_fault, leaves)):
+            return OptionError((path, _explain(offer, path, message)) for path, message in faults(error))
+        return PluginError(offer.origin, "creating it", leaves[0])
+    except contained() as second:
+        return PluginError(offer.origin, "creating it", second)
 
 
 def _no_options(offer: Offer) -> str:

@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from yunikorn.errors import CONTAINED
+from yunikorn.containment import contained
 from yunikorn.index.sorted_blocks import Block, SortedBlocks, SortKey
 from yunikorn.resources import Tally, less
 
@@ -151,7 +151,7 @@ def _index(sort_keys: list[SortKey], sort_key: SortKey) -> int:
     """Return the index of `sort_key`, even if comparisons of the key are inconsistent."""
     try:
         at = bisect_left(sort_keys, sort_key)
-    except Exception:
+    except contained():
         at = len(sort_keys)
     if at < len(sort_keys) and sort_keys[at] is sort_key:
         return at
@@ -219,7 +219,7 @@ class SortedKeys(SortedBlocks[Block]):
             place = bisect_left(sort_keys, sort_key)
             if place < len(sort_keys) and sort_keys[place] is sort_key:
                 return at, place
-        except CONTAINED:
+        except contained():
             pass
         return next(
             (at, place)

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from yunikorn.api import Context, Event, EventSink
-from yunikorn.errors import CONTAINED, printable
+from yunikorn.containment import contained
+from yunikorn.errors import printable
 
 _log = logging.getLogger("yunikorn.plugins")
 
@@ -201,11 +202,11 @@ class BufferedSink(EventSink):
         try:
             while (work := self._next()) is not None:
                 work()
-        except CONTAINED as error:
+        except contained() as error:
             self._give_up(error)
         try:
             self._sink.closed()
-        except CONTAINED as error:
+        except contained() as error:
             self._give_up(error)
 
     def _give_up(self, error: BaseException) -> None:

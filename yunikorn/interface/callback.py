@@ -22,7 +22,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import attrs
 
 from yunikorn.config.queues_yaml import PluginRef, SchedulerConfig
-from yunikorn.errors import CONTAINED, CallbackError, UsageError
+from yunikorn.containment import (
+    class_name,
+    contained,
+    exact_text,
+    items_of,
+    safe_repr,
+    safe_text,
+    text_or_none,
+)
+from yunikorn.errors import CallbackError, UsageError
 from yunikorn.framework.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
 from yunikorn.interface.event_records import EventRecords
 from yunikorn.interface.messages import (
@@ -160,7 +169,7 @@ class CallbackAdapter:
     def _notify(self, operation: str, call: Callable[[Any], object], message: object) -> bool:
         try:
             call(message)
-        except CONTAINED as error:
+        except contained() as error:
             self._failures.report(self.whose, operation, CallbackError(self.whose, operation, error))
             return False
         return True
@@ -173,22 +182,30 @@ class CallbackAdapter:
         try:
             # Hot path, called for every node and ask: no helper function in between.
             reason: str | None = self._predicates(args)
-        except CONTAINED as error:
+        except contained() as error:
             raise CallbackError(self.whose, operation, error) from error
-        if reason is not None and not isinstance(reason, str):
-            raise _useless(operation, self.whose, f"{reason!r} instead of None or a text")
+        if reason is not None and type(reason) is not str:
+            text = text_or_none(reason)
+            if text is None:
+                raise _useless(operation, self.whose, f"{safe_repr(reason)} instead of None or a text")
+            return text
         return reason
 
     def refusals(self, args: NodePredicatesArgs) -> Mapping[str, str]:
         """Return the nodes that may not run an ask, with the reasons; raise `CallbackError`."""
         operation = "answering predicates for several nodes"
-        answer: Mapping[str, str] = self._ask(operation, self._optional.node_predicates, args)
-        if not isinstance(answer, Mapping):
-            raise _useless(operation, self.whose, f"{answer!r} instead of a mapping of node ids to reasons")
-        for node_id, reason in answer.items():
-            if not isinstance(reason, str):
-                raise _useless(operation, self.whose, f"{reason!r} for node {node_id!r} instead of a text")
-        return answer
+        answer: object = self._ask(operation, self._optional.node_predicates, args)
+        if not issubclass(type(answer), Mapping):
+            text = f"{safe_repr(answer)} instead of a mapping of node ids to reasons"
+            raise _useless(operation, self.whose, text)
+        refused: dict[str, str] = {}
+        for node_id, reason in self._ask(operation, items_of, answer):
+            name, text_of = text_or_none(node_id), text_or_none(reason)
+            if name is None or text_of is None:
+                text = f"{safe_repr(reason)} for node {safe_repr(node_id)} instead of a text"
+                raise _useless(operation, self.whose, text)
+            refused[name] = text_of
+        return refused
 
     def send_events(self, events: Sequence[EventRecord]) -> None:
         """Send events; raise `CallbackError`."""
@@ -198,15 +215,28 @@ class CallbackAdapter:
         """Let the RM save a configuration; raise `CallbackError`."""
         operation = "saving a configuration"
         response = self._ask(operation, self._optional.update_configuration, request)
-        if not isinstance(response, UpdateConfigurationResponse):
-            raise _useless(operation, self.whose, f"{response!r} instead of an UpdateConfigurationResponse")
-        return response
+        if not issubclass(type(response), UpdateConfigurationResponse):
+            text = f"{safe_repr(response)} instead of an UpdateConfigurationResponse"
+            raise _useless(operation, self.whose, text)
+        return self._ask(operation, _plain_response, response)
 
     def _ask(self, operation: str, call: Callable[[Any], Answer], question: object) -> Answer:
         try:
             return call(question)
-        except CONTAINED as error:
+        except contained() as error:
             raise CallbackError(self.whose, operation, error) from error
+
+
+_LARGEST_CONFIG = 1 << 26
+"""Largest number of characters of a configuration that a resource manager returns."""
+
+
+def _plain_response(response: UpdateConfigurationResponse) -> UpdateConfigurationResponse:
+    return UpdateConfigurationResponse(
+        bool(response.success),
+        text_or_none(response.old_config, _LARGEST_CONFIG) or "",
+        safe_text(response.reason),
+    )
 
 
 def _useless(operation: str, whose: str, answer: str) -> CallbackError:
@@ -257,10 +287,14 @@ RM = "rm"
 
 def plugin_name(plugin: object) -> str:
     """Return the name of a plugin registered without one: its `__name__`, its `name`, or its class."""
-    for found in (getattr(plugin, "__name__", None), getattr(plugin, "name", None)):
-        if isinstance(found, str) and found:
-            return found
-    return type(plugin).__name__
+    for attribute in ("__name__", "name"):
+        try:
+            found = getattr(plugin, attribute, None)
+        except contained():
+            continue
+        if issubclass(type(found), str) and exact_text(found):  # type: ignore[arg-type]
+            return exact_text(found)  # type: ignore[arg-type]
+    return class_name(type(plugin))
 
 
 def add_plugin(plugin: object, name: str, rm_id: str, registry: Registry, failures: PluginFailures) -> bool:
@@ -282,7 +316,7 @@ def registry_for(rm_id: str, callback: object, registry: Registry, failures: Plu
     plugins = getattr(callback, "plugins", None) or ()
     if isinstance(plugins, str) or not isinstance(plugins, Iterable):
         raise UsageError(
-            f"resource manager {rm_id}: 'plugins' of its callback must be a list, it is {plugins!r}"
+            f"resource manager {rm_id}: 'plugins' of its callback must be a list, it is {safe_repr(plugins)}"
         )
     for plugin in plugins:
         add_plugin(plugin, plugin_name(plugin), rm_id, own, failures)

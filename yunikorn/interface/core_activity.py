@@ -53,11 +53,12 @@ def core_activity(thread_id: int, origin_of: Callable[[type[Any]], str]) -> Core
     for outer in _outwards(frame):
         # Reading f_locals copies all variables of a function.
         acting = outer.f_locals.get("self") if "self" in outer.f_code.co_varnames else None
-        if isinstance(acting, CallbackAdapter):
+        # The type is asked, because `isinstance` may run code of the object.
+        if issubclass(type(acting), CallbackAdapter):
             # The other thread may not have finished the constructor of this object.
             whose = getattr(acting, "whose", "a resource manager")
             return CoreActivity(f"callback of {whose}", str(outer.f_locals.get("operation", "")), place)
-        if isinstance(acting, Plugin):
+        if issubclass(type(acting), Plugin):
             name = origin_of(type(acting))
             return CoreActivity(f"plugin {name}", outer.f_code.co_name, place, name, outer)
     return CoreActivity(OURSELVES, "", place)

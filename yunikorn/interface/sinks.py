@@ -64,7 +64,7 @@ class Sinks:
         """Send events to every sink; a sink that raises is switched off and reported."""
         for one in self._instances:
             if one.is_open:
-                self._instances.guard(one, "sending events", one.plugin.send, batch)
+                self._instances.guard(one, "sending events", "send", batch)
 
     def close(self) -> None:
         """Close all sinks."""

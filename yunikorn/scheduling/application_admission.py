@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.errors import CONTAINED
+from yunikorn.containment import contained
 from yunikorn.event_types import EventDetail, EventType
 from yunikorn.framework.registry import APP_SORT
 from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
@@ -42,10 +42,10 @@ def report_style(app: Application, style: str, partition: Partition) -> None:
 
 
 def allows_gangs(policy: object) -> bool:
-    """Return True if a sort policy, given as object or class, allows placeholders; see `AppSortPolicy`."""
+    """Return True if a class of sort policies allows placeholders; see `AppSortPolicy`."""
     try:
         return getattr(policy, "gangs", False) is True
-    except CONTAINED:
+    except contained():
         return False
 
 
@@ -58,7 +58,7 @@ def gang_refusal(app: Application, queue: Queue, registry: Registry) -> str:
         return ""
     if app.gang is not None:
         total = app.gang.total
-        if not allows_gangs(queue.order.policy):
+        if not queue.order.allows_gangs:
             fit = [offer.name for offer in registry.offers(APP_SORT) if allows_gangs(offer.cls)]
             return (
                 f"queue {queue.path} cannot run application {app.id} with task group request: unsupported "

@@ -19,8 +19,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
-from yunikorn.errors import CONTAINED
-from yunikorn.framework.plugin_failures import read_seconds
+from yunikorn.containment import (
+    LARGEST,
+    LONGEST_NAME,
+    SMALLEST,
+    contained,
+    items_of,
+    kept_key,
+    number_or_none,
+    plain_key,
+    read_attribute,
+    safe_repr,
+)
+from yunikorn.framework.plugin_failures import read_flag, read_seconds
 from yunikorn.index.sorted_members import SortedKeys
 from yunikorn.model.ask import INT32_MIN as NO_PRIORITY
 
@@ -48,6 +59,7 @@ class MemberOrder:
         "_refresh",
         "_tick",
         "admission_classes",
+        "allows_gangs",
         "half_life",
         "origin",
         "policy",
@@ -66,12 +78,14 @@ class MemberOrder:
         self.policy = policy
         self.admission_classes = admission_classes
         self.origin = origin
-        self._key: Callable[[Any], Any] = policy.key
+        self._key: Callable[[Any], Any] = read_attribute(policy, "key")
         self._failures = failures
         self._priority_first = priority_first
         every = read_seconds(policy, "refresh_every", origin, failures)
         self.half_life = read_seconds(policy, "half_life", origin, failures)
         """Half-life (seconds) of the decayed usage that the policy reads; None if the policy reads none."""
+        self.allows_gangs = read_flag(policy, "gangs", origin, failures)
+        """True if gangs with placeholders may run under the policy."""
         self.time_dependent = bool(every)
         """True if keys change with time alone (the policy sets `refresh_every`)."""
         self._refresh = round(every * SECOND) if every else 0
@@ -93,7 +107,7 @@ class MemberOrder:
         sort_key = self.sort_key(member)
         try:
             sorted_members.put(member, sort_key)
-        except CONTAINED as error:
+        except contained() as error:
             self._failures.report(self.origin, "comparing keys of", error, member.label)
             sorted_members.put(member, behind(member))
 
@@ -120,7 +134,7 @@ class MemberOrder:
         try:
             insort(sort_keys, sort_key)
             member.sort_key = sort_key
-        except CONTAINED as error:
+        except contained() as error:
             self._failures.report(self.origin, "comparing keys of", error, member.label)
             member.block = None
             sorted_members.put(member, behind(member))
@@ -148,14 +162,16 @@ class MemberOrder:
                     sound = key[0] == key[0] and key[1] == key[1]
                 else:
                     sound = _is_sound(key)
+            elif type(key) is int:
+                sound = SMALLEST < key < LARGEST
             else:
-                sound = bool(key == key)
+                sound = _is_sound((key,))
             if sound:
                 if self._priority_first:
                     return (0, -member.priority, key, member.tie, member)
                 return (0, key, member.tie, member)
-            cause: BaseException | str = f"{key!r} is not comparable"
-        except CONTAINED as error:
+            cause: BaseException | str = f"{safe_repr(key)} is not comparable"
+        except contained() as error:
             cause = error
         if not quiet:
             self._failures.report(self.origin, "computing the key of", cause, member.label)
@@ -170,7 +186,10 @@ def _last_priority(app: Application) -> int:
 
 
 def _is_sound(key: tuple[Any, ...]) -> bool:
-    """Return True if every part equals itself, as NaN does not; raises what the comparison raises."""
+    """Return True if every part equals itself, as NaN does not, and none is huge.
+
+    Raises what the comparison raises.
+    """
     for part in key:
         kind = type(part)
         if kind is float:
@@ -179,7 +198,13 @@ def _is_sound(key: tuple[Any, ...]) -> bool:
         elif kind is tuple:
             if not _is_sound(part):
                 return False
-        elif kind is not int and kind is not str and not bool(part == part):
+        elif kind is int:
+            if not SMALLEST < part < LARGEST:
+                return False
+        elif kind is str:
+            if len(part) > LONGEST_NAME:
+                return False
+        elif not bool(part == part):
             return False
     return True
 
@@ -233,15 +258,17 @@ class AdmissionGate:
     """Admission of the applications of one leaf queue, as decided by its sort policy."""
 
     def __init__(self, policy: AppSortPolicy, origin: str, failures: PluginFailures) -> None:
-        self._admission_class: Callable[[Application], Hashable] = policy.admission_class
+        self._admission_class: Callable[[Application], Hashable] = read_attribute(policy, "admission_class")
         self._admission_limits: Callable[[Mapping[Hashable, int]], Mapping[Hashable, int | None]] = (
-            policy.admission_limits
+            read_attribute(policy, "admission_limits")
         )
         self._origin = origin
         self._failures = failures
         self._admission_classes: dict[Hashable, _AdmissionClass] = {}
         self._counts: dict[Hashable, int] = {}
-        """Number of applications per admission class, as passed to the policy."""
+        """Number of applications per admission class."""
+        self._wrapped = False
+        """True if there was an admission class whose key `kept_key` has wrapped."""
         self._changed: dict[Hashable, _AdmissionClass] = {}
         """Admission classes to balance at the next review."""
         self._outdated = False
@@ -265,7 +292,7 @@ class AdmissionGate:
             found = self._admission_classes[admission_class] = _AdmissionClass()
         try:
             found.add(app, sort_key)
-        except CONTAINED as error:
+        except contained() as error:
             self._failures.report(self._origin, "comparing keys of", error, app.label)
             sort_key = behind(app)
             found.add(app, sort_key)
@@ -319,9 +346,15 @@ class AdmissionGate:
         self._outdated = False
         limits: dict[Hashable, int | None] = {}
         try:
-            answer = dict(self._admission_limits(MappingProxyType(self._counts)))
-            limits = {admission_class: _whole(limit) for admission_class, limit in answer.items()}
-        except CONTAINED as error:
+            counts = self._counts
+            if self._wrapped:
+                counts = {plain_key(admission_class): count for admission_class, count in counts.items()}
+            answer = items_of(self._admission_limits(MappingProxyType(counts)))
+            limits = {
+                kept_key(admission_class, self._failed_comparison): _whole(limit)
+                for admission_class, limit in answer
+            }
+        except contained() as error:
             # The policy is asked again at the next review.
             self._outdated = True
             self._failures.report(self._origin, "computing admission limits", error)
@@ -334,25 +367,31 @@ class AdmissionGate:
     def _admission_class_of(self, app: Application) -> Hashable:
         try:
             admission_class = self._admission_class(app)
-            hash(admission_class)
-            if not bool(admission_class == admission_class):
-                raise ValueError(f"{admission_class!r} does not equal itself")
-        except CONTAINED as error:
+            kept = kept_key(admission_class, self._failed_comparison)
+        except contained() as error:
             self._failures.report(self._origin, "choosing the admission class of", error, app.label)
             return None
-        return admission_class
+        if kept is not admission_class:
+            self._wrapped = True
+        return kept
+
+    def _failed_comparison(self, error: BaseException) -> None:
+        self._failures.report(self._origin, "comparing admission classes", error)
 
 
 def _equal(one: SortKey, other: SortKey) -> bool:
     try:
         return one == other
-    except CONTAINED:
+    except contained():
         return False
 
 
 def _whole(limit: int | None) -> int | None:
     if limit is None:
         return None
-    if not isinstance(limit, int) or limit < 0:
-        raise ValueError(f"admission_limits returned {limit!r} instead of None or a whole number, 0 or more")
-    return limit
+    number = number_or_none(limit)
+    if type(number) is not int or number < 0:
+        raise ValueError(
+            f"admission_limits returned {safe_repr(limit)} instead of None or a whole number, 0 or more"
+        )
+    return number

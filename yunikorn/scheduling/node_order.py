@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
-from yunikorn.errors import CONTAINED
+from yunikorn.containment import LARGEST, SMALLEST, contained, number_or_none, read_attribute, safe_repr
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.index.sorted_blocks import Block, Border, SortedBlocks, SortKey
 
@@ -119,7 +119,7 @@ class NodeOrder:
         view: Any = None,
     ) -> None:
         """Create an empty order; `view` is what the policy receives as `ask_class`."""
-        self._score: Callable[..., Any] = policy.score
+        self._score: Callable[..., Any] = read_attribute(policy, "score")
         self._origin = origin
         self._failures = failures
         self._ask_classes = ask_classes
@@ -168,11 +168,20 @@ class NodeOrder:
         """Return the score of `node`; infinity, the last position, if computing the score fails."""
         try:
             score = self._score(node) if self.ask_class is None else self._score(node, self._view)
-            if score == score and (type(score) is float or isinstance(score, (int, float))):
-                return score
-            cause: BaseException | str = f"{score!r} is not a number"
-        except CONTAINED as error:
-            cause = error
+        except contained() as error:
+            return self._failed(node, error)
+        if type(score) is float and score == score:
+            return score
+        return self._checked(score, node)
+
+    def _checked(self, score: Any, node: Node) -> float:
+        """Return a score as a number of Python itself; infinity for a score that is none."""
+        number = number_or_none(score)
+        if number is None:
+            return self._failed(node, f"{safe_repr(score)} is not a number")
+        return number
+
+    def _failed(self, node: Node, cause: BaseException | str) -> float:
         self._failures.report(self._origin, "computing the score of", cause, node.label)
         return float("inf")
 
@@ -189,10 +198,12 @@ class NodeOrder:
         """Move `node` to its current position; `gained` means that it may have more room than before."""
         try:
             score = self._score(node) if self.ask_class is None else self._score(node, self._view)
-        except CONTAINED:
-            score = None
-        if (type(score) is not float and type(score) is not int) or score != score:
-            score = self.score(node)
+        except contained() as error:
+            score = self._failed(node, error)
+        if (type(score) is not float or score != score) and (
+            type(score) is not int or not SMALLEST < score < LARGEST
+        ):
+            score = self._checked(score, node)
         node_id = node.id
         position: NodePosition | None = node.position
         if position is None or position.order is not self:

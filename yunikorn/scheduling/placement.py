@@ -26,7 +26,7 @@ import attrs
 
 from yunikorn.config.names import RECOVERY, ROOT, is_queue_name
 from yunikorn.config.queues_yaml import RuleConfig
-from yunikorn.errors import CONTAINED
+from yunikorn.containment import contained, cut, read_attribute, safe_repr, text_or_none
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import PLACEMENT
 from yunikorn.resources import INT64_MAX, Resource, above_zero
@@ -152,7 +152,7 @@ class BoundRule:
         self.plugin: PlacementRule = made.plugin
         self._origin = made.origin
         self.parent = BoundRule(config.parent, plan, tree, failures) if config.parent else None
-        self._place = self.plugin.place
+        self._place = read_attribute(self.plugin, "place")
         self._create = config.create
         self._filter = config.filter
         self._tree = tree
@@ -163,10 +163,11 @@ class BoundRule:
         if self._filter is not None and not self._filter.allows(app.user, app.groups):
             return RuleResult(reason=f"its filter excludes user '{app.user}'")
         try:
-            name = self._place(app)
-            if name is not None and not isinstance(name, str):
-                raise TypeError(f"it returned {name!r} instead of a queue name or None")
-        except CONTAINED as error:
+            answer = self._place(app)
+            name = text_or_none(answer)
+            if name is None and answer is not None:
+                raise TypeError(f"it returned {safe_repr(answer)} instead of a queue name or None")
+        except contained() as error:
             blame = self._failures.report(self._origin, "placing", error, f"application '{app.id}'")
             return RuleResult(reason=str(blame), failed=True)
         if not name:
@@ -178,7 +179,9 @@ class BoundRule:
             return RuleResult(ROOT)
         for level in name.split("."):
             if not is_queue_name(level):
-                return RuleResult(reason=f"invalid queue name '{name}': {_fault_of(level)}", failed=True)
+                return RuleResult(
+                    reason=f"invalid queue name '{cut(name, 200)}': {_fault_of(level)}", failed=True
+                )
         if not name.lower().startswith(COMPLETE):
             above = self._above(app)
             if not above.queue:

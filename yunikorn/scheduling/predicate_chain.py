@@ -23,8 +23,17 @@ import attrs
 from yunikorn import api
 from yunikorn.api import Predicate
 from yunikorn.clock import SECOND
-from yunikorn.errors import CONTAINED
-from yunikorn.framework.plugin_failures import read_seconds
+from yunikorn.containment import (
+    LONGEST_TEXT,
+    contained,
+    describe_error,
+    entries_of,
+    kept_key,
+    read_attribute,
+    safe_repr,
+    text_or_none,
+)
+from yunikorn.framework.plugin_failures import read_flag, read_seconds
 
 if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
@@ -77,7 +86,7 @@ class AskedAhead:
             nodes = [node, *self._next(ask, node)]
             try:
                 answers = self._question(ask, nodes, allocate=allocate)
-            except CONTAINED as error:
+            except contained() as error:
                 self._error = error
                 raise
             self._answers.update(zip((one.id for one in nodes), answers, strict=True))
@@ -92,9 +101,13 @@ class AskedAhead:
 
     def _question(self, ask: api.Ask, nodes: Sequence[api.Node], *, allocate: bool) -> Sequence[str | None]:
         answers = self._predicate.check_nodes(ask, nodes, allocate=allocate)
-        if not isinstance(answers, Sequence) or isinstance(answers, str) or len(answers) != len(nodes):
-            raise TypeError(f"check_nodes returned {answers!r} instead of a list with {len(nodes)} answers")
-        return answers
+        if isinstance(answers, Sequence) and not isinstance(answers, str):
+            found = entries_of(answers, len(nodes))
+            if len(found) == len(nodes):
+                return found
+        raise TypeError(
+            f"check_nodes returned {safe_repr(answers)} instead of a list with {len(nodes)} answers"
+        )
 
 
 def counted(refusals: Mapping[str, int]) -> str:
@@ -117,11 +130,13 @@ class _Condition:
     """True if the predicate declares by `node_class` on which properties of a node its answer depends."""
 
     @classmethod
-    def of(cls, predicate: Predicate, origin: str, ahead: Callable[[], AskedAhead]) -> _Condition:
+    def of(
+        cls, predicate: Predicate, origin: str, asks_ahead: bool, ahead: Callable[[], AskedAhead]
+    ) -> _Condition:
         kind = type(predicate)
-        check: Check = predicate.check
-        check_reservation: Check = predicate.check_reservation
-        if predicate.asks_ahead:
+        check: Check = read_attribute(predicate, "check")
+        check_reservation: Check = read_attribute(predicate, "check_reservation")
+        if asks_ahead:
             asked = ahead()
             check, check_reservation = asked.check, asked.check_reservation
         # Answers that differ between allocation and reservation cannot be cached for both.
@@ -166,7 +181,12 @@ class PredicateChain:
         """Read the properties that predicates declare; called at creation and after opening."""
         self._ahead = []
         conditions = [
-            _Condition.of(predicate, origin, partial(self._asked_ahead, predicate))
+            _Condition.of(
+                predicate,
+                origin,
+                read_flag(predicate, "asks_ahead", origin, self._failures),
+                partial(self._asked_ahead, predicate),
+            )
             for predicate, origin in self._made
         ]
         self._lasting = [condition for condition in conditions if condition.by_ask and condition.by_node]
@@ -236,9 +256,10 @@ class PredicateChain:
         found: list[Hashable] = []
         for condition in self._classifying:
             try:
-                value = condition.predicate.ask_class(ask)
-                hash(value)
-            except CONTAINED as error:
+                value = kept_key(
+                    condition.predicate.ask_class(ask), partial(self._failed_comparison, condition)
+                )
+            except contained() as error:
                 self._failures.report(condition.origin, "computing the class of", error, ask.label)
                 value = (ask.app.id, ask.key)
             found.append(value)
@@ -249,9 +270,10 @@ class PredicateChain:
         found: list[Hashable] = []
         for condition in self._lasting:
             try:
-                value = condition.predicate.node_class(node)
-                hash(value)
-            except CONTAINED as error:
+                value = kept_key(
+                    condition.predicate.node_class(node), partial(self._failed_comparison, condition)
+                )
+            except contained() as error:
                 self._failures.report(condition.origin, "computing the class of", error, node.label)
                 value = (node.id, node.version)
             found.append(value)
@@ -282,9 +304,9 @@ class PredicateChain:
             else:
                 try:
                     reason = check(ask, node)
-                except CONTAINED as error:
+                except contained() as error:
                     reason = self._failed(sole, ask, node, error)
-                if reason is not None and type(reason) is not str:
+                if reason is not None and (type(reason) is not str or len(reason) > LONGEST_TEXT):
                     reason = self._useless(sole, ask, node, reason)
             if reason is None:
                 found = node
@@ -324,10 +346,11 @@ class PredicateChain:
         for condition in (*self._lasting, *self._passing):
             try:
                 reason = condition.check(ask, node)
-            except CONTAINED as error:
-                reason = f"it failed with {type(error).__name__}: {error}"
+            except contained() as error:
+                reason = f"it failed with {describe_error(error)}"
             if reason is not None:
-                return condition.predicate, reason if isinstance(reason, str) else f"it returned {reason!r}"
+                text = text_or_none(reason)
+                return condition.predicate, f"it returned {safe_repr(reason)}" if text is None else text
         return None
 
     @property
@@ -385,17 +408,21 @@ class PredicateChain:
         check = condition.check_reservation if reserve else condition.check
         try:
             reason = check(ask, node)
-        except CONTAINED as error:
+        except contained() as error:
             return self._failed(condition, ask, node, error)
-        if reason is None or isinstance(reason, str):
+        if reason is None or (type(reason) is str and len(reason) <= LONGEST_TEXT):
             return reason
         return self._useless(condition, ask, node, reason)
 
     def _useless(self, condition: _Condition, ask: Ask, node: Node, answer: object) -> str:
-        if isinstance(answer, str):
-            return answer
-        error = TypeError(f"check returned {answer!r} instead of None or a text")
+        text = text_or_none(answer)
+        if text is not None:
+            return text
+        error = TypeError(f"check returned {safe_repr(answer)} instead of None or a text")
         return self._failed(condition, ask, node, error)
+
+    def _failed_comparison(self, condition: _Condition, error: BaseException) -> None:
+        self._failures.report(condition.origin, "comparing classes", error)
 
     def _failed(self, condition: _Condition, ask: Ask, node: Node, error: BaseException) -> str:
         return str(self._failures.report(condition.origin, "checking", error, f"{ask.label} on {node.label}"))

@@ -13,7 +13,8 @@ import attrs
 
 from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
-from yunikorn.errors import CONTAINED, UnknownPlugin
+from yunikorn.containment import LONGEST_NAME, contained, entries_of, exact_text, read_attribute, safe_repr
+from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import RESOLVER
 
@@ -70,6 +71,7 @@ class UserGroups:
         self._known: dict[str, tuple[int, Owner]] = {}
         self._swept = clock.now()
         self.resolver = resolver
+        self._groups = read_attribute(resolver, "groups")
 
     @classmethod
     def make(
@@ -133,9 +135,9 @@ class UserGroups:
         if self.resolver is None:
             return Owner(user, (user,))
         try:
-            found = self.resolver.groups(user)
+            found = self._groups(user)
             groups = None if found is None else _checked(found)
-        except CONTAINED as error:
+        except contained() as error:
             blame = self._failures.report(self.origin, "finding the groups of", error, f"user '{user}'")
             return Owner(user, refusal=f"user resolution failed: {blame}")
         if groups is None:
@@ -151,7 +153,10 @@ class UserGroups:
 
 
 def _checked(found: Iterable[str]) -> tuple[str, ...]:
-    groups = tuple(found)
-    if isinstance(found, str) or not all(isinstance(group, str) for group in groups):
-        raise TypeError(f"it returned {found!r} instead of a list of names")
-    return groups
+    groups = () if isinstance(found, str) else entries_of(found)
+    if isinstance(found, str) or not all(issubclass(type(group), str) for group in groups):
+        raise TypeError(f"it returned {safe_repr(found)} instead of a list of names")
+    names = tuple(map(exact_text, groups))
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise ValueError(f"it returned a name with more than {LONGEST_NAME} characters")
+    return names

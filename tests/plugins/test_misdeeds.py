@@ -1,0 +1,174 @@
+"""Every misdeed in every method of every kind of plugin: contained, named, counted, with correct books."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.core.kit import plugin_with
+from tests.core.partition_checks import check_sums
+from tests.core.strict import StrictRM, Submitted
+from tests.plugins.misdeeds import MISDEEDS, RAISING, Misdeed, coroutine, generator
+from yunikorn import testing
+from yunikorn.containment import describe_error, interrupts_known
+from yunikorn.errors import ConfigError
+from yunikorn.framework.kinds import KINDS, Kind
+from yunikorn.framework.registry import Registry
+from yunikorn.model.context import Timeouts
+from yunikorn.testing import PluginContract
+
+PLUGIN = ("test-plugin", "yunikorn-test", "1.0")
+REGISTRY = Registry.load(third_party=False)
+"""Registry of all cases; each adds its plugin, and removes it."""
+ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"
+SOUND: dict[str, Any] = {"key": 0, "score": 0.0, "place": "root.default", "groups": ()}
+"""Sound answer of the method of a kind; None for the others."""
+CONTRACTS: dict[str, type[PluginContract]] = {
+    contract.kind.id: contract
+    for contract in vars(testing).values()
+    if inspect.isclass(contract) and issubclass(contract, PluginContract) and hasattr(contract, "kind")
+}
+TOO_MUCH = 10_000_000
+"""Largest size in characters of everything that a cluster reports about a plugin."""
+
+
+def members(kind: Kind) -> list[str]:
+    """Return the names of the methods and properties of a kind, its constructor included."""
+    public = [name for name in dir(kind.base) if not name.startswith("_") and name != "name"]
+    return sorted({*public, kind.method, "__init__"})
+
+
+CASES = [
+    pytest.param(kind, member, misdeed, id=f"{kind.id}.{member}: {misdeed}")
+    for kind in KINDS
+    for member in members(kind)
+    for misdeed in MISDEEDS
+]
+
+
+@attrs.define
+class Calls:
+    """Number of calls of the member that misbehaves."""
+
+    count: int = 0
+
+
+def plugin_class(kind: Kind, member: str, misdeed: Misdeed, calls: Calls) -> type[Any]:
+    """Return a class called `bad` whose `member` misbehaves, and whose other methods are sound."""
+
+    def sound(self: object, *_: object, **__: object) -> Any:
+        return SOUND.get(kind.method)
+
+    def body(self: object, *arguments: object, **named: object) -> Any:
+        calls.count += 1
+        return misdeed(*arguments, **named)
+
+    made = misdeed if misdeed in (coroutine, generator) else body
+    found = inspect.getattr_static(kind.base, member, sound)
+    is_method = inspect.isfunction(found) or member == "__init__"
+    namespace = {"name": "bad", kind.method: sound, member: made if is_method else property(made)}
+    if member == "check_nodes":
+        namespace["asks_ahead"] = True
+    return type("Bad", (kind.base,), namespace)
+
+
+def config(kind: Kind, also: str = "") -> str:
+    """Return a configuration that names the plugin."""
+    stand_in = plugin_class(kind, kind.method, lambda *_, **__: SOUND.get(kind.method), Calls())
+    contract = CONTRACTS[kind.id]
+    case: PluginContract = type("Contract", (contract,), {contract.subject: stand_in()})()
+    return case.configuration(also)
+
+
+def run(rm: StrictRM, kind: Kind) -> None:
+    """Let everything happen that calls a plugin: placement, gangs, releases, a reload, explanations."""
+    for number in (1, 2):
+        rm.nodes[f"n{number}"] = None
+        rm.node(f"n{number}", {"zone": f"{number}"}, vcore=4)
+    for number, queue in enumerate(["root.default", "root.other", "root.default"]):
+        name = f"app-{number}"
+        rm.apps[name] = Submitted()
+        rm.app(name, queue, user=f"user-{number}", groups=(), zone="1")
+        if name in rm.apps:
+            rm.wanted[name, "ask"] += 2
+            rm.ask(name, count=2, vcore=2, tags={"zone": "1"})
+    rm.schedule()
+    examine(rm)
+    rm.pass_time(70)
+    rm.apps["gang"] = Submitted()
+    rm.gang("gang", queue_name="root.default", vcore=2)
+    if "gang" in rm.apps:
+        rm.wanted["gang", "placeholder"] += 2
+        rm.task("gang", "placeholder", "group", 2, placeholder=True, vcore=1)
+    rm.schedule()
+    rm.reload(config(kind, also="new"))
+    for uuid, one in list(rm.running.items())[:2]:
+        rm.release(one.application_id, uuid)
+    rm.change_node("n1", attributes={"zone": "3"}, vcore=5)
+    rm.schedule()
+    examine(rm)
+    rm.pass_time(70)
+    rm.schedule()
+
+
+def examine(rm: StrictRM) -> None:
+    """Explain every pending request, and compare the books of the core with those of the RM and a recount."""
+    for app_id in rm.apps:
+        rm.scheduler.explain(rm.rm_id, "default", app_id)
+    list(rm.scheduler.first_reasons(rm.rm_id))
+    check_sums(rm)
+
+
+@pytest.mark.parametrize(("kind", "member", "misdeed"), CASES)
+def test_misdeeds_are_contained_named_and_counted(kind: Kind, member: str, misdeed: str) -> None:
+    try:
+        check(kind, member, misdeed)
+    except AssertionError:
+        raise
+    except BaseException as error:
+        # pytest would print values of the plugin, and fail at that.
+        places = [f"{one.filename}:{one.lineno}" for one in traceback.extract_tb(error.__traceback__)]
+        escaped = f"{describe_error(error)} was not contained, at {' '.join(places[-6:])}"
+    else:
+        return
+    raise AssertionError(escaped)
+
+
+def check(kind: Kind, member: str, misdeed: str) -> None:
+    """Let one member of a plugin misbehave in one way, and assert what the core makes of it."""
+    calls = Calls()
+    cls = plugin_class(kind, member, MISDEEDS[misdeed], calls)
+    plugin = plugin_with(**{kind.hook.removeprefix("yunikorn_"): [cls]})
+    if not REGISTRY.register(plugin, *PLUGIN):
+        assert "test-plugin (yunikorn-test 1.0)" in str(REGISTRY.broken.pop()), "left out, and named"
+        return
+    try:
+        with interrupts_known():
+            play(kind, misdeed, calls)
+    finally:
+        REGISTRY.unregister("test-plugin")
+
+
+def play(kind: Kind, misdeed: str, calls: Calls) -> None:
+    """Run a cluster with the plugin; its refusals and its failures have to name it."""
+    rm, refused = None, ""
+    try:
+        rm = StrictRM(config(kind), REGISTRY, Timeouts())
+        run(rm, kind)
+    except ConfigError as error:
+        refused = str(error)
+    assert not refused or ORIGIN in refused, "refused, and named"
+    if rm is None:
+        return
+    check_sums(rm)
+    rm.scheduler.stop(rm.rm_id)
+    failures = list(rm.scheduler.failures)
+    assert {failure.plugin for failure in failures} <= {ORIGIN}, "named with its distribution"
+    if misdeed in RAISING and calls.count:
+        assert failures or refused, "counted"
+    assert sum(len(failure.message) for failure in failures) < TOO_MUCH
+    assert sum(len(repr(response)) for response in rm.all_said) < TOO_MUCH

@@ -1,0 +1,263 @@
+"""Containment of plugins: exceptions that may be handled, and safe use of objects that plugins return.
+
+Printing, comparing, hashing or testing an object of a plugin runs code of the plugin, which may raise any
+exception. So does the text of an exception. The functions of this module contain that code
+(`docs/decisions/0084`).
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from types import FrameType
+from typing import Any
+
+LONGEST_TEXT = 2000
+"""Largest number of characters of a text of a plugin; the rest is cut off."""
+LONGEST_NAME = 1024
+"""Largest number of characters of a name that a plugin returns, such as a group or a queue."""
+LARGEST, SMALLEST = 1 << 1023, -(1 << 1023)
+"""Bounds of whole numbers of plugins; every number between them converts to a float."""
+MOST_ITEMS = 100_000
+"""Largest number of entries of a list or mapping that a plugin returns."""
+
+
+# -- exceptions ---------------------------------------------------------------------------------------
+
+
+def contained() -> Any:
+    """Return the exceptions to handle in `except contained():` around a call of a plugin.
+
+    Python evaluates this call only after an exception, so it costs nothing before. Every exception of a
+    plugin is contained, `KeyboardInterrupt` and `SystemExit` included. The exception is a Ctrl-C of the user:
+    see `is_interrupt`.
+    """
+    error = sys.exception()
+    if error is not None and issubclass(type(error), KeyboardInterrupt) and is_interrupt():
+        return ()
+    return BaseException
+
+
+def is_interrupt() -> bool:
+    """Return True if a `KeyboardInterrupt` in this thread may be a Ctrl-C of the user.
+
+    Python raises it in the main thread only, and `Interrupts` and the event loops of asyncio know whether a
+    signal has arrived. Without them, the answer is True, so that a process can always be ended.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    handler = signal.getsignal(signal.SIGINT)
+    if isinstance(handler, Interrupts):
+        return handler.interrupted
+    # Event loops handle the signal as an event, and this handler of theirs does nothing.
+    return getattr(handler, "__name__", "") != "_sighandler_noop"
+
+
+class Interrupts:
+    """Handler of SIGINT that raises `KeyboardInterrupt` and remembers that the user has sent the signal.
+
+    A second signal ends the process at once, in case that a plugin suppresses the first one.
+    """
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        """True after a signal."""
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
+        self.interrupted = True
+        signal.signal(number, signal.SIG_DFL)
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupts_known() -> Iterator[None]:
+    """Install `Interrupts` for the duration of the context, unless the process has a handler of its own."""
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT) if here else None
+    if before is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, Interrupts())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# -- texts --------------------------------------------------------------------------------------------
+
+
+def cut(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Return `text` with at most `longest` characters, and a remark on the rest."""
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest]}... ({len(text)} characters)"
+
+
+def class_name(cls: type[Any]) -> str:
+    """Return the name of a class without running code of its metaclass."""
+    return exact_text(type.__dict__["__name__"].__get__(cls))
+
+
+def exact_text(text: str) -> str:
+    """Return a text as an object of the class `str` itself, without running code of a subclass."""
+    return text if type(text) is str else str.__str__(text)
+
+
+def safe_text(value: object) -> str:
+    """Return `str(value)`, cut, or a description if that is impossible; never raises."""
+    if issubclass(type(value), str):
+        return cut(exact_text(value))  # type: ignore[arg-type]
+    try:
+        return cut(exact_text(str(value)))
+    except contained() as error:
+        return f"<{class_name(type(value))} whose text cannot be read: {class_name(type(error))}>"
+
+
+def safe_repr(value: object) -> str:
+    """Return `repr(value)`, cut, or a description if that is impossible; never raises."""
+    if issubclass(type(value), str):
+        text = exact_text(value)  # type: ignore[arg-type]
+        if len(text) > LONGEST_TEXT:
+            return f"a text of {len(text)} characters: {text[:40]!r}..."
+        return repr(text)
+    if type(value) is int and not SMALLEST < value < LARGEST:
+        return f"a whole number of {value.bit_length()} bits"
+    try:
+        return cut(exact_text(repr(value)), 200)
+    except contained() as error:
+        return f"<{class_name(type(value))} whose repr() raises {class_name(type(error))}>"
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the class and the text of an exception; never raises."""
+    return f"{class_name(type(error))}: {safe_text(error)}"
+
+
+# -- values -------------------------------------------------------------------------------------------
+
+
+def text_or_none(value: object, longest: int = LONGEST_TEXT) -> str | None:
+    """Return a text as `str` of at most `longest` characters; None for a value that is no text."""
+    if not issubclass(type(value), str):
+        return None
+    return cut(exact_text(value), longest)  # type: ignore[arg-type]
+
+
+def number_or_none(value: object) -> float | int | None:
+    """Return a number as `int` or `float`; None for NaN, for huge numbers, and for other values."""
+    kind = type(value)
+    if issubclass(kind, float):
+        number = float.__float__(value)  # type: ignore[arg-type]
+        return number if number == number else None
+    if issubclass(kind, int):
+        whole = int.__int__(value)  # type: ignore[arg-type]
+        return whole if SMALLEST < whole < LARGEST else None
+    return None
+
+
+def items_of(mapping: Any, most: int = MOST_ITEMS) -> list[tuple[Any, Any]]:
+    """Return the items of a mapping that a plugin returned; raises `ValueError` if there are too many.
+
+    Methods of a subclass of `dict` are not called. Raises what another mapping raises, and `TypeError` for a
+    value that is no mapping.
+    """
+    if issubclass(type(mapping), dict):
+        return list(dict.items(mapping))
+    if not isinstance(mapping, Mapping):
+        raise TypeError(f"it returned {safe_repr(mapping)} instead of a mapping")
+    return [(key, mapping[key]) for key in entries_of(mapping, most)]
+
+
+def entries_of(values: Any, most: int = MOST_ITEMS) -> list[Any]:
+    """Return the entries of an iterable; raises `ValueError` if there are too many, as if it never ends.
+
+    Methods of subclasses of `list`, `tuple`, `set` and `frozenset` are not called. Raises what the iteration
+    raises, and `TypeError` for a value that is not iterable.
+    """
+    for base in (list, tuple, set, frozenset):
+        if issubclass(type(values), base):
+            return list(base.__iter__(values))
+    found = list(islice(iter(values), most + 1))
+    if len(found) > most:
+        raise ValueError(f"it returned more than {most} entries")
+    return found
+
+
+def read_attribute(owner: object, name: str) -> Callable[..., Any]:
+    """Return the method `name` of a plugin; if reading it raises, a function that raises the same."""
+    try:
+        found: Callable[..., Any] = getattr(owner, name)
+    except contained() as error:
+        return _Raising(error)
+    return found
+
+
+class _Raising:
+    """Stand-in for a method that cannot be read."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __call__(self, *_: object, **__: object) -> None:
+        raise self._error
+
+
+# -- values that are kept as keys ---------------------------------------------------------------------
+
+_PLAIN = frozenset({str, int, float, bool, bytes, type(None)})
+
+
+def kept_key(value: Any, failed: Callable[[BaseException], object]) -> Hashable:
+    """Return `value` as a key of a dictionary, which later look-ups hash and compare.
+
+    Plain values, and tuples and frozensets of them, are returned as they are. Others are wrapped: the hash is
+    computed once, and an exception of a comparison is passed to `failed` and means "not equal". Raises what
+    hashing and comparing raise, and `ValueError` for a value that does not equal itself.
+    """
+    if _is_plain(value):
+        if value != value:
+            raise ValueError("NaN cannot be a key")
+        return value  # type: ignore[no-any-return]
+    found = hash(value)
+    if not value == value:
+        raise ValueError(f"{safe_repr(value)} does not equal itself")
+    return KeptKey(value, found, failed)
+
+
+def plain_key(key: Hashable) -> Any:
+    """Return the value that `kept_key` was called with."""
+    return key.value if type(key) is KeptKey else key
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    if kind is tuple or kind is frozenset:
+        return all(map(_is_plain, value))
+    return kind in _PLAIN
+
+
+class KeptKey:
+    """Key with a hash computed once, whose comparisons are contained."""
+
+    __slots__ = ("_failed", "_hash", "value")
+
+    def __init__(self, value: Any, found: int, failed: Callable[[BaseException], object]) -> None:
+        self.value = value
+        self._hash = found
+        self._failed = failed
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return bool(self.value == (other.value if type(other) is KeptKey else other))
+        except contained() as error:
+            self._failed(error)
+            return False
