@@ -24,7 +24,7 @@ class EvilError(Exception):
     """An exception whose text, representation, class and comparisons raise."""
 
     __str__ = __repr__ = __eq__ = __hash__ = boom
-    __class__ = property(boom)  # type: ignore[assignment]
+    __class__ = property(boom)
 
 
 class EvilRepr:
@@ -83,7 +83,7 @@ class EvilAnswer:
 class EvilText(str):
     """A text with overridden methods."""
 
-    __str__ = __repr__ = __len__ = __eq__ = __lt__ = __hash__ = __format__ = lower = split = boom  # type: ignore[assignment]
+    __str__ = __repr__ = __len__ = __eq__ = __lt__ = __hash__ = __format__ = lower = split = boom
 
 
 class EvilInt(int):
@@ -141,9 +141,10 @@ def mutating(*arguments: object, **_: object) -> Any:
     for argument in arguments:
         for name in AMOUNTS:
             value: Any = getattr(argument, name, None)
-            for change in (lambda value=value: value.clear(), lambda value=value: value.update(vcore=10**9)):  # type: ignore[misc]
-                with contextlib.suppress(Exception):
-                    change()
+            with contextlib.suppress(Exception):
+                value.clear()
+            with contextlib.suppress(Exception):
+                value.update(vcore=10**9)
 
 
 AMOUNTS = ("tags", "attributes", "capacity", "guaranteed", "max")
