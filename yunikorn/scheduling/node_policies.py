@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from yunikorn.api import NodeSortPolicy
-from yunikorn.errors import CONTAINED
+from yunikorn.containment import contained, kept_key, number_or_none, read_attribute, safe_repr
 from yunikorn.framework.plugin_failures import read_seconds
 
 if TYPE_CHECKING:
@@ -71,7 +71,10 @@ class NamedPolicy:
 
 def takes_ask_class(policy: NodeSortPolicy) -> bool:
     """Return True if the scores of a policy depend on the request."""
-    return len(inspect.signature(policy.score).parameters) > 1
+    try:
+        return len(inspect.signature(policy.score).parameters) > 1
+    except contained():
+        return False  # each call raises then, and is reported
 
 
 def declares_ask_class(policy: NodeSortPolicy) -> bool:
@@ -82,12 +85,12 @@ def declares_ask_class(policy: NodeSortPolicy) -> bool:
 def read_ask_class(policy: Any, origin: str, failures: PluginFailures, ask: Ask) -> Hashable:
     """Return `policy.ask_class(ask)`; None if that fails, which is reported."""
     try:
-        value: Hashable = policy.ask_class(ask)
-        hash(value)
-    except CONTAINED as error:
+        return kept_key(
+            policy.ask_class(ask), lambda error: failures.report(origin, "comparing classes", error)
+        )
+    except contained() as error:
         failures.report(origin, "computing the class of", error, ask.label)
         return None
-    return value
 
 
 def read_range(policy: Any, origin: str, failures: PluginFailures) -> Range | None:
@@ -100,8 +103,10 @@ def read_range(policy: Any, origin: str, failures: PluginFailures) -> Range | No
         low, high = float(low), float(high)
         if low < high and high - low < LAST:
             return low, high
-        cause: BaseException | str = f"{said!r} is neither None nor two finite numbers in ascending order"
-    except CONTAINED as error:
+        cause: BaseException | str = (
+            f"{safe_repr(said)} is neither None nor two finite numbers in ascending order"
+        )
+    except contained() as error:
         cause = error
     failures.report(origin, "reading its score_range", cause)
     return None
@@ -135,7 +140,7 @@ class Member:
     def __attrs_post_init__(self) -> None:
         self.by_ask_class = takes_ask_class(self.policy)
         self.declares = self.by_ask_class and declares_ask_class(self.policy)
-        self.call = self.policy.score
+        self.call = read_attribute(self.policy, "score")
 
 
 _Term = tuple[Callable[..., Any], bool, float, float, float, Member]
@@ -197,7 +202,7 @@ class WeightedScores(NamedPolicy):
             try:
                 score = call(node)
                 total += weight * (share(score, low, width) if width else squashed(score))
-            except CONTAINED as error:
+            except contained() as error:
                 return self._failed(member, error, node)
         return total
 
@@ -207,7 +212,7 @@ class WeightedScores(NamedPolicy):
             try:
                 score = call(node, view) if by_ask_class else call(node)
                 total += weight * (share(score, low, width) if width else squashed(score))
-            except CONTAINED as error:
+            except contained() as error:
                 return self._failed(member, error, node)
         return total
 
@@ -227,7 +232,7 @@ def share(score: Any, low: float, width: float) -> float:
     if 0.0 < at < 1.0:
         return at
     if at != at:
-        raise NotANumber(f"{score!r} is not a number")
+        raise NotANumber(f"{safe_repr(score)} is not a number")
     return 1.0 if at > 0.0 else 0.0
 
 
@@ -240,14 +245,12 @@ def squashed(score: Any) -> float:
     if number >= 0.0:
         return 1.0 - 0.5 / (1.0 + number)
     if number != number:
-        raise NotANumber(f"{score!r} is not a number")
+        raise NotANumber(f"{safe_repr(score)} is not a number")
     return 0.5 / (1.0 - number)
 
 
 def _number(score: Any) -> float:
-    if not isinstance(score, (int, float)):
-        raise NotANumber(f"{score!r} is not a number")
-    try:
-        return float(score)
-    except OverflowError:
-        return LAST if score > 0 else -LAST
+    number = number_or_none(score)
+    if number is None:
+        raise NotANumber(f"{safe_repr(score)} is not a number")
+    return float(number)
