@@ -251,6 +251,8 @@ def squashed(score: Any) -> float:
 
 def _number(score: Any) -> float:
     number = number_or_none(score)
+    if number is None and issubclass(type(score), int):
+        return LAST if int.__gt__(score, 0) else -LAST
     if number is None:
         raise NotANumber(f"{safe_repr(score)} is not a number")
     return float(number)

@@ -1,4 +1,4 @@
-"""Every misdeed in every method of every kind of plugin: contained, named, counted, with correct books."""
+"""Every abuse in every method of every kind of plugin: contained, named, counted, with correct books."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.core.kit import plugin_with
 from tests.core.partition_checks import check_sums
 from tests.core.strict import StrictRM, Submitted
-from tests.plugins.misdeeds import MISDEEDS, RAISING, Misdeed, coroutine, generator
+from tests.plugins.abuses import ABUSES, RAISING, Abuse, coroutine, generator
 from yunikorn import testing
 from yunikorn.containment import describe_error, interrupts_known
 from yunikorn.errors import ConfigError
@@ -43,10 +43,10 @@ def members(kind: Kind) -> list[str]:
 
 
 CASES = [
-    pytest.param(kind, member, misdeed, id=f"{kind.id}.{member}: {misdeed}")
+    pytest.param(kind, member, abuse, id=f"{kind.id}.{member}: {abuse}")
     for kind in KINDS
     for member in members(kind)
-    for misdeed in MISDEEDS
+    for abuse in ABUSES
 ]
 
 
@@ -57,7 +57,7 @@ class Calls:
     count: int = 0
 
 
-def plugin_class(kind: Kind, member: str, misdeed: Misdeed, calls: Calls) -> type[Any]:
+def plugin_class(kind: Kind, member: str, abuse: Abuse, calls: Calls) -> type[Any]:
     """Return a class called `bad` whose `member` misbehaves, and whose other methods are sound."""
 
     def sound(self: object, *_: object, **__: object) -> Any:
@@ -65,9 +65,9 @@ def plugin_class(kind: Kind, member: str, misdeed: Misdeed, calls: Calls) -> typ
 
     def body(self: object, *arguments: object, **named: object) -> Any:
         calls.count += 1
-        return misdeed(*arguments, **named)
+        return abuse(*arguments, **named)
 
-    made = misdeed if misdeed in (coroutine, generator) else body
+    made = abuse if abuse in (coroutine, generator) else body
     found = inspect.getattr_static(kind.base, member, sound)
     is_method = inspect.isfunction(found) or member == "__init__"
     namespace = {"name": "bad", kind.method: sound, member: made if is_method else property(made)}
@@ -123,10 +123,10 @@ def examine(rm: StrictRM) -> None:
     check_sums(rm)
 
 
-@pytest.mark.parametrize(("kind", "member", "misdeed"), CASES)
-def test_misdeeds_are_contained_named_and_counted(kind: Kind, member: str, misdeed: str) -> None:
+@pytest.mark.parametrize(("kind", "member", "abuse"), CASES)
+def test_abuses_are_contained_named_and_counted(kind: Kind, member: str, abuse: str) -> None:
     try:
-        check(kind, member, misdeed)
+        check(kind, member, abuse)
     except AssertionError:
         raise
     except BaseException as error:
@@ -138,22 +138,22 @@ def test_misdeeds_are_contained_named_and_counted(kind: Kind, member: str, misde
     raise AssertionError(escaped)
 
 
-def check(kind: Kind, member: str, misdeed: str) -> None:
+def check(kind: Kind, member: str, abuse: str) -> None:
     """Let one member of a plugin misbehave in one way, and assert what the core makes of it."""
     calls = Calls()
-    cls = plugin_class(kind, member, MISDEEDS[misdeed], calls)
+    cls = plugin_class(kind, member, ABUSES[abuse], calls)
     plugin = plugin_with(**{kind.hook.removeprefix("yunikorn_"): [cls]})
     if not REGISTRY.register(plugin, *PLUGIN):
         assert "test-plugin (yunikorn-test 1.0)" in str(REGISTRY.broken.pop()), "left out, and named"
         return
     try:
         with interrupts_known():
-            play(kind, misdeed, calls)
+            play(kind, abuse, calls)
     finally:
         REGISTRY.unregister("test-plugin")
 
 
-def play(kind: Kind, misdeed: str, calls: Calls) -> None:
+def play(kind: Kind, abuse: str, calls: Calls) -> None:
     """Run a cluster with the plugin; its refusals and its failures have to name it."""
     rm, refused = None, ""
     try:
@@ -168,7 +168,7 @@ def play(kind: Kind, misdeed: str, calls: Calls) -> None:
     rm.scheduler.stop(rm.rm_id)
     failures = list(rm.scheduler.failures)
     assert {failure.plugin for failure in failures} <= {ORIGIN}, "named with its distribution"
-    if misdeed in RAISING and calls.count:
+    if abuse in RAISING and calls.count:
         assert failures or refused, "counted"
     assert sum(len(failure.message) for failure in failures) < TOO_MUCH
     assert sum(len(repr(response)) for response in rm.all_said) < TOO_MUCH

@@ -1,4 +1,4 @@
-"""Misdeeds of plugins: values that raise when they are used, exceptions of all kinds, and other abuse."""
+"""Abuses of plugins: values that raise when they are used, exceptions of all kinds, and other abuse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Misdeed = Callable[..., Any]
+Abuse = Callable[..., Any]
 """Body of a method of a plugin; receives the arguments of the call."""
 
 
@@ -122,17 +122,17 @@ def endless() -> Iterator[str]:
         yield "more"
 
 
-def raising(error: BaseException | type[BaseException]) -> Misdeed:
-    """Return a misdeed that raises."""
+def raising(error: BaseException | type[BaseException]) -> Abuse:
+    """Return a abuse that raises."""
 
-    def misdeed(*_: object, **__: object) -> Any:
+    def abuse(*_: object, **__: object) -> Any:
         raise error
 
-    return misdeed
+    return abuse
 
 
-def returning(make: Callable[[], Any]) -> Misdeed:
-    """Return a misdeed that returns a new value."""
+def returning(make: Callable[[], Any]) -> Abuse:
+    """Return a abuse that returns a new value."""
     return lambda *_, **__: make()
 
 
@@ -166,7 +166,7 @@ def generator(*_: object, **__: object) -> Any:
     yield None
 
 
-RAISING: dict[str, Misdeed] = {
+RAISING: dict[str, Abuse] = {
     "Exception": raising(RuntimeError("broken")),
     "exception that cannot be shown": raising(EvilError),
     "SystemExit(0)": raising(SystemExit(0)),
@@ -178,9 +178,9 @@ RAISING: dict[str, Misdeed] = {
     "RecursionError": lambda *_, **__: RAISING["RecursionError"](),
     "group of exceptions": raising(BaseExceptionGroup("many", [Boom("one"), SystemExit(0)])),
 }
-"""Misdeeds that raise; each has to be reported."""
+"""Abuses that raise; each has to be reported."""
 
-RETURNING: dict[str, Misdeed] = {
+RETURNING: dict[str, Abuse] = {
     "wrong type": returning(object),
     "None": returning(lambda: None),
     "NaN": returning(lambda: float("nan")),
@@ -203,6 +203,6 @@ RETURNING: dict[str, Misdeed] = {
     "generator": generator,
     "prints": printing,
 }
-"""Misdeeds that return; each is either harmless for a method, or reported."""
+"""Abuses that return; each is either harmless for a method, or reported."""
 
-MISDEEDS = RAISING | RETURNING
+ABUSES = RAISING | RETURNING
