@@ -5,7 +5,7 @@ They are registered beside the defaults in every case, and used by the configura
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 import attrs
 
@@ -14,6 +14,8 @@ from yunikorn.api import (
     AppSortPolicy,
     Ask,
     AskClass,
+    Event,
+    EventSink,
     Node,
     NodeSortPolicy,
     Predicate,
@@ -136,6 +138,23 @@ class AnyRack(Predicate):
     def node_class(self, node: Node) -> Hashable:
         """Return True if the node is in a rack."""
         return "rack" in node.attributes
+
+
+@attrs.frozen
+class Ignoring(EventSink):
+    """A sink that wants the events of its option, all of them by default, and reads none."""
+
+    name = "ignoring"
+    wants: tuple[str, ...] | None = None
+
+    def send(self, batch: Sequence[Event]) -> None:
+        """Do nothing."""
+
+
+@hookimpl
+def yunikorn_event_sinks() -> list[type[EventSink]]:
+    """Return the event sink."""
+    return [Ignoring]
 
 
 @hookimpl

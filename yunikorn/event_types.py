@@ -76,3 +76,39 @@ class EventDetail(StrEnum):
     UG_GROUP_RESOURCE = "UG_GROUP_RESOURCE"
     UG_USER_LIMIT = "UG_USER_LIMIT"
     UG_USER_RESOURCE = "UG_USER_RESOURCE"
+
+
+_REASONS_OF_TYPE = {
+    EventType.REQUEST: (
+        "GangUnschedulable",
+        "InsufficientGroupQuota",
+        "InsufficientQueueResources",
+        "InsufficientUserQuota",
+        "PlaceholderMismatch",
+        "PreemptionFailed",
+        "Preempted",
+        "QueueResourcesAvailable",
+        "Unschedulable",
+        "UserQuotaAvailable",
+    ),
+    EventType.APP: ("BackOff", "GangTooLarge", "UnknownGangStyle", "UnknownNodeSortPolicy"),
+    EventType.NODE: ("UnknownForeignKind",),
+}
+"""Reasons of events without a detail, by type."""
+
+_PREFIXES_OF_TYPE = {
+    EventType.APP: ("APP_", "REQUEST_", "ALLOC_"),
+    EventType.NODE: ("NODE_",),
+    EventType.QUEUE: ("QUEUE_",),
+    EventType.USERGROUP: ("UG_",),
+}
+"""Beginnings of the details of a type."""
+
+DETAILS_OF_TYPE: dict[EventType, tuple[str, ...]] = {
+    kind: (
+        *(str(one) for one in EventDetail if one.startswith(_PREFIXES_OF_TYPE.get(kind, ()))),
+        *_REASONS_OF_TYPE.get(kind, ()),
+    )
+    for kind in EventType
+}
+"""Details and reasons that events of a type may have."""

@@ -5,6 +5,7 @@
         - log                                   # Python's logging
         - name: jsonl                           # a file with one JSON object per line
           path: /var/log/yunikorn/events.jsonl
+          wants: [APP, "NODE:NODE_ALLOC"]       # these events only; every sink here has this option
 
 A sink receives events in batches, oldest first. The core calls `opened` before the first batch and `closed`
 after the last. A sink that raises an exception is disabled and reported; scheduling continues.
@@ -34,6 +35,8 @@ class Log(EventSink):
     """Log level: DEBUG, INFO, WARNING or ERROR."""
     logger: str = "yunikorn.events"
     """Name of the logger; a program that embeds the scheduler can configure this logger."""
+    wants: tuple[str, ...] | None = None
+    """Types of events, or types with a detail; all events by default."""
 
     @level.validator
     def _is_level(self, _: object, value: str) -> None:
@@ -55,6 +58,8 @@ class JsonLines(EventSink):
     name = "jsonl"
     path: Path
     """File to append to; created if missing, but its folder must exist."""
+    wants: tuple[str, ...] | None = None
+    """Types of events, or types with a detail; all events by default."""
     _file: TextIO | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:
@@ -80,7 +85,7 @@ class JsonLines(EventSink):
 
 
 def as_record(event: Event) -> dict[str, Any]:
-    """Return the event with the field names of YuniKorn's event records."""
+    """Return the event with the field names of YuniKorn's event records, and the additional ones if set."""
     record: dict[str, Any] = {
         "timestampNano": event.timestamp,
         "type": event.type,
@@ -92,6 +97,13 @@ def as_record(event: Event) -> dict[str, Any]:
     }
     if event.reason:
         record["reason"] = event.reason
+    for key, value in (
+        ("applicationID", event.application_id),
+        ("queueName", event.queue),
+        ("nodeID", event.node_id),
+    ):
+        if value:
+            record[key] = value
     if event.resource is not None:
         record["resource"] = dict(sorted(event.resource.items()))
     return record

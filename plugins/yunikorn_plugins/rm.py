@@ -58,6 +58,7 @@ class TellResourceManager(EventSink):
     """Events sent to the resource manager's callback."""
 
     name = "rm"
+    wants = ("REQUEST", "APP", "NODE", "QUEUE", "USERGROUP")
     _rm: ResourceManager | None = attrs.field(init=False, default=None, repr=False)
 
     def opened(self, context: Context) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
-from yunikorn.event_types import EventChange, EventDetail, EventType
+from yunikorn.event_types import EventChange, EventDetail
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, TerminationType
 from yunikorn.model.application import COUNTED
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
@@ -179,13 +179,13 @@ class AllocationAccounting:
         if not ask.pending:
             ask.state = _PENDING_NEXT
             self.pending_accounting.unqueue(ask)
-        self._count_as_allocated(app, ask.pending_class.ask_class.pairs)
+        self._count_as_allocated(app, ask.pending_class.ask_class.pairs, now)
         if spec.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
             self.start(app)
-        if self.event_recorder.enabled:
-            self._record_allocation(allocation)
+        if self.event_recorder.wants_allocations:
+            self.event_recorder.allocated(allocation, now)
         return allocation
 
     def _relieve(self, extras: AskExtras, allocation: Allocation) -> None:
@@ -249,8 +249,8 @@ class AllocationAccounting:
         pairs = tuple(allocation.resource.items())
         self._book_allocated(app, pairs)
         self.usage.book(app, pairs)
-        if self.event_recorder.enabled:
-            self._record_allocation(allocation)
+        if self.event_recorder.wants_allocations:
+            self.event_recorder.allocated(allocation, self.event_recorder.now())
 
     @staticmethod
     def start(app: Application) -> None:
@@ -259,7 +259,7 @@ class AllocationAccounting:
             app.advance("allocation added")
         app.advance("allocation added")
 
-    def _count_as_allocated(self, app: Application, pairs: Pairs) -> None:
+    def _count_as_allocated(self, app: Application, pairs: Pairs, now: int) -> None:
         """Count pending resources as allocated in the application and its queues; `demand` is unchanged."""
         allocated = app.allocated
         if allocated:
@@ -284,27 +284,10 @@ class AllocationAccounting:
             if not queue.is_dirty:
                 queue.is_dirty = True
                 queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always dirty
-        if not app.usage_dirty or self.event_recorder.enabled:
+        if not app.usage_dirty:
             self.usage.book(app, pairs)
-
-    def _record_allocation(self, allocation: Allocation) -> None:
-        resource, app, node = allocation.resource, allocation.app, allocation.node
-        self.event_recorder.record(
-            EventType.APP,
-            app.id,
-            allocation.uuid,
-            change=EventChange.ADD,
-            detail=EventDetail.APP_ALLOC,
-            resource=resource,
-        )
-        self.event_recorder.record(
-            EventType.NODE,
-            node.id,
-            allocation.uuid,
-            change=EventChange.ADD,
-            detail=EventDetail.NODE_ALLOC,
-            resource=resource,
-        )
+        elif self.event_recorder.wants_usage:
+            self.event_recorder.used(app, EventChange.ADD, pairs, now)
 
     def recover(
         self,
@@ -337,8 +320,8 @@ class AllocationAccounting:
             if app.state == RESUMING:
                 app.advance("allocation recovered")
             app.advance("allocation recovered")
-        if self.event_recorder.enabled:
-            self._record_allocation(allocation)
+        if self.event_recorder.wants_allocations:
+            self.event_recorder.allocated(allocation, self.event_recorder.now())
         return allocation
 
     def resize(self, allocation: Allocation, resource: Resource) -> None:
@@ -382,26 +365,8 @@ class AllocationAccounting:
         self._forget_ask(allocation)
         if allocation.placeholder:
             self.gangs.ended(allocation, replaced=replaced)
-        if self.event_recorder.enabled:
-            detail = _REMOVAL_DETAIL[termination]
-            resource, uuid = allocation.resource, allocation.uuid
-            self.event_recorder.record(
-                EventType.APP,
-                app.id,
-                uuid,
-                change=EventChange.REMOVE,
-                detail=detail,
-                message=message,
-                resource=resource,
-            )
-            self.event_recorder.record(
-                EventType.NODE,
-                node.id,
-                uuid,
-                change=EventChange.REMOVE,
-                detail=EventDetail.NODE_ALLOC,
-                resource=resource,
-            )
+        if self.event_recorder.wants_releases:
+            self.event_recorder.released(allocation, _REMOVAL_DETAIL[termination], message)
         if app.gang is not None:
             self.gangs.rest(app, allocation)
         else:

@@ -1,21 +1,42 @@
 """The event recorder: collects events until they are handed to the event sinks.
 
-No event is built without a listener. Check `EventRecorder.enabled` before building an expensive message.
+Nothing is made that no open sink wants. Callers on the path of a decision test one attribute for the kind of
+event, such as `EventRecorder.wants_allocations`, before they prepare anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.event_batch import (
+    ALLOCATED,
+    ASKED,
+    RELEASED,
+    USAGE,
+    USED,
+    Entry,
+    EventBatch,
+    made_of,
+)
 from yunikorn.api import Event
-from yunikorn.event_types import EventChange, EventDetail, EventType
+from yunikorn.event_types import DETAILS_OF_TYPE, EventChange, EventDetail, EventType
+from yunikorn.framework.event_wants import EVERYTHING, Wanted
+from yunikorn.resources import Resource
 
 if TYPE_CHECKING:
     from yunikorn.clock import Clock
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import Pairs
+    from yunikorn.model.usage_tracker import UsageTracker
 
 MESSAGE_LENGTH = 1024
 """Maximum length of an event message in characters, as in YuniKorn 1.9; longer messages are cut."""
+
+_REMOVALS = tuple(one for one in EventDetail if one.startswith("ALLOC_"))
+_WAITING = tuple(one for one in EventDetail if one.startswith(("APP_RUNNABLE", "APP_CANNOTRUN")))
 
 
 def shortened(message: str) -> str:
@@ -26,15 +47,56 @@ def shortened(message: str) -> str:
 class EventRecorder:
     """Buffer of events for the event sinks, oldest first."""
 
-    __slots__ = ("_clock", "enabled", "events")
+    __slots__ = (
+        "_clock",
+        "_known",
+        "_wanted",
+        "enabled",
+        "entries",
+        "wants_allocations",
+        "wants_asks",
+        "wants_releases",
+        "wants_requests",
+        "wants_usage",
+        "wants_waiting",
+    )
 
     def __init__(self, clock: Clock) -> None:
+        """Record everything until the sinks are known, so that early events are kept."""
         self._clock = clock
-        self.events: list[Event] = []
-        """Collected events, oldest first."""
-        self.enabled = True
-        """True if any sink wants events; also true until the sinks are known, so that early events are
-        kept."""
+        self.entries: list[Entry] = []
+        """Collected events, oldest first, as in `EventBatch`."""
+        self._known: set[tuple[UsageTracker, ...]] = set()
+        """Trackers whose usage an entry of `entries` has."""
+        self._listen(EVERYTHING)
+
+    def _listen(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self.enabled = bool(wanted)
+        """True if any sink wants events of the core."""
+        placed = wanted.takes(EventType.NODE, EventDetail.NODE_ALLOC)
+        self.wants_allocations = placed or wanted.takes(EventType.APP, EventDetail.APP_ALLOC)
+        """True if events of new allocations are wanted."""
+        self.wants_releases = placed or wanted.takes_any(EventType.APP, _REMOVALS)
+        """True if events of ended allocations are wanted."""
+        self.wants_asks = wanted.takes(EventType.APP, EventDetail.APP_REQUEST)
+        """True if events of new asks are wanted."""
+        self.wants_usage = wanted.takes_any(EventType.USERGROUP, USAGE)
+        """True if events of the usage of users and groups are wanted."""
+        self.wants_requests = wanted.takes_any(EventType.REQUEST, DETAILS_OF_TYPE[EventType.REQUEST])
+        """True if events that say why a request waits are wanted; these have long messages."""
+        self.wants_waiting = wanted.takes_any(EventType.APP, _WAITING)
+        """True if events of applications that wait to become running are wanted."""
+
+    def listen(self, wanted: Wanted) -> None:
+        """Record these events from now on; collected events that are not wanted are discarded."""
+        if wanted == self._wanted:
+            return
+        # Changes of usage are about to be noted that were not, or the other way round: entries must not build
+        # on earlier ones. Hence the events are made now; there are few, because a flush precedes.
+        self.entries = list(made_of(self.entries, wanted))
+        self._known.clear()
+        self._listen(wanted)
 
     def record(
         self,
@@ -47,30 +109,60 @@ class EventRecorder:
         message: str = "",
         resource: Mapping[str, int] | None = None,
         reason: str = "",
+        app: Application | None = None,
     ) -> None:
-        """Record an event, if `enabled`.
+        """Record an event, if it is wanted; `app` is the application of an ask.
 
         Kinds, changes and details are those of YuniKorn 1.9. Every event has a `change`, a `detail` or a
         `reason`, because the RM receives one of the three.
         """
-        if not self.enabled:
+        if not self.enabled or not self._wanted.takes(kind, detail, reason):
             return
-        message = shortened(message)
         # A tally changes later: copy the present amounts.
-        amount = None if resource is None else dict(resource)
-        self.events.append(
-            Event(kind, object_id, reference_id, message, change, detail, amount, self._clock.now(), reason)
+        amount = resource if resource is None or isinstance(resource, Resource) else Resource(resource)
+        message, now = shortened(message), self._clock.now()
+        where = ("", "") if app is None else (app.id, _queue_of(app))
+        self.entries.append(
+            Event(kind, object_id, reference_id, message, change, detail, amount, now, reason, *where)
         )
 
-    def listen(self, *, wanted: bool) -> None:
-        """Enable or disable recording; disabling discards the collected events."""
-        self.enabled = wanted
-        if not wanted:
-            self.events.clear()
+    # -- changes on the path of a decision: called only if they are wanted ------------------------------
 
-    def drain(self) -> list[Event]:
+    def now(self) -> int:
+        """Return the time of an event that happens now (ns)."""
+        return self._clock.now()
+
+    def allocated(self, allocation: Allocation, now: int) -> None:
+        """Record a new allocation, if `wants_allocations`."""
+        self.entries.append((ALLOCATED, now, allocation, allocation.resource))
+
+    def released(self, allocation: Allocation, detail: EventDetail, message: str) -> None:
+        """Record the end of an allocation, if `wants_releases`."""
+        now, message = self._clock.now(), shortened(message)
+        self.entries.append((RELEASED, now, allocation, allocation.resource, detail, message))
+
+    def asked(self, app: Application, asks: Sequence[Ask]) -> None:
+        """Record new asks of an application, if `wants_asks`."""
+        resources = [ask.resource for ask in asks]
+        self.entries.append((ASKED, self._clock.now(), tuple(asks), resources, _queue_of(app)))
+
+    def used(self, app: Application, change: EventChange, pairs: Pairs, now: int) -> None:
+        """Record changed usage of the application's user and group, if `wants_usage`; `pairs` are booked."""
+        trackers = app.tracked
+        usages: list[dict[str, int]] | None = None
+        if trackers not in self._known:
+            self._known.add(trackers)
+            usages = [dict(tracker.usage) for tracker in trackers]
+        self.entries.append((USED, now, change, trackers, pairs, usages))
+
+    def drain(self) -> EventBatch:
         """Return the collected events and clear the buffer."""
-        if not self.events:
-            return []
-        events, self.events = self.events, []
-        return events
+        entries = self.entries
+        if entries:
+            self.entries = []
+            self._known.clear()
+        return EventBatch(entries, self._wanted)
+
+
+def _queue_of(app: Application) -> str:
+    return app.chain[0].path if app.chain else ""

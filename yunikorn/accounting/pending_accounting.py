@@ -93,7 +93,7 @@ class PendingAccounting:
             self._queue_up_all(app, asks)
         if app.is_reactivated_by_asks:
             app.advance("ask added")
-        self._report_new(asks)
+        self._report_new(app, asks)
 
     def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
         """Add asks without a task group to the waiting requests, and book them together."""
@@ -116,23 +116,15 @@ class PendingAccounting:
         app.activate(bits)
         self.book(app, demand, 1)
 
-    def _report_new(self, asks: Sequence[Ask]) -> None:
+    def _report_new(self, app: Application, asks: Sequence[Ask]) -> None:
         if self.index is not None:
             for ask in asks:
                 self.index.add(ask.app, ask.key)
         if self.watcher is not None:
             for ask in asks:
                 self.watcher.pending_added(ask)
-        if self.event_recorder.enabled:
-            for ask in asks:
-                self.event_recorder.record(
-                    EventType.APP,
-                    ask.app.id,
-                    ask.key,
-                    change=EventChange.ADD,
-                    detail=EventDetail.APP_REQUEST,
-                    resource=ask.resource,
-                )
+        if self.event_recorder.wants_asks:
+            self.event_recorder.asked(app, asks)
 
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app
@@ -310,6 +302,7 @@ class PendingAccounting:
                 detail=detail,
                 message=message,
                 resource=ask.resource,
+                app=app,
             )
         app.conclude()
 

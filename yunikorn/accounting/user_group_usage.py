@@ -117,8 +117,8 @@ class UserGroupUsage:
         elif not app.usage_dirty:
             app.usage_dirty = True
             self._usage_dirty.append(app)
-        if self._event_recorder.enabled:
-            self._record_usage(app, EventChange.ADD)
+        if self._event_recorder.wants_usage:
+            self._event_recorder.used(app, EventChange.ADD, pairs, self._event_recorder.now())
 
     def recount(self, app: Application) -> None:
         """Count an application as running for its user and group, or stop counting.
@@ -154,8 +154,8 @@ class UserGroupUsage:
         elif not app.usage_dirty:
             app.usage_dirty = True
             self._usage_dirty.append(app)
-        if self._event_recorder.enabled:
-            self._record_usage(app, EventChange.REMOVE)
+        if self._event_recorder.wants_usage:
+            self._event_recorder.used(app, EventChange.REMOVE, pairs, self._event_recorder.now())
 
     def flush(self) -> None:
         """Book the usage of all marked applications."""
@@ -169,18 +169,6 @@ class UserGroupUsage:
                 tracker.book(pairs)
             if _runs(app) != app.counted_by_limits:
                 self._count(app)
-
-    def _record_usage(self, app: Application, change: EventChange) -> None:
-        for tracker in app.tracked:
-            detail = EventDetail.UG_USER_RESOURCE if tracker.kind == USER else EventDetail.UG_GROUP_RESOURCE
-            self._event_recorder.record(
-                EventType.USERGROUP,
-                tracker.name,
-                tracker.path,
-                change=change,
-                detail=detail,
-                resource=tracker.usage,
-            )
 
     # -- configurations -----------------------------------------------------------------------------
 

@@ -304,6 +304,12 @@ class Event:
     """Time of the event (ns)."""
     reason: str = ""
     """Machine-readable reason such as `InsufficientQueueResources`, for events whose `detail` gives none."""
+    application_id: str = ""
+    """Application of the allocation or ask that the event is about (not in YuniKorn)."""
+    queue: str = ""
+    """Path of that application's queue (not in YuniKorn)."""
+    node_id: str = ""
+    """Node of the allocation that the event is about (not in YuniKorn)."""
 
 
 class ResourceManager(Protocol):

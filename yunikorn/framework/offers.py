@@ -11,8 +11,9 @@ from typing import Any, get_args, get_origin
 import attrs
 
 from yunikorn.containment import exact_text, safe_repr
-from yunikorn.errors import YunikornError
-from yunikorn.framework.kinds import Kind
+from yunikorn.errors import OptionError, YunikornError
+from yunikorn.framework.event_wants import declared_wants
+from yunikorn.framework.kinds import EVENT_SINK, Kind
 
 
 class InvalidOffer(YunikornError):
@@ -126,6 +127,8 @@ def check_class(kind: Kind, cls: Any) -> str:
     _check_method(kind, cls)
     _refuse_async(kind, cls)
     _check_options(kind, cls)
+    if kind is EVENT_SINK:
+        _check_wants(cls)
     return kind.normal(exact_text(cls.name))
 
 
@@ -202,6 +205,13 @@ def _binds(method: Any, given: list[str]) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _check_wants(cls: Any) -> None:
+    try:
+        declared_wants(cls)
+    except OptionError as error:
+        raise InvalidOffer(f"{cls.__qualname__}: {error}") from error
 
 
 def _check_options(kind: Kind, cls: Any) -> None:

@@ -25,6 +25,7 @@ from yunikorn.containment import contained, describe_error, entries_of, safe_rep
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework import hookspecs
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
+from yunikorn.framework.event_wants import read_wants
 from yunikorn.framework.kinds import (
     APP_SORT,
     EVENT_SINK,
@@ -282,9 +283,12 @@ class Registry:
             return _make_plain(offer)
         converter = self._comma if comma_lists else self._plain
         try:
-            return converter.structure(deepcopy(dict(options)), offer.cls)
+            made: Any = converter.structure(deepcopy(dict(options)), offer.cls)
         except contained() as error:
             raise _refusal(offer, error) from error
+        if kind is EVENT_SINK and "wants" in options:
+            _check_wants(offer, made)
+        return made
 
 
 def _plugin_manager() -> pluggy.PluginManager:
@@ -331,6 +335,13 @@ def _disabling(offer: Offer) -> set[str]:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
+
+
+def _check_wants(offer: Offer, made: Any) -> None:
+    try:
+        read_wants(made.wants)
+    except OptionError as error:
+        raise OptionError((".wants", _explain(offer, ".wants", text)) for _, text in error.faults) from error
 
 
 def _make_plain(offer: Offer) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import attrs
 
@@ -109,6 +109,11 @@ class BufferedSink(EventSink):
             return SinkLoad(self._origin, len(self._events), self._taken, self._dropped)
 
     # -- in the core's thread -------------------------------------------------------------------------
+
+    @property
+    def wants(self) -> Collection[str] | None:
+        """Events that the sink wants."""
+        return self._sink.wants
 
     def opened(self, context: Context) -> None:
         """Open the sink in this thread, so that a failure is found at once, and start its own thread.

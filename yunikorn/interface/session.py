@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.accounting.event_recorder import EventRecorder
 from yunikorn.api import Event
 from yunikorn.config.load import load_config
@@ -136,9 +137,9 @@ class Session:
         return made
 
     def _listen(self) -> None:
-        listening = bool(self.sinks)
+        wanted = self.sinks.wanted
         for partition in self.partitions:
-            partition.partition.event_recorder.listen(wanted=listening)
+            partition.partition.event_recorder.listen(wanted)
 
     # -- working ------------------------------------------------------------------------------------
 
@@ -177,7 +178,7 @@ class Session:
             self._again = True
             return
         for partition in self.partitions:
-            if partition.partition.event_recorder.events:
+            if partition.partition.event_recorder.entries:
                 self._send_events(partition.partition.event_recorder)
         if len(self.failures) != self._failures_sent:
             self._send_failures()
@@ -293,17 +294,16 @@ class Session:
             self._failures_sent += len(found)
             now = self._core_context.clock.now()
             self.sinks.send(
-                [
+                EventBatch(
                     Event(EventType.PLUGIN, failure.plugin, message=failure.message, timestamp=now)
                     for failure in found
-                ]
+                )
             )
             self._listen()
 
     def _send_events(self, event_recorder: EventRecorder) -> None:
-        events = event_recorder.drain()
-        if events:
-            self.sinks.send(events)
+        if event_recorder.entries:
+            self.sinks.send(event_recorder.drain())
             self._listen()
 
     # -- what the RM brings along -------------------------------------------------------------------

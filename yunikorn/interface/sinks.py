@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from yunikorn.api import Context, Event, EventSink, ResourceManager
+from yunikorn.api import Context, EventSink, ResourceManager
+from yunikorn.containment import contained
+from yunikorn.framework.event_wants import NOTHING_WANTED, Wanted, read_wants, union_of
 from yunikorn.framework.instances import PluginInstances
 from yunikorn.framework.registry import EVENT_SINK
 from yunikorn.interface.callback import RM
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
+    from yunikorn.accounting.event_batch import EventBatch
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import PluginRef
-    from yunikorn.framework.instances import InstancePlan
+    from yunikorn.framework.instances import InstancePlan, PluginInstance
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
 
@@ -35,11 +38,16 @@ class Sinks:
         buffer: Buffer | None = None,
     ) -> None:
         self._buffer = buffer
+        self._failures = failures
+        self._wanted: dict[PluginInstance, Wanted] = {}
+        """Events that each sink wants; read on first use."""
         context = Context("", clock.now, rm)
         self._instances = PluginInstances(context, failures, on_failure="the sink is switched off")
 
-    def __bool__(self) -> bool:
-        return any(one.is_open for one in self._instances)
+    @property
+    def wanted(self) -> Wanted:
+        """Events that at least one sink wants."""
+        return union_of([self._wanted_by(one) for one in self._instances if one.is_open])
 
     def plan(self, refs: Iterable[PluginRef], registry: Registry) -> InstancePlan:
         """Return a plan of the sinks that a configuration names.
@@ -59,12 +67,32 @@ class Sinks:
         All others are closed before any new sink is opened, since both may write to the same file.
         """
         self._instances.use(plan, close_first=True)
+        self._wanted = {}
 
-    def send(self, batch: Sequence[Event]) -> None:
-        """Send events to every sink; a sink that raises is switched off and reported."""
+    def _wanted_by(self, one: PluginInstance) -> Wanted:
+        """Return the events that a sink wants, as read after it was opened or reloaded."""
+        found = self._wanted.get(one)
+        if found is None:
+            found = self._wanted[one] = self._read_wants(one)
+        return found
+
+    def _read_wants(self, one: PluginInstance) -> Wanted:
+        """Return the events that a sink wants; a sink without a valid answer is switched off and reported."""
+        try:
+            return read_wants(one.plugin.wants)
+        except contained() as error:
+            self._failures.report(one.origin, "reading its wants (the sink is switched off)", error)
+            self._instances.guard(one, "closing", "closed")
+            one.is_open = False
+            return NOTHING_WANTED
+
+    def send(self, batch: EventBatch) -> None:
+        """Send each sink the events that it wants; a sink that raises is switched off and reported."""
         for one in self._instances:
             if one.is_open:
-                self._instances.guard(one, "sending events", "send", batch)
+                selected = batch.selected(self._wanted_by(one))
+                if selected is batch or selected:
+                    self._instances.guard(one, "sending events", "send", selected)
 
     def close(self) -> None:
         """Close all sinks."""

@@ -118,7 +118,7 @@ class AskAdmission:
             return
         app, asks = batch.app, batch.asks
         self._partition.accounting.pending_accounting.add_all(app, asks)
-        if app.not_started and self._partition.event_recorder.enabled:
+        if app.not_started and self._partition.event_recorder.wants_waiting:
             self._max_apps_events.watch(app)
         self._announce(asks)
 

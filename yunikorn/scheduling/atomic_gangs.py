@@ -235,7 +235,7 @@ class AtomicGangs:
         if gang.reported or request is None:
             return
         gang.reported = True
-        if event_recorder.enabled:
+        if event_recorder.wants_requests:
             size = f"{gang.size} members, {describe(request.resource)}"
             never = ""
             if not self._may_ever_run(gang):

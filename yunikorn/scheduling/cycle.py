@@ -320,7 +320,7 @@ class Cycle:
     def _report_quota(self, ask: Ask, queue: Queue) -> None:
         ask.ensure_extras().quota_reported = True
         event_recorder = self._partition.event_recorder
-        if event_recorder.enabled:
+        if event_recorder.wants_requests:
             requested, available = describe(ask.resource), describe(queue.headroom or {})
             message = (
                 f"Request '{ask.key}' does not fit in queue '{queue.path}' "
@@ -333,7 +333,7 @@ class Cycle:
     def _report_limit(self, ask: Ask, tracker: UsageTracker) -> None:
         ask.ensure_extras().limit_reported = True
         event_recorder = self._partition.event_recorder
-        if event_recorder.enabled:
+        if event_recorder.wants_requests:
             requested, available = describe(ask.resource), describe(tracker.headroom)
             message = (
                 f"Request '{ask.key}' exceeds the available {tracker.kind} quota of {tracker.label} "
@@ -344,12 +344,12 @@ class Cycle:
 
     def _report_room(self, ask: Ask, extras: AskExtras) -> None:
         event_recorder, app = self._partition.event_recorder, ask.app
-        if event_recorder.enabled and extras.quota_reported:
+        if event_recorder.wants_requests and extras.quota_reported:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
             event_recorder.record(
                 EventType.REQUEST, ask.key, app.id, message=message, reason="QueueResourcesAvailable"
             )
-        if event_recorder.enabled and extras.limit_reported:
+        if event_recorder.wants_requests and extras.limit_reported:
             message = f"Request '{ask.key}' fits in the available user quota"
             event_recorder.record(
                 EventType.REQUEST, ask.key, app.id, message=message, reason="UserQuotaAvailable"
@@ -358,7 +358,7 @@ class Cycle:
 
     def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
         event_recorder = self._partition.event_recorder
-        if event_recorder.enabled and ask.tries == 0 and ask.ask_class.tries == 0:
+        if event_recorder.wants_requests and ask.tries == 0 and ask.ask_class.tries == 0:
             message = f"Unschedulable request '{ask.key}': {counted(refusals)}"
             event_recorder.record(
                 EventType.REQUEST, ask.key, ask.app.id, message=message, reason="Unschedulable"

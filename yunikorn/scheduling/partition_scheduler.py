@@ -184,7 +184,7 @@ class PartitionScheduler:
             # Preemption reserves a node, which may cancel the reservation of another node.
             allocation = self.cycle.decide()
         if allocation is None:
-            if self.partition.event_recorder.enabled:
+            if self.partition.event_recorder.wants_waiting:
                 self.max_apps_events.review()
             if self.state_reporter is not None:
                 self.state_reporter.review()

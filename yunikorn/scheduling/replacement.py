@@ -97,7 +97,7 @@ class Replacement:
 
     def _refuse(self, group: TaskGroup, placeholder: Allocation, ask: Ask) -> None:
         event_recorder = self._partition.event_recorder
-        if event_recorder.enabled:
+        if event_recorder.wants_requests:
             message = (
                 f"Task group '{group.name}' in application '{ask.app.id}': allocation resources "
                 f"'{describe(ask.resource)}' are not matching placeholder '{describe(placeholder.resource)}' "

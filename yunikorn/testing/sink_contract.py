@@ -7,7 +7,9 @@ from typing import ClassVar
 
 import attrs
 
+from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Event, EventSink
+from yunikorn.framework.event_wants import read_wants
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import SLACK
@@ -41,11 +43,26 @@ class EventSinkContract(PluginContract):
         )
         return [plain, [full], [], [full] * 100]
 
+    def wanted_batches(self, sink: EventSink) -> Sequence[Sequence[Event]]:
+        """Return the batches as an open sink receives them: only with the events that it wants."""
+        wanted = read_wants(sink.wants)
+        return [EventBatch(batch).selected(wanted) for batch in self.batches()]
+
+    def test_wants_name_existing_events(self) -> None:
+        """Check that `wants` is None or a collection of existing types, details and reasons."""
+        sink = self.fresh()
+        try:
+            read_wants(sink.wants)
+            sink.reloaded(self.context())
+            read_wants(sink.wants)
+        finally:
+            sink.closed()
+
     def test_every_event_is_accepted(self) -> None:
         """Check that the sink accepts events of every type and batches of any size, including empty ones."""
         sink = self.fresh()
         try:
-            for batch in self.batches():
+            for batch in self.wanted_batches(sink):
                 sink.send(batch)
         finally:
             sink.closed()
@@ -54,7 +71,7 @@ class EventSinkContract(PluginContract):
         """Check that the sink does not modify the batch, which is shared with other sinks."""
         sink = self.fresh()
         try:
-            for batch in self.batches():
+            for batch in self.wanted_batches(sink):
                 given = [attrs.evolve(event) for event in batch]
                 sink.send(given)
                 assert given == list(batch), (
@@ -67,7 +84,7 @@ class EventSinkContract(PluginContract):
         """Check that the sink accepts events after `reloaded`."""
         sink = self.fresh()
         try:
-            for batch in self.batches():
+            for batch in self.wanted_batches(sink):
                 sink.send(batch)
                 sink.reloaded(self.context())
         finally:
@@ -75,8 +92,9 @@ class EventSinkContract(PluginContract):
 
     def test_cost_of_an_event_is_independent_of_earlier_events(self) -> None:
         """Check that the cost of an event does not grow with the number of earlier events."""
-        sink, batch = self.fresh(), list(self.batches()[0])[:1]
+        sink = self.fresh()
         try:
+            batch = list(self.wanted_batches(sink)[0])[:1]
             before = count_operations(lambda: sink.send(batch))
             for _ in range(SENT_BEFORE):
                 sink.send(batch)
