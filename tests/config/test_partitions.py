@@ -6,8 +6,16 @@ from collections.abc import Callable
 
 import pytest
 
+from yunikorn.clock import SECOND
 from yunikorn.config.load import Outcome
-from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, PreemptionConfig, SchedulerConfig
+from yunikorn.config.queues_yaml import (
+    PartitionConfig,
+    PluginRef,
+    PreemptionConfig,
+    ResolverCache,
+    ResolverRef,
+    SchedulerConfig,
+)
 
 Check = Callable[[str], Outcome]
 Partition = Callable[[str], PartitionConfig]
@@ -74,7 +82,16 @@ def test_preemption(partition: Partition) -> None:
         ("nodesortpolicies: [{name: a}, {name: a}]", "nodesortpolicies[1].name", "already given"),
         ("usergroupresolver: os", "usergroupresolver", "expected a mapping"),
         ("usergroupresolver: {kind: os}", "usergroupresolver.kind", "unknown key"),
-        ("usergroupresolver: {type: os, cache: 1}", "usergroupresolver.cache", "unknown key"),
+        ("usergroupresolver: {type: os, cached: 1}", "usergroupresolver.cached", "did you mean 'cache'?"),
+        ("usergroupresolver: {type: os, cache: 1}", "usergroupresolver.cache", "expected a mapping"),
+        ("usergroupresolver: {type: os, cache: {find: 1s}}", "usergroupresolver.cache.find", "unknown key"),
+        ("usergroupresolver: {type: os, cache: {found: 1}}", "usergroupresolver.cache.found", "duration"),
+        (
+            "usergroupresolver: {type: os, cache: {failed: -1s}}",
+            "usergroupresolver.cache.failed",
+            "0 or more",
+        ),
+        ("usergroupresolver: {type: none, cache: {found: 1s}}", "usergroupresolver.cache", "unknown key"),
         ("predicates: node-selector", "predicates", "write [node-selector]"),
         ("predicates: [node-selektor]", "predicates[0]", "did you mean 'node-selector'?"),
         ("predicates: [{nam: taints}]", "predicates[0].name", "required"),
@@ -140,10 +157,23 @@ def test_no_resolver(partition: Partition, text: str) -> None:
     assert partition(f"usergroupresolver: {text}").user_group_resolver is None
 
 
+def test_times_of_the_group_cache(partition: Partition, check_partition: Check) -> None:
+    def cache_of(text: str) -> ResolverCache:
+        ref = partition(f"usergroupresolver: {{type: os{text}}}").user_group_resolver
+        assert ref is not None
+        return ref.cache
+
+    assert cache_of("") == cache_of(", cache: ~") == ResolverCache(300 * SECOND, 30 * SECOND)
+    assert cache_of(", cache: {found: 1h}") == ResolverCache(3600 * SECOND, 30 * SECOND)
+    assert cache_of(", cache: {failed: 0s, found: 0}") == ResolverCache(0, 0)
+    (note,) = check_partition("usergroupresolver: {type: os, cache: {found: 1h}}").notes
+    assert note.path == "partitions[0].usergroupresolver.cache"
+
+
 def test_a_resolver_that_is_not_installed_is_a_warning(check_partition: Check, partition: Partition) -> None:
-    assert partition("usergroupresolver: {type: os}").user_group_resolver == PluginRef("os")
+    assert partition("usergroupresolver: {type: os}").user_group_resolver == ResolverRef("os")
     text = "usergroupresolver: {type: ldap}"
-    assert partition(text).user_group_resolver == PluginRef("ldap")
+    assert partition(text).user_group_resolver == ResolverRef("ldap")
     (warning,) = check_partition(text).warnings
     assert warning.path == "partitions[0].usergroupresolver.type"
     assert "will not start" in warning.message

@@ -9,6 +9,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
+from yunikorn.errors import ConfigError
 
 
 def leaf(policy: str, **keys: Any) -> str:
@@ -289,3 +290,54 @@ def test_a_key_may_use_what_the_application_exposes() -> None:
     rm.node(vcore=4)
     assert order(rm) == ["a", "a", "a", "b"]
     assert rm.failures() == []
+
+
+# -- options that are mappings -----------------------------------------------------------------------------
+
+
+@attrs.frozen
+class ByWeight(api.AppSortPolicy):
+    """Sorts applications by their weighted demand, smallest first."""
+
+    name = "by-weight"
+    weights: dict[str, float] = attrs.field(factory=dict)
+
+    def key(self, app: api.Application) -> float:
+        return sum(self.weights.get(name, 0.0) * amount for name, amount in app.demand.items())
+
+
+def weighing(*children: dict[str, Any], weights: str) -> RM:
+    properties = {"application.sort.policy": "by-weight", "application.sort.policy.weights": weights}
+    config = configuration(queue("a", *children, properties=properties))
+    return RM(config, with_plugins(app_sort_policies=[ByWeight]))
+
+
+@pytest.mark.parametrize(
+    ("weights", "first"), [("vcore=1", "memory"), ("memory=1, vcore=0.01", "cores"), ("", "memory")]
+)
+def test_options_in_properties_may_be_mappings(weights: str, first: str) -> None:
+    rm = weighing(weights=weights)
+    rm.app("memory")
+    rm.ask("memory", vcore=1, memory=5)
+    rm.app("cores")
+    rm.ask("cores", vcore=5, memory=1)
+    rm.node(vcore=9, memory=9)
+    assert order(rm)[0] == first
+
+
+def test_mappings_are_inherited_and_replaced_as_a_whole() -> None:
+    rm = weighing(
+        queue("same"),
+        queue("other", properties={"application.sort.policy.weights": "memory=1"}),
+        weights="vcore=1",
+    )
+    weights = {name: rm.find_queue(f"root.a.{name}").order.policy.weights for name in ("same", "other")}
+    assert weights == {"same": {"vcore": 1.0}, "other": {"memory": 1.0}}
+
+
+def test_wrong_entry_of_a_mapping_is_reported_with_its_place() -> None:
+    with pytest.raises(ConfigError) as caught:
+        weighing(weights="vcore=many")
+    (problem,) = caught.value.problems
+    assert problem.path.endswith("queues[0].properties.application.sort.policy.weights.vcore")
+    assert "expected a number, got 'many'" in problem.message

@@ -302,6 +302,7 @@ def test_wrong_range_is_reported_and_not_used(said: Any) -> None:
         ({"type": "weighted"}, "scores.*required, but missing"),
         (weighted(of("fair", 0)), "weight.*above 0"),
         (weighted(of("fair", -1)), "weight.*above 0"),
+        (weighted(of("fair", 1e300)), "weight.*at most 1e9"),
         (weighted(of("fiar")), "did you mean 'fair'"),
         (weighted(of("weighted")), "cannot be 'weighted'"),
         (weighted({"weight": 2}), "name.*required, but missing"),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from yunikorn.api import UserGroupResolver, hookimpl
-from yunikorn.clock import ManualClock
-from yunikorn.config.queues_yaml import PluginRef
+from yunikorn.clock import SECOND, ManualClock
+from yunikorn.config.queues_yaml import PluginRef, ResolverCache
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.instances import InstancePlan
 from yunikorn.framework.plugin_failures import PluginFailures
@@ -75,6 +75,32 @@ def test_failure_is_cached_for_thirty_seconds() -> None:
     assert groups.identify("ann").refusal
     clock.advance(1)
     assert groups.identify("ann").groups == ("dev",)
+
+
+def test_times_of_the_cache_are_configurable() -> None:
+    clock, resolver = ManualClock(), MappingResolver(ann=["dev"])
+    groups = UserGroups(clock, resolver, cache=ResolverCache(found=7 * SECOND, failed=3 * SECOND))
+    groups.identify("ann"), groups.identify("bob")
+    clock.advance(2)
+    groups.identify("ann"), groups.identify("bob")
+    assert resolver.asked == ["ann", "bob"]
+    clock.advance(1)
+    groups.identify("ann"), groups.identify("bob")
+    assert resolver.asked == ["ann", "bob", "bob"]
+    clock.advance(4)
+    groups.identify("ann")
+    assert resolver.asked[3:] == ["ann"]
+
+
+def test_time_of_zero_remembers_nothing() -> None:
+    resolver = MappingResolver(ann=["dev"])
+    groups = UserGroups(ManualClock(), resolver, cache=ResolverCache(found=0, failed=0))
+    for user in ("ann", "bob", "ann", "bob"):
+        groups.identify(user)
+    assert groups.identify("ann", ["ops"]).groups == ("ops",)
+    assert groups.identify("ann").groups == ("dev",)
+    assert resolver.asked == ["ann", "bob", "ann", "bob", "ann"]
+    assert groups.remembered == 0
 
 
 def test_resolver_that_raises_is_reported_once_and_rejects_the_submission() -> None:

@@ -149,7 +149,8 @@ def test_options_that_cannot_be_configured_are_found() -> None:
         def key(self, queue: Queue) -> float:
             return self.weights.get(queue.path, 0.0)
 
-    found = broken_promises(Weighted({"root.a": 1.0}))
+    assert broken_promises(Weighted({"root.a": 1.0})) == {}
+    found = broken_promises(Weighted({"root,a": 1.0}))
     assert "option 'weights': " in found["test_options_survive_the_configuration"]
     assert "has no syntax in a queue property" in found["test_options_survive_the_configuration"]
 

@@ -19,7 +19,7 @@ import yaml
 
 from yunikorn.config.keys import OPTION, Key, Section
 from yunikorn.config.partitions import NO_RESOLVER
-from yunikorn.config.queues_yaml import DEFAULT_ORDER, NAMED_NODE_ORDER, SECTIONS, WEIGHTED
+from yunikorn.config.queues_yaml import DEFAULT_ORDER, NAMED_NODE_ORDER, RESOLVER_CACHE, SECTIONS, WEIGHTED
 from yunikorn.config.values import TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.containment import safe_repr
 from yunikorn.framework.kinds import RESOLVER, Kind
@@ -147,13 +147,20 @@ def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
     if kind is RESOLVER:
         names = any_of(names, {"enum": [*NO_RESOLVER, None]})
     properties: dict[str, Any] = {chosen_by: {"description": f"The name of the {kind.title}.", **names}}
+    known = [chosen_by]
+    if kind is RESOLVER:
+        known.append("cache")
+        properties["cache"] = {
+            "description": "How long the groups of a user are remembered. Not available in YuniKorn 1.9.",
+            **_nullable({"$ref": f"#/definitions/{RESOLVER_CACHE.name}"}),
+        }
     _add_options(properties, offers)
     return {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
         "required": [] if kind is RESOLVER else [chosen_by],
-        "allOf": [_if(chosen_by, _names(kind, [offer]), offer, (chosen_by,)) for offer in offers],
+        "allOf": [_if(chosen_by, _names(kind, [offer]), offer, known) for offer in offers],
     }
 
 
@@ -217,7 +224,7 @@ _LISTS = (list, tuple, set, frozenset, abc.Sequence, abc.Collection, abc.Iterabl
 def option_schema(annotation: Any, *, comma_lists: bool = False) -> Schema:
     """Return the schema of an option of this type; it accepts any value if the type is not documented.
 
-    With `comma_lists` a list may also be a text, as in queue properties.
+    With `comma_lists` a list or mapping may also be a text, as in queue properties.
     """
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is typing.Annotated:
@@ -232,7 +239,8 @@ def option_schema(annotation: Any, *, comma_lists: bool = False) -> Schema:
         return any_of(found, TEXT.schema) if comma_lists else found
     if (origin or annotation) in (dict, abc.Mapping):
         inner = option_schema(arguments[1]) if arguments else {}
-        return {"type": "object", "additionalProperties": inner}
+        mapping: Schema = {"type": "object", "additionalProperties": inner}
+        return any_of(mapping, TEXT.schema) if comma_lists else mapping
     if attrs.has(annotation):
         return _class_schema(annotation)
     return {}

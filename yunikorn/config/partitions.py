@@ -14,9 +14,12 @@ from yunikorn.config.queues_yaml import (
     PARTITION,
     PERIODS,
     PREEMPTION,
+    RESOLVER_CACHE,
     PartitionConfig,
     PluginRef,
     PreemptionConfig,
+    ResolverCache,
+    ResolverRef,
 )
 from yunikorn.config.quotas import check_applications, check_limits, check_resources
 from yunikorn.config.reading import Findings, Table
@@ -40,7 +43,7 @@ class PartitionDraft(Draft[PartitionConfig]):
     preemption: PreemptionConfig
     node_sort: PluginRef
     node_sorts: dict[str, PluginRef]
-    user_group_resolver: PluginRef | None
+    user_group_resolver: ResolverRef | None
     predicates: tuple[PluginRef, ...]
     periods: dict[str, int | None]
 
@@ -70,7 +73,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     return draft
 
 
-def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:
+def _read_resolver(partition: Table, plugins: PluginCheck) -> ResolverRef | None:
     table = partition.table("usergroupresolver")
     if table is None:
         return None
@@ -78,7 +81,13 @@ def _read_resolver(partition: Table, plugins: PluginCheck) -> PluginRef | None:
     if name in NO_RESOLVER:
         table.only(("type",))
         return None
-    ref = PluginRef(name, plugins.known_options(RESOLVER, name, table, ("type",)))
+    cache = ResolverCache()
+    if (times := table.table("cache")) is not None:
+        cache = ResolverCache(**RESOLVER_CACHE.read(times))
+        plugins.findings.note(
+            table.key_spot("cache"), "YuniKorn 1.9 does not have this key and refuses the file"
+        )
+    ref = ResolverRef(name, plugins.known_options(RESOLVER, name, table, ("type", "cache")), cache)
     try:
         plugins.registry.find(RESOLVER, name)
     except UnknownPlugin as error:

@@ -53,7 +53,7 @@ class QueueSettings:
     app_sort_options: Mapping[str, str] = key(
         values.TEXT,
         attrs.Factory(dict),
-        "an option of that policy; lists are comma-separated",
+        "an option of that policy; lists are `A, B`, mappings `NAME=VALUE, NAME=VALUE`",
         "vcore",
         name=APP_SORT + OPTION,
         shown="the policy's",
@@ -70,7 +70,7 @@ class QueueSettings:
     queue_sort_options: Mapping[str, str] = key(
         values.TEXT,
         attrs.Factory(dict),
-        "an option of that policy; lists are comma-separated",
+        "an option of that policy; lists are `A, B`, mappings `NAME=VALUE, NAME=VALUE`",
         "memory",
         name=QUEUE_SORT + OPTION,
         shown="the policy's",

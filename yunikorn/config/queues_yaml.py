@@ -70,6 +70,31 @@ class ScoreConfig:
 
 
 @attrs.frozen
+class ResolverCache:
+    """Times for which the groups of a user are remembered."""
+
+    found: int = key(
+        values.DURATION,
+        300 * SECOND,
+        "time for which the groups of a user are used without asking again; `0s` is not at all",
+        "1h",
+    )
+    failed: int = key(
+        values.DURATION,
+        30 * SECOND,
+        "time for which a failure, or that there is no such user, is remembered; `0s` is not at all",
+        "5s",
+    )
+
+
+@attrs.frozen
+class ResolverRef(PluginRef):
+    """Reference to a user-group resolver, with the times for which its answers are remembered."""
+
+    cache: ResolverCache = ResolverCache()
+
+
+@attrs.frozen
 class WeightedRef(PluginRef):
     """Reference to several node sort policies in place of one."""
 
@@ -356,10 +381,11 @@ class PartitionConfig:
         name="nodesortpolicy",
         shown="`{type: fair}`",
     )
-    user_group_resolver: PluginRef | None = key(
+    user_group_resolver: ResolverRef | None = key(
         attrs.evolve(plugin(RESOLVER), words="mapping", read=None),
         None,
         "`type`: how the groups of a user are found ([resolvers](plugins/user-groups.md)), or `none`;"
+        " `cache`: [how long](#group-cache) they are remembered;"
         " other keys are the resolver's options. By default a user is in the group of the same name. A"
         " type that is not installed is a warning in the check, and an error when the scheduler starts",
         "{type: os}",
@@ -477,6 +503,7 @@ NAMED_NODE_ORDER = attrs.evolve(
 SCORE = Section(
     "score", ScoreConfig, options_of=NODE_SORT, chosen_by="name", others="an option of the policy"
 )
+RESOLVER_CACHE = Section("resolver-cache", ResolverCache)
 SECTIONS = (
     TOP,
     PARTITION,
@@ -489,6 +516,7 @@ SECTIONS = (
     NODE_ORDER,
     NAMED_NODE_ORDER,
     SCORE,
+    RESOLVER_CACHE,
 )
 PREEMPTION = Section("preemption", PreemptionConfig)
 FILTER = Section("filter", FilterConfig)

@@ -146,8 +146,8 @@ def _read_weights(table: Table, key: str) -> dict[str, str]:
 
 def _read_weight(table: Table, key: str) -> float:
     weight = table.number(key)
-    if weight is not None and weight <= 0:
-        table.findings.problem(table.spot(key), f"a weight is above 0, got {weight:g}")
+    if weight is not None and not 0 < weight <= 1e9:
+        table.findings.problem(table.spot(key), f"a weight is above 0 and at most 1e9, got {weight:g}")
     return weight or 1.0
 
 
@@ -265,7 +265,9 @@ WEIGHTS = Value(
     {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
     _read_weights,
 )
-WEIGHT = Value("number", {"type": "number", "exclusiveMinimum": 0}, _read_weight, spell="{:g}".format)
+WEIGHT = Value(
+    "number", {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9}, _read_weight, spell="{:g}".format
+)
 RANGE = Value(
     "two numbers",
     {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},

@@ -39,6 +39,8 @@ class Kind:
     """Arguments that the core passes to `method`."""
     reserved: tuple[str, ...] = ()
     """Configuration keys that the core reads itself; a plugin option must not have the same name."""
+    in_properties: bool = False
+    """True if options are queue properties, which are texts."""
     core_names: tuple[str, ...] = ()
     """Names with a meaning of their own in the configuration; no plugin may have one of them."""
     ignore_case: bool = False
@@ -57,6 +59,7 @@ APP_SORT = Kind(
     base=api.AppSortPolicy,
     method="key",
     arguments=("app",),
+    in_properties=True,
 )
 QUEUE_SORT = Kind(
     id="queue-sort",
@@ -65,6 +68,7 @@ QUEUE_SORT = Kind(
     base=api.QueueSortPolicy,
     method="key",
     arguments=("queue",),
+    in_properties=True,
 )
 NODE_SORT = Kind(
     id="node-sort",
@@ -112,6 +116,6 @@ RESOLVER = Kind(
     base=api.UserGroupResolver,
     method="groups",
     arguments=("user",),
-    reserved=("type",),
+    reserved=("type", "cache"),
 )
 KINDS = (APP_SORT, QUEUE_SORT, NODE_SORT, PLACEMENT, PREDICATE, EVENT_SINK, RESOLVER)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections import abc
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, is_typeddict
 
 import attrs
 import cattrs
@@ -74,14 +76,17 @@ def show(value: object) -> str:
 def make_converter(*, comma_lists: bool = False) -> cattrs.Converter:
     """Return a strict converter: unknown keys are errors, and scalars must fit.
 
-    `comma_lists` splits a text at commas where a list is expected, as in queue properties.
+    `comma_lists` reads a text as in queue properties: split at commas where a list is expected, and as
+    `NAME=VALUE, NAME=VALUE` where a mapping is expected.
     """
     converter = cattrs.Converter(forbid_extra_keys=True)
     for target, hook in ((int, to_int), (float, to_float), (bool, to_bool), (str, to_text)):
         converter.register_structure_hook(target, hook)
     converter.register_structure_hook(Path, lambda value, _: Path(to_text(value)))
     converter.register_structure_hook_factory(_is_list, lambda kind: _list_hook(converter, kind, comma_lists))
-    converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping_hook(converter, kind))
+    converter.register_structure_hook_factory(
+        _is_mapping, lambda kind: _mapping_hook(converter, kind, comma_lists)
+    )
     converter.register_structure_hook_factory(attrs.has, lambda cls: _class_hook(converter, cls))
     return converter
 
@@ -143,10 +148,12 @@ def _structure_each(converter: cattrs.Converter, values: Any, element: Any, inne
     return results
 
 
-def _mapping_hook(converter: cattrs.Converter, kind: Any) -> Callable[[Any, Any], Any]:
+def _mapping_hook(converter: cattrs.Converter, kind: Any, comma_lists: bool) -> Callable[[Any, Any], Any]:
     key_type, value_type = get_args(kind) or (Any, Any)
 
     def structure(value: Any, _: Any) -> Any:
+        if comma_lists and isinstance(value, str):
+            value = _pairs(value)
         if not isinstance(value, dict):
             raise ValueError(f"expected a mapping, got {show(value)}")
         result, faults = {}, []
@@ -163,6 +170,43 @@ def _mapping_hook(converter: cattrs.Converter, kind: Any) -> Callable[[Any, Any]
         return result
 
     return structure
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Return the mapping in a text such as `gpu=4, vcore=1`. Raises `ValueError`."""
+    found: dict[str, str] = {}
+    for part in text.split(",") if text.strip() else ():
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not name:
+            raise ValueError(f"expected NAME=VALUE, separated by commas, got {part.strip()!r}")
+        if name in found:
+            raise ValueError(f"{name!r} is given twice")
+        found[name] = value
+    return found
+
+
+def has_text_form(kind: Any) -> bool:
+    """Return True if an option of this type can be a text: a scalar, or a list or mapping of scalars."""
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return has_text_form(arguments[0])
+    if origin in (Union, UnionType):
+        return all(map(has_text_form, arguments))
+    if _is_list(kind) or _is_mapping(kind):
+        return all(map(_is_scalar, arguments))
+    return _is_scalar(kind)
+
+
+def _is_scalar(kind: Any) -> bool:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _is_scalar(arguments[0])
+    if origin in (Union, UnionType):
+        return all(map(_is_scalar, arguments))
+    nested = (
+        _is_list(kind) or _is_mapping(kind) or attrs.has(kind) or is_dataclass(kind) or is_typeddict(kind)
+    )
+    return not nested
 
 
 def _class_hook(converter: cattrs.Converter, cls: Any) -> Callable[[Any, Any], Any]:

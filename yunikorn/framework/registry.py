@@ -47,7 +47,7 @@ from yunikorn.framework.offers import (
     has_options,
     type_name,
 )
-from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter
+from yunikorn.framework.options import UNKNOWN_KEY, faults, has_text_form, make_converter
 from yunikorn.text import suggest
 
 __all__ = [
@@ -186,6 +186,12 @@ class Registry:
                     f"the option '{field.name}' of {offer.cls.__qualname__} has the type "
                     f"{type_name(field.type)}, which no configuration can give"
                 ) from None
+            if offer.kind.in_properties and field.init and not has_text_form(field.type):
+                raise InvalidOffer(
+                    f"the option '{field.name}' of {offer.cls.__qualname__} has the type "
+                    f"{type_name(field.type)}, but options of an {offer.kind.title} are queue properties, "
+                    "which are texts: use a scalar, a list of scalars or a mapping of scalars"
+                )
 
     def _refuse_taken(self, offer: Offer, siblings: list[Offer]) -> None:
         key = (offer.kind.id, offer.name)
@@ -272,7 +278,7 @@ class Registry:
     def make(self, kind: Kind, name: str, options: Mapping[str, Any], *, comma_lists: bool = False) -> Any:
         """Return a new object of the class called `name`, with options converted from text.
 
-        `comma_lists` splits texts at commas where an option is a list, as in queue properties. Raises
+        `comma_lists` reads lists and mappings from texts, as in queue properties. Raises
         `UnknownPlugin`, `OptionError` (with paths below the options), or `PluginError` if the class raises
         an unexpected exception.
         """

@@ -13,6 +13,7 @@ import attrs
 
 from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
+from yunikorn.config.queues_yaml import ResolverCache, ResolverRef
 from yunikorn.containment import LONGEST_NAME, contained, entries_of, exact_text, read_attribute, safe_repr
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.plugin_failures import PluginFailures
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from yunikorn.config.queues_yaml import PluginRef
     from yunikorn.framework.instances import InstancePlan
 
-REMEMBER_FOUND = 300 * SECOND
-REMEMBER_FAILED = 30 * SECOND
+DEFAULT_CACHE = ResolverCache()
 SWEEP_EVERY = 60 * SECOND
 
 NOBODY = "nobody"
@@ -64,8 +64,10 @@ class UserGroups:
         resolver: UserGroupResolver | None = None,
         origin: str = "",
         failures: PluginFailures | None = None,
+        cache: ResolverCache = DEFAULT_CACHE,
     ) -> None:
         self._clock = clock
+        self._cache = cache
         self.origin = origin
         self._failures = PluginFailures() if failures is None else failures
         self._known: dict[str, tuple[int, Owner]] = {}
@@ -96,7 +98,8 @@ class UserGroups:
                 raise
             return cls(clock)
         made = plan.make(RESOLVER, ref.name, ref.options)
-        return cls(clock, made.plugin, made.origin, failures)
+        cache = ref.cache if isinstance(ref, ResolverRef) else DEFAULT_CACHE
+        return cls(clock, made.plugin, made.origin, failures, cache)
 
     @property
     def remembered(self) -> int:
@@ -149,7 +152,11 @@ class UserGroups:
         if now - self._swept >= SWEEP_EVERY:
             self._known = {user: entry for user, entry in self._known.items() if now < entry[0]}
             self._swept = now
-        self._known[owner.user] = (now + (REMEMBER_FAILED if owner.refusal else REMEMBER_FOUND), owner)
+        duration = self._cache.failed if owner.refusal else self._cache.found
+        if duration:
+            self._known[owner.user] = (now + duration, owner)
+        else:
+            self._known.pop(owner.user, None)
 
 
 def _checked(found: Iterable[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def options_of(plugin: object) -> dict[str, Any]:
 def options_as_text(plugin: object, *, in_properties: bool) -> dict[str, Any]:
     """Return the options as in a configuration.
 
-    `in_properties` converts all values to text, and lists to comma-separated text, as in queue properties.
+    `in_properties` converts all values to text, as in queue properties: a list is `A,B`, a mapping `A=1,B=2`.
     An option that is None is left out. Raises `ValueError` for a value that has no configuration syntax.
     """
     found = {}
@@ -48,9 +48,12 @@ def _in_property(value: Any) -> str:
             )
         return ",".join(texts)
     if isinstance(plain, dict):
-        raise ValueError(
-            f"{value!r} has no syntax in a queue property, which is text: use text, numbers or lists"
-        )
+        pairs = [(name, _text(item)) for name, item in plain.items() if not isinstance(item, (list, dict))]
+        if len(pairs) < len(plain) or any("," in name + text or "=" in name for name, text in pairs):
+            raise ValueError(
+                f"{value!r} has no syntax in a queue property: a mapping there is NAME=VALUE,NAME=VALUE"
+            )
+        return ",".join(f"{name}={text}" for name, text in pairs)
     return _text(plain)
 
 
