@@ -17,11 +17,19 @@ from yunikorn.testing.hash_seeds import different_answers
 from yunikorn.testing.nondeterminism import without_clock_and_random_numbers
 from yunikorn.testing.operations import count_operations
 from yunikorn.testing.plugin_contract import PluginContract
+from yunikorn.testing.retained_objects import count_retained, own_modules
+from yunikorn.testing.watched_samples import Reading
 
 SLACK = 100
 """Tolerance in operations, for negligible differences."""
 ASKED_BEFORE = 3_000
 """Number of earlier questions after which the cost of a question must not have grown."""
+DIFFERENT = 1_200
+"""Number of different questions after which a plugin must not keep more objects."""
+KEPT_SLACK = 50
+"""Tolerance in kept objects."""
+ODD_TEXTS = ("", " ", "?!", "a,b", "=", "0", "-1", "1e999", "\u00e4\n", "x" * 5_000, "9" * 5_000)
+"""Texts that users may write into any tag or attribute."""
 
 
 @attrs.frozen
@@ -51,6 +59,17 @@ class AnswersContract(PluginContract):
             again = question.text in found
             found[f"{question.text} ({len(found)})" if again else question.text] = repr(answer)
         return found
+
+    def fault_of(self, answer: Any) -> str:
+        """Return why an answer is not valid for the kind; empty if it is valid."""
+        return ""
+
+    def read_by(self, plugin: Any, reading: Reading | None = None) -> Reading:
+        """Return the record of what the plugin reads to answer all questions; exceptions propagate."""
+        reading = Reading() if reading is None else reading
+        for question in self.questions():
+            reading.watch_call(question.put)(plugin)
+        return reading
 
     def _answers(self, plugin: Any) -> list[Any]:
         return [question.put(plugin) for question in self.questions()]
@@ -116,6 +135,73 @@ class AnswersContract(PluginContract):
             "the cost must not grow; do not iterate over data collected from earlier questions"
         )
 
+    def test_memory_is_independent_of_earlier_calls(self) -> None:
+        """Check that the plugin does not keep something of every question, such as in a growing cache."""
+        if self.uses_external_state:
+            return
+        plugin = self.fresh()
+        places = self.read_by(plugin).texts
+        kept = []
+        for stop in (DIFFERENT, 2 * DIFFERENT):
+            questions = self.questions()
+            for number in range(stop - DIFFERENT, stop):
+                texts = {place: f"value-{number}" for place in places}
+                reading = Reading(pretended=texts, suffix=f"-{number}")
+                reading.watch_call(questions[number % len(questions)].put)(plugin)
+            kept.append(count_retained(plugin))
+        first, second = kept
+        assert second <= first + KEPT_SLACK, (
+            f"the plugin and its modules keep {first} objects after {DIFFERENT} different questions, and "
+            f"{second} after twice as many: the scheduler runs for months, so bound what is kept, for "
+            "example with functools.lru_cache(maxsize=1024)"
+        )
+
+    def test_only_documented_attributes_are_read(self) -> None:
+        """Check that the plugin reads no attribute that the views of `yunikorn.api` do not have."""
+        reading = Reading()
+        try:
+            self.read_by(self.fresh(), reading)
+        except AttributeError:
+            if not reading.hidden:
+                raise
+        found = ", ".join(f"{view}.{name}" for view, name in sorted(reading.hidden))
+        assert not found, (
+            f"the plugin reads {found}, which the views of yunikorn.api do not have; an attribute of the "
+            "scheduler itself may change in any version"
+        )
+
+    def test_odd_texts_in_tags_are_answered(self) -> None:
+        """Check that every tag, attribute and property that the plugin reads may have any text."""
+        plugin = self.fresh()
+        for place in sorted(self.read_by(plugin).texts, key=str):
+            for text in ODD_TEXTS:
+                reading = Reading(pretended={place: text})
+                shown = f"{text[:20]!r}{' and so on' if len(text) > 20 else ''}"
+                for question in self.questions():
+                    what = f"{question.text}, with {place} = {shown},"
+                    try:
+                        answer = reading.watch_call(question.put)(plugin)
+                    except Exception as error:
+                        raise AssertionError(
+                            f"{what} raises {type(error).__name__}: {str(error)[:200]}; users may write any "
+                            "text there, so give the answer for a missing value, or a reason for a refusal"
+                        ) from error
+                    fault = self.fault_of(answer)
+                    assert not fault, f"{what} is {str(answer)[:200]}: {fault}"
+
+    def test_answers_set_no_class_attribute_and_no_global(self) -> None:
+        """Check that the plugin does not count or remember in its classes or modules."""
+        plugin = self.fresh()
+        self._answers(plugin)
+        before = _shared_values(plugin)
+        self._answers(plugin)
+        after = _shared_values(plugin)
+        changed = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        assert not changed, (
+            f"questions change {', '.join(changed)}: an answer must depend only on the arguments and the "
+            "options; objects of the class in other partitions share this value"
+        )
+
     def test_hash_seed_changes_no_answer(self, request: pytest.FixtureRequest) -> None:
         """Check that answers do not depend on the hash seed, such as through the order of a set."""
         # The processes that `different_answers` starts run this test, too, and only write their answers.
@@ -127,6 +213,19 @@ class AnswersContract(PluginContract):
                 *found,
             ]
         )
+
+
+def _shared_values(plugin: Any) -> dict[str, Any]:
+    """Return the numbers and texts in the classes and modules of a plugin, by name."""
+    modules = own_modules(type(plugin))
+    own = {module.__name__ for module in modules}
+    owners = [*modules, *(cls for cls in type(plugin).__mro__ if cls.__module__ in own)]
+    return {
+        f"{owner.__name__}.{name}": value
+        for owner in owners
+        for name, value in vars(owner).items()
+        if isinstance(value, (int, float, str, tuple)) and not name.startswith("__")
+    }
 
 
 def _same(one: Any, other: Any) -> bool:

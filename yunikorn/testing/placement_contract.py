@@ -42,6 +42,12 @@ class PlacementRuleContract(AnswersContract):
             application("long", user="x" * 300),
         ]
 
+    def fault_of(self, answer: Any) -> str:
+        """Return why an answer is neither None nor a name."""
+        if answer == "":
+            return "return None if the rule does not match"
+        return "" if answer is None or isinstance(answer, str) else "return a queue name, or None"
+
     def questions(self) -> Sequence[Question]:
         """Return a question for the queue of each sample."""
         return [

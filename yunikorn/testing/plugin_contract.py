@@ -12,12 +12,14 @@ import attrs
 
 from yunikorn.api import Context, Plugin
 from yunikorn.clock import ManualClock
+from yunikorn.errors import PluginError
 from yunikorn.framework.kinds import Kind
 from yunikorn.framework.offers import check_class
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
 from yunikorn.testing.cluster import Cluster, Placement
 from yunikorn.testing.offering import registry_with
+from yunikorn.testing.open_resources import OpenedTooEarly, nothing_is_opened
 from yunikorn.testing.option_texts import options_as_text, options_of
 from yunikorn.testing.samples import application, ask, node
 
@@ -138,6 +140,21 @@ class PluginContract:
                 f"option '{name}' is {value!r}, but {after[name]!r} when read from the configuration value "
                 f"{self.option_texts().get(name)!r}; do not change options in the constructor"
             )
+
+    def test_creation_opens_nothing(self) -> None:
+        """Check that only `opened` opens files, connections and threads, and not the constructor."""
+        with nothing_is_opened():
+            try:
+                self.registry().make(
+                    self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
+                )
+            except PluginError as error:
+                if not isinstance(error.cause, OpenedTooEarly):
+                    raise
+                raise AssertionError(
+                    f"creating {type(self.given).__qualname__} {error.cause}; do this in opened(), because "
+                    "the check of a configuration creates every plugin on trial and never closes it"
+                ) from error
 
     def test_plugin_opens_and_closes(self) -> None:
         """Check that the plugin can be opened, reloaded and closed without a resource manager."""

@@ -60,10 +60,8 @@ class PredicateContract(AnswersContract):
         predicate = self.fresh()
         for wanted, found in self._pairs():
             for answer in (predicate.check(wanted, found), predicate.check_reservation(wanted, found)):
-                fits = answer is None or (isinstance(answer, str) and answer.strip())
-                assert fits, (
-                    f"check({wanted.key}, {found.id}) is {answer!r}: return None, or the reason as text"
-                )
+                fault = self.fault_of(answer)
+                assert not fault, f"check({wanted.key}, {found.id}) is {answer!r}: {fault}"
 
     def test_answers_for_many_nodes_equal_answers_for_single_nodes(self) -> None:
         """Check that `check_nodes` gives the same answers as calls for single nodes."""
@@ -116,6 +114,11 @@ class PredicateContract(AnswersContract):
             assert words is None or (isinstance(words, str) and words), (
                 f"wanted({wanted.key}) is {words!r}: return text or None"
             )
+
+    def fault_of(self, answer: Any) -> str:
+        """Return why an answer is neither None nor a reason."""
+        fits = answer is None or (isinstance(answer, str) and answer.strip())
+        return "" if fits else "return None, or the reason as text"
 
     def questions(self) -> Sequence[Question]:
         """Return questions for allocation and reservation of each request on each node."""

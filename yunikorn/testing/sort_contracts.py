@@ -66,6 +66,14 @@ class SortContract(AnswersContract):
     def _key(self, policy: Any, sample: Any) -> Any:
         return self.key_of(policy, sample)
 
+    def fault_of(self, answer: Any) -> str:
+        """Return why a key cannot be sorted among the keys of the samples."""
+        if not hasattr(self, "_of_samples"):
+            policy = self.fresh()
+            self._of_samples = [question.put(policy) for question in self.questions()]
+        keyed = [Keyed("a sample", key) for key in self._of_samples[:2]]
+        return "; ".join(broken_laws([Keyed("this one", answer), *keyed]))
+
     def comparable(self, answers: Sequence[Any]) -> Mapping[str, str]:
         """Return the order by the keys as text; keys themselves may be of any type."""
         return {"the order": _order_of([_label(sample) for sample in self.samples()], answers)}
@@ -202,6 +210,15 @@ class QueueSortPolicyContract(SortContract):
             queue("root.huge", total=total, allocated={"memory": HUGE}, pending={"memory": HUGE}),
             queue("root.urgent", total=total, priority=100, pending={"vcore": 1}),
         ]
+
+    def test_usage_over_time_is_read_only_with_a_half_life(self) -> None:
+        """Check that a policy that reads `queue.recent` sets `half_life`; `recent` is empty without it."""
+        policy = self.fresh()
+        reads = ("Queue", "recent") in self.read_by(policy).names
+        assert not reads or policy.half_life is not None, (
+            "the policy reads queue.recent, but half_life is None, so that recent is always empty: set "
+            "half_life to the number of seconds in which half of the recorded usage decays"
+        )
 
     def wide(self, types: int) -> QueueSample:
         """Return a queue with many resource types."""

@@ -1,0 +1,67 @@
+"""Number of objects that a plugin keeps, to find memory that grows without bound."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import sys
+from collections import deque
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+CONTAINERS = (dict, list, tuple, set, frozenset, deque)
+
+
+def own_modules(cls: type[Any]) -> list[ModuleType]:
+    """Return the imported modules of the package in which a plugin class is written."""
+    package = cls.__module__.partition(".")[0]
+    names = [name for name in sys.modules if name == package or name.startswith(f"{package}.")]
+    # The packages of this file and of its tests contain more than the plugin.
+    if package in (__package__.partition(".")[0], "tests"):
+        names = [cls.__module__]
+    return [module for name in names if isinstance(module := sys.modules.get(name), ModuleType)]
+
+
+def count_retained(plugin: object) -> int:
+    """Return the number of objects and entries that the plugin, its classes and its modules refer to.
+
+    Entries of mappings, sequences, sets and `functools.lru_cache` count each. Objects of other packages
+    count, but not what they refer to.
+    """
+    modules = own_modules(type(plugin))
+    own = {module.__name__ for module in modules} | {type(plugin).__module__}
+    waiting: list[Any] = [plugin, *type(plugin).__mro__[:-1], *(vars(module) for module in modules)]
+    seen: dict[int, Any] = {}
+    entries = 0
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        info = getattr(one, "cache_info", None) if callable(one) else None
+        if info is not None:
+            entries += info().currsize
+        elif isinstance(one, CONTAINERS):
+            entries += len(one)
+            waiting.extend(one)
+            waiting.extend(one.values() if isinstance(one, dict) else ())
+        elif _is_followed(one, own):
+            waiting.extend(_parts(one))
+    return len(seen) + entries
+
+
+def _is_followed(one: Any, own: set[str]) -> bool:
+    if inspect.isclass(one):
+        return one.__module__ in own
+    if inspect.isfunction(one):
+        return one.__module__ in own
+    return type(one).__module__ in own
+
+
+def _parts(one: Any) -> Iterable[Any]:
+    if inspect.isfunction(one):
+        return [one.__closure__, one.__defaults__]
+    if inspect.isclass(one):
+        return [dict(vars(one))]
+    return [part for part in gc.get_referents(one) if not isinstance(part, ModuleType)]

@@ -1,0 +1,125 @@
+"""Samples that record what a plugin reads, and that can pretend to have other values.
+
+A plugin is called with a substitute of each sample. The substitute records the attributes and the keys of
+tags that are read, so that a contract can try odd values of exactly these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import attrs
+
+from yunikorn import api
+from yunikorn.testing.samples import ApplicationSample, AskSample, NodeSample, QueueSample
+
+VIEWS: dict[type[Any], tuple[type[Any], ...]] = {
+    NodeSample: (api.Node,),
+    QueueSample: (api.Queue,),
+    ApplicationSample: (api.Application,),
+    AskSample: (api.Ask, api.AskClass),
+}
+"""Views that each class of samples implements; the first one names it in messages."""
+TEXTS = ("tags", "attributes", "properties")
+"""Attributes with texts that users write."""
+
+
+@attrs.frozen
+class TextPlace:
+    """Tag, node attribute or queue property that a plugin reads."""
+
+    view: str
+    attribute: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.view}.{self.attribute}[{self.key!r}]"
+
+
+@attrs.define
+class Reading:
+    """Record of what a plugin read, and the values that samples pretend to have."""
+
+    names: set[tuple[str, str]] = attrs.Factory(set)
+    """Attributes that were read, each with its view."""
+    hidden: set[tuple[str, str]] = attrs.Factory(set)
+    """Attributes that were read although no view has them."""
+    texts: set[TextPlace] = attrs.Factory(set)
+    """Tags, attributes and properties that were read by key."""
+    pretended: Mapping[TextPlace, str] = attrs.Factory(dict)
+    """Texts that samples pretend to have."""
+    suffix: str = ""
+    """Text appended to ids and user names, which makes samples different from earlier ones."""
+
+    def watch(self, value: Any) -> Any:
+        """Return the substitute of a sample; other values are returned as they are."""
+        return Watched(value, self) if type(value) in VIEWS else value
+
+    def watch_call(self, call: Any) -> Any:
+        """Return a `partial` with its samples replaced by substitutes; other calls are returned unchanged."""
+        if not isinstance(call, partial):
+            return call
+        named = {name: self.watch(value) for name, value in call.keywords.items()}
+        return partial(call.func, *map(self.watch, call.args), **named)
+
+
+class Watched:
+    """Substitute of a sample."""
+
+    __slots__ = ("_reading", "_sample")
+
+    def __init__(self, sample: Any, reading: Reading) -> None:
+        self._sample = sample
+        self._reading = reading
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        views = VIEWS[type(self._sample)]
+        view = views[0].__name__
+        if not any(name in _members(one) for one in views):
+            self._reading.hidden.add((view, name))
+            raise AttributeError(f"{view} has no attribute '{name}'")
+        self._reading.names.add((view, name))
+        value = getattr(self._sample, name)
+        if name in TEXTS:
+            return WatchedTexts(view, name, value, self._reading)
+        if name in ("id", "key", "user") and self._reading.suffix:
+            return f"{value}{self._reading.suffix}"
+        return self._reading.watch(value)
+
+    def __repr__(self) -> str:
+        return f"a watched {self._sample!r}"
+
+
+class WatchedTexts(Mapping[str, str]):
+    """Substitute of the tags, attributes or properties of a sample."""
+
+    def __init__(self, view: str, attribute: str, texts: Mapping[str, str], reading: Reading) -> None:
+        self._view, self._attribute, self._reading = view, attribute, reading
+        pretended = {
+            place.key: text
+            for place, text in reading.pretended.items()
+            if (place.view, place.attribute) == (view, attribute)
+        }
+        self._texts = {**texts, **pretended}
+
+    def __getitem__(self, key: str) -> str:
+        if isinstance(key, str):
+            self._reading.texts.add(TextPlace(self._view, self._attribute, key))
+        return self._texts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __repr__(self) -> str:
+        return repr(self._texts)
+
+
+def _members(view: type[Any]) -> frozenset[str]:
+    return frozenset(name for name in dir(view) if not name.startswith("_"))
