@@ -219,7 +219,7 @@ def _shared_values(plugin: Any) -> dict[str, Any]:
     """Return the numbers and texts in the classes and modules of a plugin, by name."""
     modules = own_modules(type(plugin))
     own = {module.__name__ for module in modules}
-    owners = [*modules, *(cls for cls in type(plugin).__mro__ if cls.__module__ in own)]
+    owners: list[Any] = [*modules, *(cls for cls in type(plugin).__mro__ if cls.__module__ in own)]
     return {
         f"{owner.__name__}.{name}": value
         for owner in owners
