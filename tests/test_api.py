@@ -16,32 +16,49 @@ from yunikorn.framework.registry import KINDS
 VIEWS = {
     "Queue": "allocated fair_max guaranteed max parent path pending priority properties recent",
     "Application": (
-        "allocated fair_total groups id pending priority queue queue_name state submitted tags user "
-        "waiting_since"
+        "allocated allocations allocations_by_node fair_total groups id pending priority queue queue_name "
+        "state submitted tags user waiting_since"
     ),
     "Task": "app execution_timeout key originator placeholder priority resource tags task_group",
     "Ask": "created required_node",
     "Allocation": "node placed uuid",
     "AskClass": "resource",
-    "Node": "allocated attributes available capacity id occupied",
+    "Node": "allocated allocations attributes available capacity id occupied",
 }
 PUBLIC = {
     "AppSortPolicy": ["key(app)", "admission_class(app)", "admission_limits(counts)"],
     "QueueSortPolicy": ["key(queue)"],
-    "NodeSortPolicy": [],
+    "NodeSortPolicy": [
+        "placed(task, node)",
+        "released(task, node)",
+        "node_added(node)",
+        "node_removed(node)",
+    ],
     "PlacementRule": ["place(app)"],
-    "Predicate": ["check(ask, node)", "ask_class(ask)", "node_class(node)", "wanted(ask)"],
+    "Predicate": [
+        "check(ask, node)",
+        "prepare(ask)",
+        "ask_class(ask)",
+        "node_class(node)",
+        "wanted(ask)",
+        "placed(task, node)",
+        "released(task, node)",
+        "node_added(node)",
+        "node_removed(node)",
+        "domain(node)",
+        "subjects(task)",
+    ],
     "EventSink": ["send(batch)"],
     "UserGroupResolver": ["groups(user)"],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
 VALUES = ("Context", "Event", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl")
 TESTING = """
-    Amounts AppSortPolicyContract ApplicationSample AskSample Cluster Clusters EventSinkContract MakeScheduler
-    NodeSample NodeSortPolicyContract Placement PlacementRuleContract PluginContract PredicateContract
-    QueueSample QueueSortPolicyContract UserGroupResolverContract application ask assert_node_order
-    assert_order assert_pending_because assert_placed assert_queue assert_rejected_because node queue
-    registry_with
+    AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster Clusters
+    EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract Placement PlacementRuleContract
+    PluginContract PredicateContract QueueSample QueueSortPolicyContract UserGroupResolverContract allocation
+    application ask assert_node_order assert_order assert_pending_because assert_placed assert_queue
+    assert_rejected_because node queue registry_with
 """
 """All names in `yunikorn.testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """

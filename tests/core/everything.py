@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tests.core.kit import document, partition
 from tests.core.machine import LIMITS, REQUIRED
-from tests.core.predicates import DISK, SHY, ZONE, plugins
+from tests.core.predicate_tags import DISK, SHY, ZONE
+from tests.core.predicates import plugins
 from yunikorn.config.load import check_config
 from yunikorn.interface.messages import PreemptionPolicy
 
@@ -133,13 +134,13 @@ def configurations(draw: Any) -> str:
     if draw(st.integers(0, 3)) == 0:
         config["queues"][0]["limits"] = draw(st.lists(LIMITS, min_size=1, max_size=1))
     config["nodesortpolicies"] = [{"name": "packed", "type": "binpacking"}]
-    config["nodesortpolicy"] = {"type": draw(st.sampled_from(["fair", "binpacking"]))}
+    config["nodesortpolicy"] = {"type": draw(st.sampled_from(["fair", "binpacking", "sparse"]))}
     config["preemption"] = {
         "enabled": draw(st.integers(0, 3)) > 0,
         "quotapreemptionenabled": draw(st.booleans()),
         "shrunknodes": draw(st.booleans()),
     }
-    known = ["zone", "crowd", "disk"]
+    known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone"]
     config["predicates"] = [name for name in known if draw(st.integers(0, 2)) == 0]
     return _valid(config)
 

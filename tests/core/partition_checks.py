@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tests.core.accounting_checks import plain
 from tests.core.machine import REQUIRED
-from tests.core.predicates import DISK, ZONE
+from tests.core.predicate_tags import DISK, ZONE
 from tests.core.strict import StrictRM
 from yunikorn.accounting.partition import Partition
 from yunikorn.interface.messages import Allocation as Placed

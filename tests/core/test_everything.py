@@ -11,6 +11,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from tests.core.book_keepers import check_books
 from tests.core.everything import (
     AMOUNTS,
     APPS,
@@ -471,6 +472,7 @@ class Everything(RuleBasedStateMachine):
             if self.eager:
                 self.schedule_all()
             check_partition_accounting(self.rm)
+            check_books(self.rm.at_work())
             self.rm.responses.clear()
 
     # -- the end ------------------------------------------------------------------------------------------

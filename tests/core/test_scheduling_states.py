@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue
-from tests.core.predicates import DISK, ZONE, plugins
+from tests.core.predicate_tags import DISK, ZONE
+from tests.core.predicates import plugins
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import (
     NodeAction,

@@ -14,7 +14,7 @@ from tests.core.compared_scheduler import (
     RetryingComparedScheduler,
 )
 from tests.core.kit import partition
-from tests.core.predicates import DISK, SHY, ZONE
+from tests.core.predicate_tags import DISK, SHY, ZONE
 from yunikorn.interface.messages import NodeAction
 
 SEEDS = range(int(os.environ.get("YUNIKORN_STORMS", "12")))

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from yunikorn.api import Queue
+from yunikorn.api import Allocation, Queue
 from yunikorn.config.acl import EVERYBODY, NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
 from yunikorn.config.queues_yaml import RuleConfig
@@ -36,6 +36,8 @@ class App:
     demand: Mapping[str, int] = NOTHING
     fair_total: Mapping[str, int] = NOTHING
     waiting_since: int = 0
+    allocations: Mapping[str, Allocation] = attrs.field(factory=dict)
+    allocations_by_node: Mapping[str, Sequence[Allocation]] = attrs.field(factory=dict)
 
 
 @attrs.define

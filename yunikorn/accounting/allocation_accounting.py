@@ -20,6 +20,7 @@ from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from yunikorn.accounting.books import Books
     from yunikorn.accounting.event_recorder import EventRecorder
     from yunikorn.accounting.user_group_usage import UserGroupUsage
     from yunikorn.model.application import Application
@@ -104,6 +105,8 @@ class AllocationAccounting:
         self._serial = serial
         self.gangs: AllocationGangs
         """Set by the partition."""
+        self.books: Books | None = None
+        """Plugins that keep books; None if there are none. Set by `keep_books`."""
         self.changes = 0
         """Number of commits, releases, node changes, and stops and starts of queues so far.
 
@@ -134,6 +137,15 @@ class AllocationAccounting:
             self._runs = AllocationKeyIndex(self.allocations.values())
         return self._runs.find(key)
 
+    def keep_books(self, books: Books | None) -> None:
+        """Pass every placement and release on to these books from now on.
+
+        The index of uuids is then maintained, so that a decision without books and index tests for neither.
+        """
+        self.books = books
+        if books is not None:
+            self._by_uuid = self.allocations
+
     def _index(self, known: dict[str, Allocation], allocation: Allocation) -> None:
         """Add an allocation to the indexes that are used when a caller does not name the application."""
         known[allocation.uuid] = allocation
@@ -160,6 +172,8 @@ class AllocationAccounting:
             self._by_uuid[uuid] = allocation
             if self._runs is not None:
                 self._runs.add(allocation)
+            if self.books is not None:
+                self.books.placed(allocation, node)
         if app.by_key is None:
             app.allocations[uuid] = allocation
         else:
@@ -225,6 +239,8 @@ class AllocationAccounting:
         """Allocate one pending replica of the ask with a size, and optionally a `uuid`, chosen by the RM."""
         allocation = self.make(ask, node, now, uuid)
         allocation.resource = resource
+        if self.books is not None:
+            self.books.placed(allocation, node)
         self.enter(allocation, on_node=True)
         if ask.extras is not None:
             self._relieve(ask.extras, allocation)
@@ -236,7 +252,7 @@ class AllocationAccounting:
         return allocation
 
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:
-        """Account for an allocation made earlier, on its node as well if `on_node`."""
+        """Account for an allocation that books contain already, on its node as well if `on_node`."""
         app, node = allocation.app, allocation.node
         if self._by_uuid is not None:
             self._index(self._by_uuid, allocation)
@@ -305,6 +321,8 @@ class AllocationAccounting:
         if now < app.submitted:
             app.submitted = now
         self._index(self.allocations, allocation)
+        if self.books is not None:
+            self.books.placed(allocation, node)
         app.obtain(allocation)
         node.take(allocation)
         self.node_changed(node, gained=False)
@@ -331,9 +349,14 @@ class AllocationAccounting:
             self.gangs.resized(allocation, resource)
         if allocation.eviction is not None:
             allocation.eviction.resized(allocation, resource)
+        books = None if allocation.releasing == TerminationType.PLACEHOLDER_REPLACED else self.books
+        if books is not None:
+            books.released(allocation, node)
         node.give_back(allocation)
         allocation.resource = resource
         node.take(allocation)
+        if books is not None:
+            books.placed(allocation, node)
         self.node_changed(node, gained=True)
         self._book_allocated(app, _less(before))
         self.usage.unbook(app, tuple(before.items()))
@@ -352,6 +375,8 @@ class AllocationAccounting:
             del self._by_uuid[allocation.uuid]
             if self._runs is not None:
                 self._runs.remove(allocation)
+            if self.books is not None and allocation.releasing != TerminationType.PLACEHOLDER_REPLACED:
+                self.books.released(allocation, node)
         app.lose(allocation)
         node.give_back(allocation)
         self.node_changed(node, gained=True)

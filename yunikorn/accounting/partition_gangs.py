@@ -214,6 +214,10 @@ class PartitionGangs:
         if node is not placeholder.node:
             node.take(real)
             self._accounting.node_changed(node, gained=False)
+        if self._accounting.books is not None:
+            self._accounting.books.released(placeholder, placeholder.node)
+            self._accounting.books.placed(real, node)
+            self._accounting.node_changed(placeholder.node, gained=False)
         self.end(placeholder, TerminationType.PLACEHOLDER_REPLACED, f"replaced by {ask.key}")
         return real
 
@@ -251,6 +255,9 @@ class PartitionGangs:
         if node is not placeholder.node:
             node.give_back(real)
             self._accounting.node_changed(node, gained=True)
+        if self._accounting.books is not None:
+            self._accounting.books.released(real, node)
+            self._accounting.node_changed(node, gained=False)
         ask.live -= 1
         if ask.app.asks.get(ask.key) is ask and not ask.app.leaving:
             self._accounting.pending_accounting.change_pending(ask, ask.pending + 1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from yunikorn.api.base import Plugin
-from yunikorn.api.views import Ask, Node
+from yunikorn.api.views import Ask, Node, Task
 
 
 class Predicate(Plugin):
@@ -14,12 +15,30 @@ class Predicate(Plugin):
     By default a predicate is called for every pair of request and node. A predicate that declares classes is
     called once per class: implement `ask_class` if the answer depends only on the class of the request and
     on this node, and also `node_class` if it depends on nothing else of the node. A predicate whose answer
-    depends on anything else, such as allocations on other nodes, must implement neither.
+    depends on anything else must implement neither, with one exception: a predicate that *keeps books* of
+    running tasks (`placed` and `released`) declares what its answer depends on by `ask_class`, `domain` and
+    `subjects`.
     """
 
-    def check(self, ask: Ask, node: Node) -> str | None:
-        """Return None if the request may be allocated on the node, else the reason why not."""
-        raise TypeError(f"{type(self).__name__} has no check(ask, node)")
+    if TYPE_CHECKING:
+        # A predicate with `prepare` has a third argument, so that no one signature suits all.
+        check: ClassVar[Callable[..., str | None]]
+    else:
+
+        def check(self, ask: Ask, node: Node) -> str | None:
+            """Return None if the request may be allocated on the node, else the reason why not.
+
+            A predicate with `prepare` implements `check(ask, node, state)`.
+            """
+            raise TypeError(f"{type(self).__name__} has no check(ask, node)")
+
+    def prepare(self, ask: Ask) -> Any:
+        """Return a state for one search: the third argument of all its `check(ask, node, state)`.
+
+        Called once per search for a node, before the first check, and only if the class overrides this
+        method. `check_nodes` must not be overridden as well.
+        """
+        return None
 
     def check_reservation(self, ask: Ask, node: Node) -> str | None:
         """Return None if the node may be reserved for the request, else the reason why not.
@@ -27,7 +46,11 @@ class Predicate(Plugin):
         Calls `check` by default. A predicate that overrides this method is called for every pair of request
         and node; its class declarations are ignored.
         """
-        return self.check(ask, node)
+        return self.check(ask, node, *self._state(ask))
+
+    def _state(self, ask: Ask) -> tuple[Any, ...]:
+        """Return the arguments of `check` after request and node."""
+        return () if type(self).prepare is Predicate.prepare else (self.prepare(ask),)
 
     def check_nodes(self, ask: Ask, nodes: Sequence[Node], *, allocate: bool) -> Sequence[str | None]:
         """Return the answers for several nodes, one per node, in order.
@@ -36,8 +59,10 @@ class Predicate(Plugin):
         (`allocate` is True) and `check_reservation` (`allocate` is False), also for nodes whose answer may
         turn out not to be needed.
         """
-        one = self.check if allocate else self.check_reservation
-        return [one(ask, node) for node in nodes]
+        if not allocate:
+            return [self.check_reservation(ask, node) for node in nodes]
+        state = self._state(ask)
+        return [self.check(ask, node, *state) for node in nodes]
 
     @property
     def asks_ahead(self) -> bool:
@@ -67,3 +92,56 @@ class Predicate(Plugin):
         The text only explains why a request is pending; no scheduling decision depends on it.
         """
         return None
+
+    # -- books --------------------------------------------------------------------------------------
+
+    def placed(self, task: Task, node: Node) -> Iterable[Hashable] | None:
+        """Add a task to the books; implement together with `released`.
+
+        Called inside the decision, so that the books are exact at every `check`: with an `Allocation` for a
+        commitment, with an `Ask` for a placement that is only tried, such as that of a gang's member, and
+        undone by `released`. Called as well for everything that runs already when the object comes into use.
+        The views may or may not contain the task yet: count from the arguments only, regardless of order.
+
+        Returns None, or the domains other than the node's own in which a refusal may have ended.
+        """
+        return None
+
+    def released(self, task: Task, node: Node) -> Iterable[Hashable] | None:
+        """Remove a task from the books; undoes `placed` with the same task and node.
+
+        Returns None, or the domains other than the node's own in which a refusal may have ended.
+        """
+        return None
+
+    def node_added(self, node: Node) -> Iterable[Hashable] | None:
+        """Add a node, which runs no task yet; only called for classes that keep books.
+
+        A node whose attributes change is removed with the tasks on it, and added again.
+        Returns None, or the domains other than the node's own in which a refusal may have ended.
+        """
+        return None
+
+    def node_removed(self, node: Node) -> Iterable[Hashable] | None:
+        """Remove a node, which runs no task any more; only called for classes that keep books.
+
+        Returns None, or the domains other than the node's own in which a refusal may have ended.
+        """
+        return None
+
+    def domain(self, node: Node) -> Hashable:
+        """Return the part of the cluster that decides about the node, from its attributes only.
+
+        For predicates that keep books and implement `ask_class`: all nodes of a domain then get the same
+        answer. A refusal is remembered until a task with one of the request's `subjects` is released in the
+        domain, or until `placed` or `released` returns the domain.
+        """
+        return None
+
+    def subjects(self, task: Task) -> Iterable[Hashable]:
+        """Return what the answer for a request depends on, and what a task changes, such as labels.
+
+        The release of a task may only end refusals of requests that have a subject in common with it. By
+        default all tasks and requests have one subject in common.
+        """
+        return (None,)

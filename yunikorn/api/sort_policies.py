@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ClassVar
 
 from yunikorn.api.base import Plugin
-from yunikorn.api.views import Application, Ask, Queue
+from yunikorn.api.views import Application, Ask, Node, Queue, Task
 
 
 class AppSortPolicy(Plugin):
@@ -110,3 +110,18 @@ class NodeSortPolicy(Plugin):
 
     The lowest score is first; ties are broken by node id.
     """
+
+    def placed(self, task: Task, node: Node) -> None:
+        """Add a task to the policy's books; implement together with `released`. See `Predicate.placed`.
+
+        Afterwards the score of this node is computed again, but not that of other nodes.
+        """
+
+    def released(self, task: Task, node: Node) -> None:
+        """Remove a task from the policy's books; undoes `placed` with the same task and node."""
+
+    def node_added(self, node: Node) -> None:
+        """Add a node, which runs no task yet; only called for classes that keep books."""
+
+    def node_removed(self, node: Node) -> None:
+        """Remove a node, which runs no task any more; only called for classes that keep books."""

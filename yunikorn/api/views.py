@@ -154,6 +154,16 @@ class Application(Protocol):
         """Time of the last allocation, or of submission if there is no allocation yet (ns)."""
         ...
 
+    @property
+    def allocations(self) -> Mapping[str, Allocation]:
+        """Allocations by uuid, including placeholders."""
+        ...
+
+    @property
+    def allocations_by_node(self) -> Mapping[str, Sequence[Allocation]]:
+        """Allocations by the id of their node; computed on every access."""
+        ...
+
 
 class Task(Protocol):
     """Read-only view of what requests and allocations have in common: one task of an application."""
@@ -282,6 +292,11 @@ class Node(Protocol):
     @property
     def available(self) -> Mapping[str, int]:
         """Capacity minus allocated and occupied; may be negative after the node has shrunk."""
+        ...
+
+    @property
+    def allocations(self) -> Mapping[str, Allocation]:
+        """Allocations on the node by uuid, including placeholders."""
         ...
 
 

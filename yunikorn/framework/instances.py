@@ -172,6 +172,12 @@ class PluginInstances:
         else:
             one.is_open = self.guard(one, "opening", "opened", context)
 
+    def distrust(self, plugin: object) -> None:
+        """Replace an object that is not usable any more at the next reload."""
+        for one in self._instances:
+            if one.plugin is plugin:
+                one.is_open = False
+
     def guard(self, one: PluginInstance, operation: str, method: str, *arguments: object) -> bool:
         """Call a method of an instance; report an exception. Returns True on success.
 

@@ -126,6 +126,7 @@ def check_class(kind: Kind, cls: Any) -> str:
     _check_name(kind, cls)
     _check_method(kind, cls)
     _refuse_async(kind, cls)
+    _check_pairs(kind, cls)
     _check_options(kind, cls)
     if kind is EVENT_SINK:
         _check_wants(cls)
@@ -150,15 +151,56 @@ def _check_name(kind: Kind, cls: Any) -> None:
     raise InvalidOffer(wrong)
 
 
+_NEEDS = (
+    ("placed", "released", "the books would only grow"),
+    ("released", "placed", "the books would only shrink"),
+    ("node_added", "placed", "nodes are only announced to a class that keeps books"),
+    ("node_removed", "placed", "nodes are only announced to a class that keeps books"),
+    ("domain", "placed", "an answer that no running task changes is declared by node_class"),
+    ("subjects", "domain", "subjects only matter to answers that are remembered per domain"),
+)
+"""Methods that need another one, and why."""
+_NEEDS_OF_PREDICATES = (
+    *_NEEDS,
+    ("domain", "ask_class", "an answer is remembered per class of requests and domain"),
+)
+
+
+def _check_pairs(kind: Kind, cls: Any) -> None:
+    """Check that a class has the methods without which others of its methods are useless or wrong."""
+    base = kind.base
+
+    def has(method: str) -> bool:
+        own = inspect.getattr_static(base, method, None)
+        return own is not None and inspect.getattr_static(cls, method) is not own
+
+    for method, other, why in _NEEDS_OF_PREDICATES if hasattr(base, "ask_class") else _NEEDS:
+        if has(method) and not has(other):
+            raise InvalidOffer(f"{cls.__qualname__} has {method} without {other}: {why}")
+    if has("domain") and has("node_class"):
+        raise InvalidOffer(f"{cls.__qualname__} has both domain and node_class: implement only one of them")
+    if has("prepare") and has("check_nodes"):
+        raise InvalidOffer(
+            f"{cls.__qualname__} has both prepare and check_nodes: check_nodes already gets all nodes at once"
+        )
+
+
+def _prepares(kind: Kind, cls: Any) -> bool:
+    """Return True if `check` gets the result of `prepare` as an additional argument."""
+    own = inspect.getattr_static(kind.base, "prepare", None)
+    return own is not None and inspect.getattr_static(cls, "prepare") is not own
+
+
 def _check_method(kind: Kind, cls: Any) -> None:
-    wanted = f"{kind.method}({', '.join(kind.arguments)})"
+    arguments = (*kind.arguments, "state") if _prepares(kind, cls) else kind.arguments
+    wanted = f"{kind.method}({', '.join(arguments)})"
     method = getattr(cls, kind.method, None)
     if method is None or method is getattr(kind.base, kind.method, None):
         raise InvalidOffer(f"{cls.__qualname__} lacks the method {wanted}")
     if not callable(method):
         raise InvalidOffer(f"{kind.method} of {cls.__qualname__} is not a method; expected {wanted}")
     bound = isinstance(inspect.getattr_static(cls, kind.method), staticmethod | classmethod)
-    given = list(kind.arguments) if bound or not inspect.isfunction(method) else ["self", *kind.arguments]
+    given = list(arguments) if bound or not inspect.isfunction(method) else ["self", *arguments]
     try:
         inspect.signature(method).bind(*given)
     except TypeError:

@@ -300,6 +300,14 @@ class Application(QueueMember):
                 self.by_key.setdefault(allocation.key, []).append(allocation)
         return list(self.by_key.get(key, ()))
 
+    @property
+    def allocations_by_node(self) -> dict[str, list[Allocation]]:
+        """Allocations by the id of their node; computed on every access."""
+        found: dict[str, list[Allocation]] = {}
+        for allocation in self.allocations.values():
+            found.setdefault(allocation.node.id, []).append(allocation)
+        return found
+
     # -- states -------------------------------------------------------------------------------------
 
     def fire(self, event: str, reason: str = "") -> bool:

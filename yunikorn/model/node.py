@@ -11,6 +11,7 @@ from yunikorn.states import NODE, SCHEDULABLE
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
+    from yunikorn.model.domain import Domain
 
 
 class Node:
@@ -22,6 +23,7 @@ class Node:
         "available",
         "capacity",
         "classes",
+        "domains",
         "foreign",
         "gained",
         "id",
@@ -71,6 +73,8 @@ class Node:
         """Total of `reported` and `foreign`."""
         self.classes: tuple[Hashable, ...] = ()
         """Node class for each predicate that declares node classes."""
+        self.domains: tuple[Domain, ...] = ()
+        """Domain of the node for each predicate that declares domains."""
         shrink(self.available, self.occupied)
 
     @property

@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.event_types import EventType
+from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
 from yunikorn.resources import Tally, describe, fits_quota, subtract, sum_of
 from yunikorn.scheduling.obstacles import Holder, bound_of, first_obstacle, holders
+from yunikorn.scheduling.predicate_chain import counted
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -51,6 +53,8 @@ class AtomicGangs:
         self._unschedulable_queue = unschedulable_queue
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
+        self._refusals: Mapping[str, int] = NOTHING_REFUSED
+        """Reasons why nodes refused the member that found none in the latest plan, with counts."""
         self.stops = False
         """True if an overdue gang holds back all requests after it."""
 
@@ -155,23 +159,34 @@ class AtomicGangs:
     def _plan(self, gang: AtomicGang) -> Plan | None:
         """Return a node for every member, as if placed one by one, or None; leaves no changes."""
         plan: Plan = []
-        self._orders.predicates.begin()
+        orders, books = self._orders, self._orders.books
+        self._refusals = NOTHING_REFUSED
+        orders.predicates.begin()
         if self._lacks_room(gang):
             return None
         try:
             for ask, count in gang.members:
                 for _ in range(count):
-                    node = self._orders.find(ask)
+                    node = orders.find(ask)
                     if node is None:
+                        self._refusals = orders.predicates.refusals_of(ask)
                         return None
                     node.lend(ask.resource)
                     plan.append((ask, node))
-                    self._orders.follow(node, gained=False)
+                    if books is not None:
+                        books.placed(ask, node)
+                        orders.review_domains()
+                    orders.predicates.prepare_again()
+                    orders.follow(node, gained=False)
         finally:
+            if books is not None:
+                for ask, node in reversed(plan):
+                    books.released(ask, node)
+                orders.review_domains()
             for ask, node in plan:
                 node.regain(ask.resource)
             for node in dict.fromkeys(node for _, node in plan):
-                self._orders.follow(node, gained=True)
+                orders.follow(node, gained=True)
         return plan
 
     def _lacks_room(self, gang: AtomicGang) -> bool:
@@ -200,8 +215,7 @@ class AtomicGangs:
             self._report(gang, _ask_class_of(request).why)
             self._wait(gang)
         else:
-            refusals = "; ".join(f"{reason} ({count}x)" for reason, count in sorted(chain.refusals.items()))
-            why = refusals or "the free resources are too fragmented"
+            why = counted(self._refusals) or "the free resources are too fragmented"
             self._report(gang, why)
             self._wait(gang)
             if chain.personal:
@@ -211,7 +225,7 @@ class AtomicGangs:
                 request = gang.request
             _ask_class_of(request).why = why
             self._pending_classes.mark_unschedulable(request.ask_class)
-            if chain.unsettled:
+            if chain.unsettled or (chain.has_domains and self._refusals):
                 self._unschedulable_queue.mark_unschedulable(request.ask_class)
         self._apply_backpressure(gang, self._root)
 

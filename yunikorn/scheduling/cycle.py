@@ -299,7 +299,7 @@ class Cycle:
         """Mark the ask class, or only this ask, unschedulable after no node accepted the request."""
         self.backoff.record_miss(ask.app)
         chain = self._orders.chain
-        refusals = NOTHING_REFUSED if chain is None else chain.refusals
+        refusals = NOTHING_REFUSED if chain is None else chain.refusals_of(ask)
         if chain is None or not refusals:
             ask.ask_class.refusals = NOTHING_REFUSED
             self._pending_classes.mark_unschedulable(ask.ask_class)

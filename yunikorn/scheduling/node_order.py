@@ -192,6 +192,13 @@ class NodeOrder:
             for block in group.blocks:
                 block.bits &= ~bits
 
+    def open_to(self, node: Node, bit: int) -> None:
+        """Clear the bit of an ask class above a node that may fit the class again."""
+        position = self._positions.get(node.id)
+        if position is not None:
+            position.block.bits &= ~bit
+            position.block.group.bits &= ~bit
+
     # -- keeping order ------------------------------------------------------------------------------
 
     def put(self, node: Node, gained: bool) -> None:

@@ -7,7 +7,7 @@ of the same class that arrive later. See `docs/decisions/0010` and `docs/decisio
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.node_order import Change, NodeOrder
@@ -15,10 +15,13 @@ from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
+    from yunikorn.accounting.books import Books
     from yunikorn.clock import Clock
     from yunikorn.framework.plugin_failures import PluginFailures
+    from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.domain import Domain
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
     from yunikorn.scheduling.node_policies import NamedPolicy
@@ -65,9 +68,14 @@ class NodeOrders:
         """Value of `AskClasses.retired` when unused orders were last dropped."""
         self._only: NodeOrder | None = None
         """The default order, if it depends neither on the request nor on time; None before first use."""
+        self._quick: NodeOrder | None = None
+        """The same, if no predicate has domains."""
+        self.books: Books | None = None
+        """Plugins that keep books; None if there are none."""
         self.regained: list[Node] = []
         """Reserved nodes that gained room since the cycle last tried their reservations."""
         ask_classes.on_forget.append(self.forget_ask_classes)
+        ask_classes.on_drop.append(self._drop_ask_class)
 
     def find(self, ask: Ask) -> Node | None:
         """Return the node on which to place `ask`, or None; ignores quotas and limits."""
@@ -108,6 +116,8 @@ class NodeOrders:
                 self._common.append(order)
             if not named.by_ask_class and not order.time_dependent and ask_class.node_order == DEFAULT:
                 self._only = order
+                if not self.predicates.has_domains:
+                    self._quick = order
             order.is_due(self._clock.now())
             for node in self._nodes.values():
                 if node.is_free:
@@ -124,7 +134,7 @@ class NodeOrders:
 
     def resort(self, accounting: AllocationAccounting) -> None:
         """Apply the changes of nodes to all orders, and mark ask classes schedulable that have room again."""
-        only, changed = self._only, accounting.changed_nodes
+        only, changed = self._quick, accounting.changed_nodes
         if only is not None and len(changed) == 1 and len(self._orders) == 1:
             node = changed[0]
             if not node.gained and node.state == SCHEDULABLE and not node.reservations:
@@ -134,6 +144,7 @@ class NodeOrders:
                 only.put(node, False)
                 return
         accounting.changed_nodes = []
+        self.review_domains()
         if len(self._orders) > 1 and self._retired != self._ask_classes.retired:
             self._drop_unused()
         common = self._common
@@ -184,7 +195,42 @@ class NodeOrders:
             ask_class for ask_class in self._ask_classes.unschedulable.values() if free or ask_class.is_pinned
         ]:
             if ask_class.fits(node) and ask_class.verdicts.get(node.classes) is None:
+                if node.domains and self.predicates.is_closed(ask_class, node):
+                    continue
                 self._pending_classes.mark_schedulable(ask_class)
+
+    # -- books --------------------------------------------------------------------------------------
+
+    def review_domains(self) -> None:
+        """Apply a change of the books: open the domains that predicates no longer refuse."""
+        if self.predicates.has_domains:
+            self.predicates.review_domains(self._domain_opened)
+
+    def _domain_opened(self, ask_class: AskClass, domain: Domain) -> None:
+        """Make an ask class schedulable on the nodes of a domain that had refused it."""
+        wakes = False
+        for node in domain.nodes:
+            node.unfit &= ~ask_class.bit
+            for order in self._orders.values():
+                if order.ask_class is None or order.ask_class is ask_class:
+                    order.open_to(node, ask_class.bit)
+            if node.reservations:
+                self.regained.append(node)
+            if not wakes and ask_class.fits(node):
+                wakes = node.is_free or ask_class.is_pinned
+        if wakes:
+            self._pending_classes.mark_schedulable(ask_class)
+
+    def judge_without(self, ask: Ask, node: Node, gone: Sequence[Allocation]) -> str | None:
+        """Return None if `ask` may reserve `node` once the allocations in `gone` end, else a reason."""
+        if self.books is None:
+            return self.predicates.judge(ask, node, reserve=True)
+        tasks = [(one, one.node) for one in gone]
+        with self.books.without(tasks), self.predicates.hypothetically():
+            return self.predicates.judge(ask, node, reserve=True)
+
+    def _drop_ask_class(self, ask_class: AskClass) -> None:
+        self.predicates.forget_ask_class(ask_class)
 
     def _drop_unused(self) -> None:
         self._retired = self._ask_classes.retired
@@ -233,4 +279,4 @@ class NodeOrders:
             order.dissolve()
         self._orders.clear()
         self._common.clear()
-        self._only = None
+        self._only = self._quick = None

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
+from yunikorn.accounting.books import Books, Keeper
 from yunikorn.accounting.outbox import Refusal, SchedulingState
 from yunikorn.accounting.partition import Partition
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.framework.instances import PluginInstances
+from yunikorn.framework.kinds import NODE_SORT
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
@@ -32,6 +34,7 @@ from yunikorn.scheduling.existing_allocations import ExistingAllocations
 from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
 from yunikorn.scheduling.placement import apply_namespace_quota
 from yunikorn.scheduling.policies import Policies, QueuePolicies
+from yunikorn.scheduling.predicate_calls import keeps_books
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import PARTITION
@@ -149,12 +152,28 @@ class PartitionScheduler:
         """Open the plugins and order the queues; before this call the partition does not schedule."""
         self._is_open = True
         self._open_policies()
+        self._keep_books()
         self.apply_queue_changes()
 
     def _open_policies(self) -> None:
         self.instances.use(self.policies.plan)
         self.queue_policies.registry = self.policies.plan.registry
         self.policies.bind()
+
+    def _keep_books(self) -> None:
+        """Keep the books of the present policies, and fill those that are new."""
+        before = self.orders.books
+        node_sorts = [one for one in self.policies.plan.instances if one.kind is NODE_SORT]
+        keepers = [
+            *self.policies.predicates.keepers(),
+            *(Keeper(one.plugin, one.origin) for one in node_sorts if keeps_books(one.plugin)),
+        ]
+        books = Books(keepers, self.failures, self.instances.distrust) if keepers else None
+        self.partition.accounting.keep_books(books)
+        self.orders.books = books
+        if books is not None:
+            known = () if before is None else [keeper.plugin for keeper in before.keepers]
+            books.fill(known, self.partition.nodes.values())
 
     def apply_queue_changes(self) -> None:
         """Give new and reconfigured queues the order named in their settings."""
@@ -350,9 +369,19 @@ class PartitionScheduler:
         if not schedulable:
             self.partition.move_node(node, "drain")
         self.partition.ask_classes.forget_node(node_id)
-        node.classes = self.policies.predicates.node_classes(node)
+        self._classify(node)
         self.partition.add_node(node)
+        if self.orders.books is not None:
+            self.orders.books.node_added(node)
         return node
+
+    def _classify(self, node: Node) -> None:
+        """Compute the classes and domains of a node for the predicates that declare them."""
+        predicates = self.policies.predicates
+        node.classes = predicates.node_classes(node)
+        if predicates.has_domains or node.domains:
+            predicates.join_domains(node)
+            node.unfit = 0
 
     def _node_refusal(self, node_id: str, capacity: Resource, occupied: Resource) -> str:
         if reason := self.partition.closed_to("nodes"):
@@ -369,6 +398,9 @@ class PartitionScheduler:
         """Remove a node with all its allocations."""
         self.existing.awaited.forget(node)
         self.partition.remove_node(node)
+        if self.orders.books is not None:
+            self.orders.books.node_removed(node)
+            self.policies.predicates.leave_domains(node)
 
     def update_node(
         self,
@@ -392,11 +424,21 @@ class PartitionScheduler:
             if capacity is None and occupied is None and attributes is None:
                 return ""
         if attributes is not None:
-            node.attributes = dict(attributes)
-            node.classes = self.policies.predicates.node_classes(node)
+            self._relabel(node, attributes)
         self.partition.update_node(node, capacity, occupied, attributes)
         self.preemption.resized(node)
         return ""
+
+    def _relabel(self, node: Node, attributes: Mapping[str, str]) -> None:
+        """Change the attributes of a node; its tasks leave the books before, and enter them again after."""
+        books = self.orders.books
+        if books is not None:
+            books.node_removed(node)
+            self.policies.predicates.leave_domains(node)
+        node.attributes = dict(attributes)
+        self._classify(node)
+        if books is not None:
+            books.node_added(node)
 
     # -- configuration ------------------------------------------------------------------------------
 
@@ -411,8 +453,9 @@ class PartitionScheduler:
         partition.timeouts = self._timeouts()
         self._open_policies()
         for node in partition.nodes.values():
-            node.classes = policies.predicates.node_classes(node)
+            self._classify(node)
         self.orders.replace(policies.node_sorts, policies.predicates)
+        self._keep_books()
         quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
         self.apply_queue_changes()

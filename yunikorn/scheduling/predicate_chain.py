@@ -1,12 +1,6 @@
 """Chain of predicates, with caches for refusals according to their declared dependencies.
 
 See `docs/decisions/0040`.
-
-`AskedAhead` asks a remote predicate about many nodes at once. A search visits nodes in order and stops at the
-first that accepts the request. With one question per node, each node would cost a round trip. The first
-unanswered node is therefore sent together with the nodes that follow; the batch size doubles with every
-question. Answers are valid for one search only, because anything may change between two searches. Decisions
-are the same as with one question at a time. See `docs/decisions/0032`.
 """
 
 from __future__ import annotations
@@ -15,140 +9,36 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from yunikorn import api
+from yunikorn.accounting.books import Keeper
 from yunikorn.api import Predicate
 from yunikorn.clock import SECOND
 from yunikorn.containment import (
     LONGEST_TEXT,
     contained,
     describe_error,
-    entries_of,
     kept_key,
-    read_attribute,
     safe_repr,
     text_or_none,
 )
 from yunikorn.framework.plugin_failures import read_flag, read_seconds
+from yunikorn.scheduling.domains import PredicateDomains
+from yunikorn.scheduling.predicate_calls import AskedAhead, Condition, Prepared
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.books import Others
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.domain import Domain
     from yunikorn.model.node import Node
-
-
-FIRST, MOST = 16, 512
-"""Number of nodes in the first batch of a search, and the largest number of nodes in a batch."""
-
-
-class AskedAhead:
-    """Adapter that answers `check` from batched calls of `check_nodes`."""
-
-    def __init__(self, predicate: Predicate, excludes: Callable[[Any, Any], bool]) -> None:
-        self._predicate = predicate
-        self._excludes = excludes
-        """Returns True if a predicate earlier in the chain refuses the node."""
-        self._ask: api.Ask | None = None
-        """Request of the current search; None between searches."""
-        self._upcoming: Iterator[api.Node] = iter(())
-        self._size = FIRST
-        self._answers: dict[str, str | None] = {}
-        self._error: BaseException | None = None
-        """Error of the last batch, if it failed; the predicate is not asked again during this search."""
-
-    def expect(self, ask: api.Ask, nodes: Iterator[api.Node]) -> None:
-        """Start a search for `ask` that will visit some of these nodes in this order."""
-        self._ask, self._upcoming = ask, nodes
-        self._size, self._answers, self._error = FIRST, {}, None
-
-    def forget(self) -> None:
-        """End the search and discard its answers."""
-        self._ask, self._upcoming, self._answers, self._error = None, iter(()), {}, None
-
-    def check(self, ask: api.Ask, node: api.Node) -> str | None:
-        """Answer as `Predicate.check`; raises what the predicate raises."""
-        return self._answer(ask, node, allocate=True)
-
-    def check_reservation(self, ask: api.Ask, node: api.Node) -> str | None:
-        """Answer as `Predicate.check_reservation`; raises what the predicate raises."""
-        return self._answer(ask, node, allocate=False)
-
-    def _answer(self, ask: api.Ask, node: api.Node, *, allocate: bool) -> str | None:
-        if ask is not self._ask:
-            return self._question(ask, [node], allocate=allocate)[0]
-        if node.id not in self._answers:
-            if self._error is not None:
-                raise self._error.with_traceback(None)
-            nodes = [node, *self._next(ask, node)]
-            try:
-                answers = self._question(ask, nodes, allocate=allocate)
-            except contained() as error:
-                self._error = error
-                raise
-            self._answers.update(zip((one.id for one in nodes), answers, strict=True))
-        return self._answers[node.id]
-
-    def _next(self, ask: api.Ask, node: api.Node) -> Iterator[api.Node]:
-        for upcoming in self._upcoming:
-            if upcoming is node:
-                break
-        size, self._size = self._size, min(2 * self._size, MOST)
-        return islice((one for one in self._upcoming if not self._excludes(ask, one)), size - 1)
-
-    def _question(self, ask: api.Ask, nodes: Sequence[api.Node], *, allocate: bool) -> Sequence[str | None]:
-        answers = self._predicate.check_nodes(ask, nodes, allocate=allocate)
-        if isinstance(answers, Sequence) and not isinstance(answers, str):
-            found = entries_of(answers, len(nodes))
-            if len(found) == len(nodes):
-                return found
-        raise TypeError(
-            f"check_nodes returned {safe_repr(answers)} instead of a list with {len(nodes)} answers"
-        )
 
 
 def counted(refusals: Mapping[str, int]) -> str:
     """Return the reasons as text, each with its count."""
     return "; ".join(f"{reason} ({count}x)" for reason, count in sorted(refusals.items()))
-
-
-Check = Callable[[api.Ask, api.Node], str | None]
-
-
-@attrs.frozen
-class _Condition:
-    predicate: Predicate
-    origin: str
-    check: Check
-    check_reservation: Check
-    by_ask: bool
-    """True if the predicate declares by `ask_class` on which properties of an ask its answer depends."""
-    by_node: bool
-    """True if the predicate declares by `node_class` on which properties of a node its answer depends."""
-
-    @classmethod
-    def of(
-        cls, predicate: Predicate, origin: str, asks_ahead: bool, ahead: Callable[[], AskedAhead]
-    ) -> _Condition:
-        kind = type(predicate)
-        check: Check = read_attribute(predicate, "check")
-        check_reservation: Check = read_attribute(predicate, "check_reservation")
-        if asks_ahead:
-            asked = ahead()
-            check, check_reservation = asked.check, asked.check_reservation
-        # Answers that differ between allocation and reservation cannot be cached for both.
-        alike = kind.check_reservation is Predicate.check_reservation
-        return cls(
-            predicate,
-            origin,
-            check,
-            check_reservation,
-            alike and kind.ask_class is not Predicate.ask_class,
-            kind.node_class is not Predicate.node_class,
-        )
 
 
 class PredicateChain:
@@ -157,13 +47,18 @@ class PredicateChain:
     def __init__(self, predicates: Sequence[tuple[Predicate, str]], failures: PluginFailures) -> None:
         self._failures = failures
         self._made = predicates
-        self._lasting: list[_Condition] = []
-        self._passing: list[_Condition] = []
+        self._lasting: list[Condition] = []
+        self._passing: list[Condition] = []
         """Predicates without a lasting answer; they are asked last, and therefore least often."""
-        self._classifying: list[_Condition] = []
-        self._sole: _Condition | None = None
+        self._classifying: list[Condition] = []
+        self._sole: Condition | None = None
         """The predicate to ask for every pair of ask and node, if exactly one is of this kind."""
         self._ahead: list[AskedAhead] = []
+        self._prepared: list[Prepared] = []
+        self._by_domain: list[tuple[Condition, PredicateDomains]] = []
+        """Predicates whose answers are remembered per domain; asked between the other two kinds."""
+        self.is_hypothetical = False
+        """True while books lack tasks that run: no answer is then remembered."""
         self._reasons: list[str] = []
         self.unsettled = 0
         """Number of refusals since `begin` that any change may undo."""
@@ -179,19 +74,32 @@ class PredicateChain:
 
     def bind(self) -> None:
         """Read the properties that predicates declare; called at creation and after opening."""
-        self._ahead = []
+        self._ahead, self._prepared = [], []
         conditions = [
-            _Condition.of(
+            Condition.of(
                 predicate,
                 origin,
                 read_flag(predicate, "asks_ahead", origin, self._failures),
                 partial(self._asked_ahead, predicate),
+                partial(self._prepare, predicate),
             )
             for predicate, origin in self._made
         ]
         self._lasting = [condition for condition in conditions if condition.by_ask and condition.by_node]
+        self._by_domain = [
+            (
+                condition,
+                PredicateDomains(
+                    condition.predicate, condition.origin, partial(self._answer, condition), self._failures
+                ),
+            )
+            for condition in conditions
+            if condition.by_domain
+        ]
         self._passing = [
-            condition for condition in conditions if not (condition.by_ask and condition.by_node)
+            condition
+            for condition in conditions
+            if not (condition.by_ask and condition.by_node) and not condition.by_domain
         ]
         self._classifying = [condition for condition in conditions if condition.by_ask]
         self._sole = self._passing[0] if len(self._passing) == 1 and not self._passing[0].by_ask else None
@@ -208,8 +116,86 @@ class PredicateChain:
         self._ahead.append(asked)
         return asked
 
+    def _prepare(self, predicate: Predicate) -> Prepared:
+        prepared = Prepared(predicate)
+        self._prepared.append(prepared)
+        return prepared
+
     def __bool__(self) -> bool:
         return bool(self._made)
+
+    # -- books --------------------------------------------------------------------------------------
+
+    def keepers(self) -> Iterator[Keeper]:
+        """Yield the predicates that keep books, with their handlers."""
+        at = 0
+        for condition in self._all():
+            if condition.keeps_books:
+                keeper = Keeper(condition.predicate, condition.origin)
+                keeper.on_failure = partial(self._refuse_all, condition)
+                if condition.by_domain:
+                    keeper.on_change = partial(self._changed, at)
+                    at += 1
+                yield keeper
+
+    def _refuse_all(self, condition: Condition, message: str) -> None:
+        """Refuse everything by a predicate whose books are unknown, until a reload replaces it."""
+        reason = f"the books of {condition.predicate.name} are unknown: {message}"
+        condition.check = condition.check_reservation = lambda ask, node: reason
+        if self._sole is condition:
+            self._sole = None
+
+    def _changed(self, at: int, task: api.Task | None, node: Node, others: Others, released: bool) -> None:
+        if node.domains:
+            self._by_domain[at][1].changed(task, node.domains[at], others, released)
+
+    @property
+    def has_domains(self) -> bool:
+        """True if a predicate declares domains."""
+        return bool(self._by_domain)
+
+    def join_domains(self, node: Node) -> None:
+        """Add a node to its domain of each predicate that declares them."""
+        node.domains = tuple(domains.join(node) for _, domains in self._by_domain)
+
+    def leave_domains(self, node: Node) -> None:
+        """Remove a node from its domains."""
+        for (_, domains), domain in zip(self._by_domain, node.domains, strict=True):
+            domains.leave(domain, node)
+        node.domains = ()
+
+    def forget_ask_class(self, ask_class: AskClass) -> None:
+        """Forget the refusals of an ask class that no longer exists."""
+        for _, domains in self._by_domain:
+            domains.forget(ask_class)
+
+    def review_domains(self, opened: Callable[[AskClass, Domain], None]) -> None:
+        """Check the refusals again that may have ended since the last call; `opened` gets those that have."""
+        self.prepare_again()
+        for _, domains in self._by_domain:
+            domains.review(opened)
+
+    def is_closed(self, ask_class: AskClass, node: Node) -> bool:
+        """Return True if a domain of the node is known to refuse the ask class."""
+        return any(ask_class in domain.closed for domain in node.domains)
+
+    def refusals_of(self, ask: Ask) -> Mapping[str, int]:
+        """Return the number of refused nodes since `begin`, by reason, with all nodes of refusing domains."""
+        found = Counter(self._reasons)
+        for _, domains in self._by_domain:
+            for reason, count in domains.refusals(ask.ask_class):
+                found[reason] += count
+        return found
+
+    @contextmanager
+    def hypothetically(self) -> Iterator[None]:
+        """Ask without remembering answers, because the books lack tasks that run."""
+        self.is_hypothetical = True
+        try:
+            yield
+        finally:
+            self.is_hypothetical = False
+            self.prepare_again()
 
     # -- a search -----------------------------------------------------------------------------------
 
@@ -217,11 +203,13 @@ class PredicateChain:
         """Start a search for a node."""
         self._reasons = []
         self.unsettled, self.personal = 0, False
+        if self._prepared:
+            self.prepare_again()
 
-    @property
-    def refusals(self) -> Mapping[str, int]:
-        """Number of refused nodes since `begin`, by reason."""
-        return Counter(self._reasons)
+    def prepare_again(self) -> None:
+        """Discard the states of predicates with `prepare`, because something has changed."""
+        for prepared in self._prepared:
+            prepared.forget()
 
     @property
     def passing(self) -> bool:
@@ -231,6 +219,7 @@ class PredicateChain:
     def expect(self, ask: Ask, nodes: Callable[[], Iterator[Node]]) -> None:
         """Announce that a search for `ask` visits these nodes until `forget`; useful if `asks_ahead`."""
         self.expects = True
+        self.prepare_again()
         for asked in self._ahead:
             asked.expect(ask, nodes())
 
@@ -283,6 +272,8 @@ class PredicateChain:
 
     def first(self, ask: Ask, nodes: Iterable[Node]) -> Node | None:
         """Return the first of `nodes` that no predicate refuses; all nodes have room. Records refusals."""
+        if self._by_domain:
+            return self._first_by_domain(ask, nodes)
         # Hot loop for predicates that declare no dependencies: every ask is checked on every node.
         lasting, verdicts, reasons = self._lasting, ask.ask_class.verdicts, self._reasons
         sole = self._sole
@@ -319,9 +310,46 @@ class PredicateChain:
                 self.personal = True
         return found
 
+    def _first_by_domain(self, ask: Ask, nodes: Iterable[Node]) -> Node | None:
+        """As `first`; nodes of a domain that refuses the ask class are marked as unfit, and not recorded."""
+        bit, passing = ask.ask_class.bit, self._passing
+        by_domain = [domains for _, domains in self._by_domain]
+        for node in nodes:
+            reason = self._lasting_refusal(ask, node)
+            if reason is None:
+                for domains, domain in zip(by_domain, node.domains, strict=True):
+                    if domains.refusal(ask, node, domain) is not None:
+                        node.unfit |= bit
+                        break
+                else:
+                    if passing:
+                        reason = self._passing_refusal(ask, node)
+                        self.unsettled += reason is not None
+                    if reason is None:
+                        return node
+                    self._reasons.append(reason)
+            else:
+                self._reasons.append(reason)
+        return None
+
+    def _domain_refusal(self, ask: Ask, node: Node) -> str | None:
+        """Return the refusal of a predicate with domains; remembered except in a what-if."""
+        for (condition, domains), domain in zip(self._by_domain, node.domains, strict=True):
+            if self.is_hypothetical:
+                reason = self._answer(condition, ask, node)
+            else:
+                reason = domains.refusal(ask, node, domain)
+            if reason is not None:
+                return reason
+        return None
+
     def refusal(self, ask: Ask, node: Node) -> str | None:
         """Return None if `ask` may be placed on `node`, else the reason, which is also recorded."""
         reason = self._lasting_refusal(ask, node)
+        if reason is None and self._by_domain:
+            found = self._domain_refusal(ask, node)
+            if found is not None:
+                return found  # counted by `refusals_of`
         if reason is None:
             reason = self._passing_refusal(ask, node)
             self.unsettled += reason is not None
@@ -331,7 +359,11 @@ class PredicateChain:
 
     def judge(self, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
         """Return None if `ask` may be placed on `node`, or reserve it with `reserve`; else the reason."""
+        if self._prepared and not self.expects:
+            self.prepare_again()
         reason = self._lasting_refusal(ask, node)
+        if reason is None and self._by_domain:
+            reason = self._domain_refusal(ask, node)
         if reason is not None:
             return reason
         found = self._who_refuses(ask, node, reserve=reserve)
@@ -343,7 +375,9 @@ class PredicateChain:
 
     def evaluate(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
         """Return the refusing predicate and its reason, or None; nothing is cached or reported."""
-        for condition in (*self._lasting, *self._passing):
+        if self._prepared and not self.expects:
+            self.prepare_again()
+        for condition in self._all():
             try:
                 reason = condition.check(ask, node)
             except contained() as error:
@@ -356,7 +390,10 @@ class PredicateChain:
     @property
     def are_shared(self) -> bool:
         """True if every answer of a node applies to all requests of the same ask class."""
-        return all(condition.by_ask for condition in (*self._lasting, *self._passing))
+        return all(condition.by_ask for condition in self._all())
+
+    def _all(self) -> tuple[Condition, ...]:
+        return (*self._lasting, *(one for one, _ in self._by_domain), *self._passing)
 
     def _lasting_refusal(self, ask: Ask, node: Node) -> str | None:
         if not self._lasting:
@@ -374,7 +411,7 @@ class PredicateChain:
             self.personal = True
         return found[1]
 
-    def _who_refuses(self, ask: Ask, node: Node, *, reserve: bool = False) -> tuple[_Condition, str] | None:
+    def _who_refuses(self, ask: Ask, node: Node, *, reserve: bool = False) -> tuple[Condition, str] | None:
         for condition in self._passing:
             if condition.by_ask:
                 reason = self._remembered(condition, ask, node)
@@ -394,8 +431,10 @@ class PredicateChain:
         ask.ask_class.verdicts[node.classes] = reason
         return reason
 
-    def _remembered(self, condition: _Condition, ask: Ask, node: Node) -> str | None:
+    def _remembered(self, condition: Condition, ask: Ask, node: Node) -> str | None:
         """Return a predicate's answer for the ask class; a refusal is cached until the node changes."""
+        if condition.keeps_books:
+            return self._answer(condition, ask, node)
         known = ask.ask_class.refused.get(node.id)
         if known is not None and known[0] == node.version:
             return known[1]
@@ -404,7 +443,7 @@ class PredicateChain:
             ask.ask_class.refused[node.id] = (node.version, reason)
         return reason
 
-    def _answer(self, condition: _Condition, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
+    def _answer(self, condition: Condition, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
         check = condition.check_reservation if reserve else condition.check
         try:
             reason = check(ask, node)
@@ -414,15 +453,15 @@ class PredicateChain:
             return reason
         return self._useless(condition, ask, node, reason)
 
-    def _useless(self, condition: _Condition, ask: Ask, node: Node, answer: object) -> str:
+    def _useless(self, condition: Condition, ask: Ask, node: Node, answer: object) -> str:
         text = text_or_none(answer)
         if text is not None:
             return text
         error = TypeError(f"check returned {safe_repr(answer)} instead of None or a text")
         return self._failed(condition, ask, node, error)
 
-    def _failed_comparison(self, condition: _Condition, error: BaseException) -> None:
+    def _failed_comparison(self, condition: Condition, error: BaseException) -> None:
         self._failures.report(condition.origin, "comparing classes", error)
 
-    def _failed(self, condition: _Condition, ask: Ask, node: Node, error: BaseException) -> str:
+    def _failed(self, condition: Condition, ask: Ask, node: Node, error: BaseException) -> str:
         return str(self._failures.report(condition.origin, "checking", error, f"{ask.label} on {node.label}"))

@@ -84,8 +84,8 @@ class Replacement:
                 continue
             fallback = fallback or placeholder
             node, required = placeholder.node, ask.ask_class.required
-            # The placeholder already holds the room, so predicates are asked as for a reservation.
-            if required in ("", node.id) and chain.judge(ask, node, reserve=True) is None:
+            # The placeholder already holds the room, and ends: predicates are asked as for a reservation.
+            if required in ("", node.id) and self._judge(ask, placeholder) is None:
                 found = placeholder, node
                 break
         for placeholder in too_small:
@@ -94,6 +94,9 @@ class Replacement:
             return found
         elsewhere = self._orders.find(ask)
         return None if elsewhere is None else (fallback, elsewhere)
+
+    def _judge(self, ask: Ask, placeholder: Allocation) -> str | None:
+        return self._orders.judge_without(ask, placeholder.node, [placeholder])
 
     def _refuse(self, group: TaskGroup, placeholder: Allocation, ask: Ask) -> None:
         event_recorder = self._partition.event_recorder

@@ -50,11 +50,13 @@ from yunikorn.testing.plugin_contract import PluginContract  # noqa: E402
 from yunikorn.testing.predicate_contract import PredicateContract  # noqa: E402
 from yunikorn.testing.resolver_contract import UserGroupResolverContract  # noqa: E402
 from yunikorn.testing.samples import (  # noqa: E402
+    AllocationSample,
     Amounts,
     ApplicationSample,
     AskSample,
     NodeSample,
     QueueSample,
+    allocation,
     application,
     ask,
     node,
@@ -68,6 +70,7 @@ from yunikorn.testing.sort_contracts import (  # noqa: E402
 )
 
 __all__ = [
+    "AllocationSample",
     "Amounts",
     "AppSortPolicyContract",
     "ApplicationSample",
@@ -85,6 +88,7 @@ __all__ = [
     "QueueSample",
     "QueueSortPolicyContract",
     "UserGroupResolverContract",
+    "allocation",
     "application",
     "ask",
     "assert_node_order",

@@ -48,6 +48,8 @@ class NodeSample:
     allocated: Resource = NOTHING
     occupied: Resource = NOTHING
 
+    allocations: Mapping[str, AllocationSample] = MappingProxyType({})
+
     @property
     def available(self) -> Mapping[str, int]:
         """Capacity minus allocated and occupied; negative if more is in use than the capacity."""
@@ -98,11 +100,20 @@ class ApplicationSample:
     pending: Resource = NOTHING
     fair_total: Resource = NOTHING
     waiting_since: int = 0
+    allocations: Mapping[str, AllocationSample] = MappingProxyType({})
 
     @property
     def demand(self) -> Resource:
         """Sum of `allocated` and `pending`."""
         return _together(self.allocated, self.pending)
+
+    @property
+    def allocations_by_node(self) -> Mapping[str, Sequence[AllocationSample]]:
+        """Allocations by the id of their node."""
+        found: dict[str, list[AllocationSample]] = {}
+        for one in self.allocations.values():
+            found.setdefault(one.node.id, []).append(one)
+        return MappingProxyType(found)
 
 
 @attrs.frozen(eq=False)
@@ -124,6 +135,24 @@ class AskSample:
     required_node: str = ""
     value: Hashable = None
     """Result of `ask_class` of a node sort policy, where the sample stands for an ask class."""
+
+
+@attrs.frozen(eq=False)
+class AllocationSample:
+    """Sample that implements `yunikorn.api.Allocation`."""
+
+    uuid: str = "ask-1#1"
+    node: NodeSample = attrs.field(factory=NodeSample)
+    key: str = "ask-1"
+    app: ApplicationSample = attrs.field(factory=ApplicationSample)
+    resource: Resource = NOTHING
+    priority: int = 0
+    tags: Mapping[str, str] = NO_TEXTS
+    placed: int = 0
+    task_group: str = ""
+    placeholder: bool = False
+    originator: bool = False
+    execution_timeout: int = 0
 
 
 def _together(left: Resource, right: Resource) -> Resource:
@@ -249,4 +278,22 @@ def ask(
         _texts(tags),
         round(created * 1_000_000_000),
         count,
+    )
+
+
+def allocation(ask: AskSample, node: NodeSample, uuid: str = "", *, placed: float = 0) -> AllocationSample:
+    """Return the allocation of a request on a node: `allocation(ask("task", vcore=1), node("n1"))`."""
+    return AllocationSample(
+        uuid or f"{ask.key}#1",
+        node,
+        ask.key,
+        ask.app,
+        ask.resource,
+        ask.priority,
+        ask.tags,
+        round(placed * 1_000_000_000),
+        ask.task_group,
+        ask.placeholder,
+        ask.originator,
+        ask.execution_timeout,
     )

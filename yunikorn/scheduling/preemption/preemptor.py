@@ -356,7 +356,9 @@ class Preemptor:
         # The node is hypothetical: answers cached for the real node do not apply.
         self._versions -= 1
         node.version = self._versions
-        return self._orders.predicates.judge(ask, node, reserve=True) is None
+        running = self._partition.nodes[node.id].allocations
+        gone = [one for uuid, one in running.items() if uuid not in node.allocations]
+        return self._orders.judge_without(ask, node, gone) is None
 
     # -- required nodes -----------------------------------------------------------------------------
 

@@ -274,7 +274,7 @@ def _part_of(short: Tally, victim: Allocation) -> float:
 def without(node: Node, victims: Iterable[Allocation]) -> Node:
     """Return a copy of `node` without `victims` and without the allocations being released."""
     copy = Node(node.id, node.capacity, node.attributes, node.occupied)
-    copy.state, copy.classes = node.state, node.classes
+    copy.state, copy.classes, copy.domains = node.state, node.classes, node.domains
     gone = {victim.uuid for victim in victims}
     for one in node.allocations.values():
         if one.eviction is None and one.uuid not in gone:

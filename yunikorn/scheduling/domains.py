@@ -1,0 +1,158 @@
+"""Answers per domain of a predicate that keeps books, and the wake-up when a domain opens.
+
+A refusal of an ask class in a domain is remembered (`Domain.closed`), and the nodes of the domain get the bit
+of the ask class in `Node.unfit` when a search meets them, so that later searches skip them like nodes without
+room. When a task is released, the refusals that have a subject in common with it are checked again before the
+next decision: only where the predicate now accepts, the bits are cleared and the ask class becomes
+schedulable. See `docs/decisions/0067`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from yunikorn.containment import contained, entries_of, kept_key
+from yunikorn.model.domain import Closing, Domain
+
+if TYPE_CHECKING:
+    from yunikorn.accounting.books import Others
+    from yunikorn.api import Predicate, Task
+    from yunikorn.framework.plugin_failures import PluginFailures
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.node import Node
+
+
+_ANY = object()
+"""Subject in common with all others, for requests whose subjects are unknown."""
+
+
+class PredicateDomains:
+    """The domains of one predicate."""
+
+    def __init__(
+        self,
+        predicate: Predicate,
+        origin: str,
+        answer: Callable[[Ask, Node], str | None],
+        failures: PluginFailures,
+    ) -> None:
+        self._predicate = predicate
+        self._origin = origin
+        self._answer = answer
+        """Asks the predicate; contains its exceptions."""
+        self._failures = failures
+        self._by_key: dict[Hashable, Domain] = {}
+        self._closed: dict[AskClass, dict[Domain, None]] = {}
+        """Domains in which an ask class is refused."""
+        self._touched: dict[tuple[Domain, AskClass], None] = {}
+        """Refusals that may have ended, in order."""
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def join(self, node: Node) -> Domain:
+        """Return the domain of a node, and add the node to it."""
+        try:
+            key = kept_key(self._predicate.domain(node), self._failed_comparison)
+        except contained() as error:
+            self._failures.report(self._origin, "computing the domain of", error, node.label)
+            # Without a domain the predicate is asked about this node alone.
+            key = node
+        domain = self._by_key.get(key)
+        if domain is None:
+            domain = self._by_key[key] = Domain(key)
+        domain.nodes[node] = None
+        return domain
+
+    def leave(self, domain: Domain, node: Node) -> None:
+        """Remove a node from its domain."""
+        domain.nodes.pop(node, None)
+        if not domain.nodes:
+            self._by_key.pop(domain.key, None)
+            for ask_class in list(domain.closed):
+                self.open(ask_class, domain)
+
+    # -- refusals -----------------------------------------------------------------------------------
+
+    def refusal(self, ask: Ask, node: Node, domain: Domain) -> str | None:
+        """Return the predicate's answer for the ask class in the domain; a refusal is remembered."""
+        ask_class = ask.ask_class
+        closing = domain.closed.get(ask_class)
+        if closing is not None:
+            return closing.reason
+        reason = self._answer(ask, node)
+        if reason is not None:
+            domain.close(ask_class, Closing(ask, reason, self._subjects(ask) or (_ANY,)))
+            self._closed.setdefault(ask_class, {})[domain] = None
+        return reason
+
+    def refusals(self, ask_class: AskClass) -> Sequence[tuple[str, int]]:
+        """Return the reasons why domains refuse an ask class, each with the number of nodes."""
+        closed = self._closed.get(ask_class)
+        if closed is None:
+            return ()
+        return [(domain.closed[ask_class].reason, len(domain.nodes)) for domain in closed]
+
+    def open(self, ask_class: AskClass, domain: Domain) -> None:
+        """Forget a refusal."""
+        domain.open(ask_class)
+        closed = self._closed.get(ask_class)
+        if closed is not None:
+            closed.pop(domain, None)
+            if not closed:
+                del self._closed[ask_class]
+
+    def forget(self, ask_class: AskClass) -> None:
+        """Forget an ask class that no longer exists."""
+        for domain in self._closed.pop(ask_class, ()):
+            domain.open(ask_class)
+
+    def _subjects(self, task: Task) -> tuple[Hashable, ...] | None:
+        """Return the subjects of a task; None, which means any, if the predicate fails."""
+        try:
+            named = entries_of(self._predicate.subjects(task))
+            return tuple(kept_key(subject, self._failed_comparison) for subject in named)
+        except contained() as error:
+            self._failures.report(self._origin, "naming the subjects of", error, f"task {task.key}")
+        return None
+
+    def _failed_comparison(self, error: BaseException) -> None:
+        self._failures.report(self._origin, "comparing domains or subjects", error)
+
+    # -- changes ------------------------------------------------------------------------------------
+
+    def changed(self, task: Task | None, where: Domain, others: Others, released: bool) -> None:
+        """Note the refusals that may have ended: in `others`, and after a release in `where` as well."""
+        if not self._closed:
+            return
+        domains = [self._by_key[key] for key in others if key in self._by_key]
+        if released:
+            domains.append(where)
+        if not any(domain.closed for domain in domains):
+            return
+        subjects = None if task is None else self._subjects(task)
+        for domain in domains:
+            if subjects is None:
+                for ask_class in domain.closed:
+                    self._touched[domain, ask_class] = None
+            else:
+                for subject in (*subjects, _ANY):
+                    for ask_class in domain.by_subject.get(subject, ()):
+                        self._touched[domain, ask_class] = None
+
+    def review(self, opened: Callable[[AskClass, Domain], None]) -> None:
+        """Ask the predicate again about refusals that may have ended; report those that have."""
+        if not self._touched:
+            return
+        touched, self._touched = self._touched, {}
+        for domain, ask_class in touched:
+            closing = domain.closed.get(ask_class)
+            if closing is None or not domain.nodes:
+                continue
+            reason = self._answer(closing.ask, next(iter(domain.nodes)))
+            if reason is None:
+                self.open(ask_class, domain)
+                opened(ask_class, domain)
+            else:
+                closing.reason = reason
