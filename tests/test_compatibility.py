@@ -184,12 +184,13 @@ def test_user_name_is_checked_even_without_groups() -> None:
     assert "invalid username 'no name'" in rm.entries("rejected_applications")[0].reason
 
 
-def test_unknown_resolver_is_ignored_but_ldap_fails_the_start() -> None:
-    rm = RM(configuration(queue("a"), usergroupresolver={"type": "nothing-like-it"}))
-    rm.app(user="ann", groups=())
-    assert rm.find_app().groups == ("ann",)
-    with pytest.raises(ConfigError, match="ldap"):
-        RM(configuration(queue("a"), usergroupresolver={"type": "ldap"}))
+def test_a_resolver_that_is_not_installed_refuses_the_configuration() -> None:
+    for missing in ("nothing-like-it", "ldap"):
+        with pytest.raises(ConfigError, match=f"no user-group resolver is called '{missing}'"):
+            RM(configuration(usergroupresolver={"type": missing}))
+        rm = RM(configuration(usergroupresolver={"type": missing, "required": False}))
+        rm.app("app", groups=())
+        assert rm.find_app("app").groups == ("user",)
 
 
 # -- queues, order, states ----------------------------------------------------------------------------

@@ -170,13 +170,17 @@ def test_times_of_the_group_cache(partition: Partition, check_partition: Check) 
     assert note.path == "partitions[0].usergroupresolver.cache"
 
 
-def test_a_resolver_that_is_not_installed_is_a_warning(check_partition: Check, partition: Partition) -> None:
+def test_a_resolver_that_is_not_installed_is_a_problem_unless_it_is_not_required(
+    check_partition: Check, partition: Partition
+) -> None:
     assert partition("usergroupresolver: {type: os}").user_group_resolver == ResolverRef("os")
-    text = "usergroupresolver: {type: ldap}"
-    assert partition(text).user_group_resolver == ResolverRef("ldap")
+    (problem,) = check_partition("usergroupresolver: {type: ldap}").problems
+    assert problem.path == "partitions[0].usergroupresolver.type"
+    assert problem.line
+    text = "usergroupresolver: {type: ldap, required: false}"
+    assert partition(text).user_group_resolver == ResolverRef("ldap", required=False)
     (warning,) = check_partition(text).warnings
-    assert warning.path == "partitions[0].usergroupresolver.type"
-    assert "will not start" in warning.message
+    assert warning.message.endswith("it is not used, because of required: false")
 
 
 # -- one hierarchy for all partitions ------------------------------------------------------------------

@@ -91,8 +91,10 @@ def test_failed_registration_closes_all_plugins() -> None:
         Rule.left = left
         with pytest.raises(ConfigError, match="no licence left"):
             scheduler.register_resource_manager(request, RM())
-        assert reported == []
+        opened, closed = (sum(operation in one for one in reported) for operation in ("opened", "closed"))
+        assert opened == closed, "what was opened before the failure is closed"
         assert scheduler.session_state("rm") == "Stopped"
+    reported.clear()
     Rule.left = None
     scheduler.register_resource_manager(request, RM())
     assert reported == ["rule opened in default", "rule opened in second"]
@@ -121,13 +123,14 @@ def test_checked_configuration_opens_no_plugins() -> None:
     assert reported == []
 
 
-def test_old_plugins_of_an_rm_close_before_new_ones_open() -> None:
+def test_old_sinks_of_an_rm_close_before_new_ones_open() -> None:
     config = document(partition(queue("a"), placementrules=[{"name": "rule"}]), events={"sinks": ["file"]})
     rm = RM(config, with_plugins(event_sinks=[File], placement_rules=[Rule]))
     begin = ["rule opened in default", "file opened"]
     assert reported == begin
     rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), rm)
-    assert reported == [*begin, "rule closed", "file closed", *begin]
+    # A rule that cannot be opened refuses the registration, so it is opened before anything ends.
+    assert reported == [*begin, begin[0], "rule closed", "file closed", begin[1]]
 
 
 def test_changed_sink_is_opened_after_the_old_one_is_closed() -> None:

@@ -169,7 +169,8 @@ def test_the_configuration_names_the_resolver() -> None:
     registry.register(RMState(), "books")
     clock, plan = ManualClock(), InstancePlan(registry)
     assert isinstance(UserGroups.make(PluginRef("book"), plan, clock).resolver, MappingResolver)
-    for nothing in (None, PluginRef(""), PluginRef("none"), PluginRef("test")):
+    for nothing in (None, PluginRef(""), PluginRef("none"), PluginRef("test", required=False)):
         assert UserGroups.make(nothing, plan, clock).resolver is None
-    with pytest.raises(UnknownPlugin, match="no user-group resolver is called 'ldap'"):
-        UserGroups.make(PluginRef("ldap"), plan, clock)
+    for missing in ("ldap", "test"):
+        with pytest.raises(UnknownPlugin, match=f"no user-group resolver is called '{missing}'"):
+            UserGroups.make(PluginRef(missing), plan, clock)

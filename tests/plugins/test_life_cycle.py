@@ -36,9 +36,11 @@ PLUGINS = ("app", "queue", "node", "rule", "condition", "groups")
 
 
 class LifeCycleRecorder(Plugin):
-    """Records its life-cycle calls, and fails in each if a test sets `fails`."""
+    """Records its life-cycle calls, and fails in each if a test sets `fails`, or in one of them."""
 
     fails: ClassVar[bool] = False
+    failing: ClassVar[str] = ""
+    """Name of the plugin whose `opened` fails."""
 
     def opened(self, context: Context) -> None:
         self._note(f"opened in {context.partition}")
@@ -51,7 +53,7 @@ class LifeCycleRecorder(Plugin):
 
     def _note(self, what: str) -> None:
         HEARD.append(f"{self.name} {what}")
-        if LifeCycleRecorder.fails:
+        if LifeCycleRecorder.fails or (self.name == LifeCycleRecorder.failing and "opened" in what):
             raise RuntimeError("no \x1b[31mluck")
 
 
@@ -123,7 +125,7 @@ class Groups(LifeCycleRecorder, UserGroupResolver):
 def _silence() -> Iterator[None]:
     yield
     HEARD.clear()
-    LifeCycleRecorder.fails = False
+    LifeCycleRecorder.fails, LifeCycleRecorder.failing = False, ""
 
 
 @pytest.fixture
@@ -174,26 +176,38 @@ def test_every_object_is_closed_at_the_end(registry: Registry) -> None:
     assert sorted(HEARD) == sorted(f"{name} closed" for name in PLUGINS)
 
 
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_plugin_that_cannot_be_opened_refuses_the_configuration(registry: Registry, name: str) -> None:
+    rm = RM(configuration(), registry)
+    before = rm.at_work().config
+    LifeCycleRecorder.failing = name
+    with pytest.raises(ConfigError, match=rf"plugin {name} of test-plugin \(yunikorn-test 1\.0\): opening: "):
+        rm.reload(text())
+    assert rm.at_work().config is before
+    assert sorted(one.split()[0] for one in HEARD if "opened" in one and not one.startswith(name)) == sorted(
+        one.split()[0] for one in HEARD if "closed" in one
+    ), "what was opened before the failure is closed"
+    with pytest.raises(ConfigError):
+        RM(text(), registry, rm_id="other", scheduler=rm.scheduler)
+    assert rm.scheduler.session_state("other") == "Stopped"
+    LifeCycleRecorder.failing = ""
+    assert rm.reload(text())
+
+
 def test_failing_life_cycle_call_is_reported_and_blocks_nothing(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR, "yunikorn.plugins")
-    LifeCycleRecorder.fails = True
     rm = RM(text(), registry)
     rm.node("n1", vcore=1000)
     rm.app("app")
     rm.ask("app", "ask", vcore=1000)
     assert len(rm.schedule()) == 1
-    LifeCycleRecorder.fails = False
-    rm.reload(text("other"))
     LifeCycleRecorder.fails = True
-    rm.reload(text("app"))
-    assert rm.find_queue("root.p.b").settings.app_sort == "app"
+    rm.reload(text().replace('"a"', '"c"'))
     rm.scheduler.close()
     failures = "\n".join(rm.failures())
-    for name in PLUGINS:
-        assert f"plugin {name} of test-plugin (yunikorn-test 1.0): opening: " in failures
-    for operation in ("opening", "reloading", "closing"):
+    for operation in ("reloading", "closing"):
         assert f": {operation}: RuntimeError: no \\x1b[31mluck" in failures
 
 
@@ -257,17 +271,34 @@ def test_rejected_configuration_removes_no_object() -> None:
     assert place(rm, "bob") == "root.q1"
 
 
-def test_a_plugin_that_failed_to_open_is_retried_on_reload(registry: Registry) -> None:
-    LifeCycleRecorder.fails = True
-    rm = RM(text(), registry)
-    LifeCycleRecorder.fails = False
-    HEARD.clear()
-    rm.reload(text("other"))
-    assert [each for each in HEARD if each.startswith("rule ")] == ["rule opened in default", "rule closed"]
-    assert [each for each in HEARD if each.startswith("queue ")] == ["queue opened in default"]
-    HEARD.clear()
-    rm.reload(text("app"))
-    assert [each for each in HEARD if each.startswith("queue ")] == ["queue reloaded in default"]
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize("state", ["missing", "disabled", "not opened"])
+def test_a_plugin_that_is_not_required_is_left_out_where_it_cannot_be_used(
+    registry: Registry, caplog: pytest.LogCaptureFixture, state: str, required: bool
+) -> None:
+    prefix = "no" if state == "missing" else ""
+    config = document(
+        partition(
+            queue("a"),
+            predicates=[{"name": f"{prefix}condition", "required": required}, "node-selector"],
+            placementrules=[{"name": f"{prefix}rule", "required": required}, {"name": "provided"}],
+            usergroupresolver={"type": f"{prefix}groups", "required": required},
+        ),
+        plugins={"disable": ["condition", "rule", "groups"] if state == "disabled" else []},
+    )
+    LifeCycleRecorder.fails = state == "not opened"
+    if required:
+        with pytest.raises(ConfigError):
+            RM(config, registry)
+        return
+    rm = RM(config, registry)
+    rm.node("n1", vcore=1)
+    rm.app("app", groups=())
+    rm.ask("app", "ask", vcore=1)
+    assert len(rm.schedule()) == 1
+    warnings = [one.getMessage() for one in caplog.records if "required: false" in one.getMessage()]
+    assert len(warnings) == 3
+    assert rm.find_app("app").groups == ("user",), "as without a resolver"
 
 
 class Trouble(LifeCycleRecorder, PlacementRule):

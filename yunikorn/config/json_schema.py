@@ -19,8 +19,9 @@ import yaml
 
 from yunikorn.config.keys import OPTION, Key, Section
 from yunikorn.config.partitions import NO_RESOLVER
+from yunikorn.config.plugin_refs import REQUIRED
 from yunikorn.config.queues_yaml import DEFAULT_ORDER, NAMED_NODE_ORDER, RESOLVER_CACHE, SECTIONS, WEIGHTED
-from yunikorn.config.values import TEXT, Schema, any_of, in_any_case, pattern
+from yunikorn.config.values import BOOLEAN, TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.containment import safe_repr
 from yunikorn.framework.kinds import RESOLVER, Kind
 from yunikorn.framework.offers import Offer, Option
@@ -146,8 +147,12 @@ def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
     names = _names(kind, offers)
     if kind is RESOLVER:
         names = any_of(names, {"enum": [*NO_RESOLVER, None]})
-    properties: dict[str, Any] = {chosen_by: {"description": f"The name of the {kind.title}.", **names}}
-    known = [chosen_by]
+    optional = "False to go on without a plugin that cannot be used. Default: true."
+    properties: dict[str, Any] = {
+        chosen_by: {"description": f"The name of the {kind.title}.", **names},
+        REQUIRED: {"description": optional, **_nullable(BOOLEAN.schema)},
+    }
+    known = [chosen_by, REQUIRED]
     if kind is RESOLVER:
         known.append("cache")
         properties["cache"] = {

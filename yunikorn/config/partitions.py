@@ -8,7 +8,7 @@ import attrs
 
 from yunikorn.config.keys import Draft
 from yunikorn.config.node_orders import read_node_sort, read_node_sorts
-from yunikorn.config.plugin_refs import PluginCheck, QueuePolicyCheck, read_plugin_list
+from yunikorn.config.plugin_refs import REQUIRED, PluginCheck, QueuePolicyCheck, read_plugin_list
 from yunikorn.config.queues import QueueDraft, read_queues
 from yunikorn.config.queues_yaml import (
     PARTITION,
@@ -24,7 +24,6 @@ from yunikorn.config.queues_yaml import (
 from yunikorn.config.quotas import check_applications, check_limits, check_resources
 from yunikorn.config.reading import Findings, Table
 from yunikorn.config.rules import RuleDraft, check_paths, read_rules
-from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import PREDICATE, RESOLVER
 
 DEFAULT_NAME = "default"
@@ -87,14 +86,8 @@ def _read_resolver(partition: Table, plugins: PluginCheck) -> ResolverRef | None
         plugins.findings.note(
             table.key_spot("cache"), "YuniKorn 1.9 does not have this key and refuses the file"
         )
-    ref = ResolverRef(name, plugins.known_options(RESOLVER, name, table, ("type", "cache")), cache)
-    try:
-        plugins.registry.find(RESOLVER, name)
-    except UnknownPlugin as error:
-        # Only a warning: the host that runs the scheduler may have the plugin (docs/decisions/0003).
-        without = "the scheduler will not start" if ref.name == "ldap" else "groups are not resolved"
-        plugins.findings.warning(table.spot("type"), f"{error}; without it {without}")
-        return ref
+    options = plugins.known_options(RESOLVER, name, table, ("type", "cache", REQUIRED))
+    ref = ResolverRef(name, options, cache, required=table.boolean(REQUIRED, True))
     plugins.check(RESOLVER, ref, table.spot("type"), table.here())
     return ref
 

@@ -43,6 +43,10 @@ ORIGINAL_OPTIONS: Mapping[str, frozenset[str]] = {
 }
 
 
+REQUIRED = "required"
+"""Key beside the name of a plugin: false to go on without a plugin that cannot be used."""
+
+
 @attrs.frozen
 class _Verdict:
     """Result of constructing a plugin on trial."""
@@ -89,8 +93,10 @@ class PluginCheck:
     def check(self, kind: Kind, ref: PluginRef, name_at: Spot, options_at: Spot) -> bool:
         """Report the problems of a plugin and its options; return True if there are none."""
         verdict = self.verdict(kind, ref.name, ref.options)
-        if verdict.refusal:
+        if verdict.refusal and ref.required:
             self.findings.problem(name_at, verdict.refusal)
+        elif verdict.refusal:
+            self.findings.warning(name_at, f"{verdict.refusal}; it is not used, because of required: false")
         for below, message in verdict.faults:
             self.findings.problem(descend(options_at, below), message)
         return not verdict.refusal and not verdict.faults
@@ -148,7 +154,8 @@ def _read_ref(spot: Spot, kind: Kind, plugins: PluginCheck) -> PluginRef | None:
     if not name:
         findings.problem(entry.spot("name"), f"required, but missing: the name of the {kind.title}")
         return None
-    ref = PluginRef(name, plugins.known_options(kind, name, entry, ("name",)))
+    options = plugins.known_options(kind, name, entry, ("name", REQUIRED))
+    ref = PluginRef(name, options, required=entry.boolean(REQUIRED, True))
     plugins.check(kind, ref, entry.spot("name"), spot)
     return ref
 

@@ -35,6 +35,8 @@ class PluginRef:
     name: str
     options: Mapping[str, Any] = attrs.field(factory=dict)
     """Mappings, lists and *texts*; `Registry.make` converts them to the types of the options."""
+    required: bool = attrs.field(default=True, kw_only=True)
+    """False if the scheduler works without the plugin where it is missing, broken or disabled."""
 
 
 WEIGHTED = "weighted"
@@ -262,6 +264,14 @@ class RuleConfig:
         " have such an option",
         "root.default",
     )
+    required: bool = key(
+        values.BOOLEAN,
+        True,
+        "false to go on without the rule where its plugin cannot be used"
+        " ([more](plugins.md#plugins-that-cannot-be-used))",
+        "false",
+        ours=True,
+    )
     options: Mapping[str, Any] = attrs.field(factory=dict)
     """Options of the plugin as text, without `value`."""
 
@@ -386,8 +396,7 @@ class PartitionConfig:
         None,
         "`type`: how the groups of a user are found ([resolvers](plugins/user-groups.md)), or `none`;"
         " `cache`: [how long](#group-cache) they are remembered;"
-        " other keys are the resolver's options. By default a user is in the group of the same name. A"
-        " type that is not installed is a warning in the check, and an error when the scheduler starts",
+        " other keys are the resolver's options. By default a user is in the group of the same name",
         "{type: os}",
     )
     predicates: tuple[PluginRef, ...] = key(

@@ -12,7 +12,7 @@ from yunikorn.config.document import Listing, quote
 from yunikorn.config.filters import FilterConfig, expression_fault
 from yunikorn.config.keys import Draft
 from yunikorn.config.names import ROOT, is_expression, is_group_name, is_queue_name, is_user_name
-from yunikorn.config.plugin_refs import PluginCheck, note_if_ours
+from yunikorn.config.plugin_refs import REQUIRED, PluginCheck, note_if_ours
 from yunikorn.config.queues import QueueDraft
 from yunikorn.config.queues_yaml import FILTER, RULE, PluginRef, RuleConfig
 from yunikorn.config.reading import Findings, Spot, Table
@@ -33,6 +33,7 @@ class RuleDraft(Draft[RuleConfig]):
     section = RULE
     name: str
     create: bool
+    required: bool
     filter: FilterConfig | None
     value: str
     options: dict[str, Any]
@@ -56,17 +57,23 @@ def read_rules(partition: Table, plugins: PluginCheck) -> list[RuleDraft]:
     return rules
 
 
-def _read_rule(table: Table, plugins: PluginCheck) -> RuleDraft:
+def _read_rule(table: Table, plugins: PluginCheck, outer: RuleDraft | None = None) -> RuleDraft:
     rule = RuleDraft(table)
+    if outer is not None:
+        if REQUIRED in table:
+            text = "a parent rule is as required as the rule below it: write the key there"
+            plugins.findings.problem(table.key_spot(REQUIRED), text)
+        rule.required = outer.required
     rule.name = rule.name.lower()
     rule.filter = _read_filter(table)
     rule.options = plugins.known_options(PLACEMENT, rule.name, table, _CORE, (VALUE,))
-    rule.parent = _read_parent(table, plugins)
+    rule.parent = _read_parent(rule, plugins)
     rule.sound = _check_plugin(rule, plugins) and (rule.parent is None or rule.parent.sound)
     return rule
 
 
-def _read_parent(table: Table, plugins: PluginCheck) -> RuleDraft | None:
+def _read_parent(rule: RuleDraft, plugins: PluginCheck) -> RuleDraft | None:
+    table = rule.table
     node = table.get("parent")
     if isinstance(node, Listing):
         entries = table.tables("parent")
@@ -74,13 +81,13 @@ def _read_parent(table: Table, plugins: PluginCheck) -> RuleDraft | None:
             plugins.findings.note(
                 table.spot("parent"), "YuniKorn 1.9 wants a mapping here, not a list of one"
             )
-            return _read_rule(entries[0], plugins)
+            return _read_rule(entries[0], plugins, rule)
         if len(table.items("parent") or ()) != 1:
             text = "a rule has one parent rule: expected a mapping, or a list of one"
             plugins.findings.problem(table.spot("parent"), text)
         return None
     parent = table.table("parent")
-    return _read_rule(parent, plugins) if parent else None
+    return _read_rule(parent, plugins, rule) if parent else None
 
 
 def _check_plugin(rule: RuleDraft, plugins: PluginCheck) -> bool:
@@ -95,7 +102,9 @@ def _check_plugin(rule: RuleDraft, plugins: PluginCheck) -> bool:
     options = dict(rule.options)
     if rule.value and names and VALUE in names:
         options[VALUE] = rule.value
-    sound = plugins.check(PLACEMENT, PluginRef(rule.name, options), at, rule.table.here())
+    sound = plugins.check(
+        PLACEMENT, PluginRef(rule.name, options, required=rule.required), at, rule.table.here()
+    )
     if sound:
         note_if_ours(PLACEMENT, rule.name, at, findings)
     return sound

@@ -2,25 +2,39 @@
 
 An instance whose class and options are unchanged in a new configuration stays in use with its state, such as
 file contents or learned data, and is notified by `reloaded`. An instance that failed to open is replaced, so
-that a reload can repair it. Failures of life-cycle calls are only reported.
+that a reload can repair it. Failures of life-cycle calls are reported.
+
+A plan that opens what it makes refuses a configuration whose plugins cannot be opened, before anything has
+changed (`docs/decisions/0052`). Event sinks are opened later, when the plan is used: no decision depends on
+a sink, and the new sink may need the file of the old one.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
+
+from yunikorn.containment import contained
+from yunikorn.errors import PluginError, UnknownPlugin, printable
 
 if TYPE_CHECKING:
     from yunikorn.api import Context
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Kind, Registry
 
+_log = logging.getLogger("yunikorn.plugins")
+
 Wrap = Callable[[Any, str], Any]
 """Wrapper of a plugin object with the given origin, such as a buffer."""
 
 
+Opener = Callable[["PluginInstance"], None]
+"""Function that opens an instance, or raises `PluginError`."""
 Key = tuple[str, str, tuple[tuple[str, str], ...]]
 """Kind, name and options of an instance that several places share."""
 
@@ -38,6 +52,14 @@ class PluginInstance:
     origin: str
     is_open: bool = False
     """True after a successful call of `opened`."""
+    closer: Callable[[], object] | None = None
+    """Closes an instance that its plan has opened."""
+
+    def close(self) -> None:
+        """Close an instance of a plan that is not used."""
+        self.is_open = False
+        if self.closer is not None:
+            self.closer()
 
 
 class InstancePlan:
@@ -51,9 +73,16 @@ class InstancePlan:
         registry: Registry,
         in_use: Collection[PluginInstance] = (),
         shared: Mapping[Key, PluginInstance] | None = None,
+        opener: Opener | None = None,
     ) -> None:
-        """Plan nothing yet; `shared` has the instances in use that several places may refer to."""
+        """Plan nothing yet; `shared` has the instances in use that several places may refer to.
+
+        With an `opener` every new instance is opened at once, and one that fails cannot be made.
+        """
         self.registry = registry
+        self.opened: list[PluginInstance] = []
+        """New instances that the plan has opened."""
+        self._opener = opener
         self.instances: list[PluginInstance] = []
         """Planned instances, in the order of `make`."""
         self._in_use = list(in_use)
@@ -75,8 +104,39 @@ class InstancePlan:
                 self.instances.append(one)
                 return one
         made = make_instance(self.registry, kind, name, wanted, wrap=wrap)
+        self._open(made)
         self.instances.append(made)
         return made
+
+    def make_if_usable(
+        self, kind: Kind, name: str, options: Mapping[str, Any], *, required: bool, wrap: Wrap | None = None
+    ) -> PluginInstance | None:
+        """Plan an instance as `make`; None for one that is not `required` and cannot be used."""
+        with self.optional(kind, name, required=required):
+            return self.make(kind, name, options, wrap=wrap)
+        return None
+
+    @contextmanager
+    def optional(self, kind: Kind, name: str, *, required: bool) -> Iterator[None]:
+        """Log an `UnknownPlugin` or `PluginError` of the context, unless the plugin is `required`."""
+        try:
+            yield
+        except (UnknownPlugin, PluginError) as error:
+            if required:
+                raise
+            text = "%s '%s' is not used, because of required: false: %s"
+            _log.warning(text, kind.title, printable(name), printable(str(error)))
+
+    def _open(self, one: PluginInstance) -> None:
+        if self._opener is not None:
+            self._opener(one)
+            self.opened.append(one)
+
+    def discard(self) -> None:
+        """Close what the plan has opened: the plan is not used."""
+        opened, self.opened = self.opened, []
+        for one in opened:
+            one.close()
 
     @property
     def shared(self) -> Mapping[Key, PluginInstance]:
@@ -95,6 +155,7 @@ class InstancePlan:
             found = self._shared_in_use.get(key)
             if found is None:
                 found = make_instance(self.registry, kind, name, options, comma_lists=True)
+                self._open(found)
             self._shared[key] = found
             self.instances.append(found)
         return found
@@ -117,9 +178,19 @@ class PluginInstances:
     def __iter__(self) -> Iterator[PluginInstance]:
         return iter(self._instances)
 
-    def plan(self, registry: Registry) -> InstancePlan:
-        """Return an empty plan for another configuration."""
-        return InstancePlan(registry, self._instances, self._shared)
+    def plan(self, registry: Registry, *, opening: bool = False) -> InstancePlan:
+        """Return an empty plan for another configuration, which opens new instances at once if `opening`."""
+        return InstancePlan(registry, self._instances, self._shared, self._open if opening else None)
+
+    def _open(self, one: PluginInstance) -> None:
+        """Open an instance; report a failure, and raise it as `PluginError`."""
+        context = self._failures.context_of(one.origin, self._context)
+        try:
+            one.plugin.opened(context)
+        except contained() as error:
+            raise self._failures.report(one.origin, "opening", error) from None
+        one.is_open = True
+        one.closer = partial(self.guard, one, "closing", "closed")
 
     def use(self, plan: InstancePlan, *, close_first: bool = False) -> None:
         """Open the new instances of a plan, and notify the others of the reload.
@@ -132,8 +203,10 @@ class PluginInstances:
             self.close_unused()
         self._instances = [*plan.instances, *self._leaving]
         self._shared.update(plan.shared)
+        opened, plan.opened = plan.opened, []
         for one in plan.instances:
-            self._renew(one)
+            if one not in opened:
+                self._renew(one)
 
     def close_unused(self, used: Collection[PluginInstance] = ()) -> None:
         """Close the instances that the latest plan does not contain, except those still `used`."""

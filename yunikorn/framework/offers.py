@@ -256,6 +256,10 @@ def _check_wants(cls: Any) -> None:
         raise InvalidOffer(f"{cls.__qualname__}: {error}") from error
 
 
+RESERVED = "required"
+"""Key of the core beside the name of every plugin; no option of a plugin has this name."""
+
+
 def _check_options(kind: Kind, cls: Any) -> None:
     try:
         if attrs.has(cls):
@@ -270,7 +274,7 @@ def _check_options(kind: Kind, cls: Any) -> None:
             "the top of the module, not under TYPE_CHECKING"
         ) from error
     for option in options_of(cls):
-        if option.name in kind.reserved:
+        if option.name in (*kind.reserved, RESERVED):
             raise InvalidOffer(
                 f"the option '{option.name}' of {cls.__qualname__} cannot be set: every {kind.title} "
                 "has a key of this name; rename the option"

@@ -45,7 +45,8 @@ class ReloadPlan:
     sinks: InstancePlan
 
     def discard(self, reason: str) -> None:
-        """Close the new partitions: the plan is not used."""
+        """Close the new partitions and the new plugins: the plan is not used."""
+        self.plan.discard()
         discard(self.made, reason)
 
 

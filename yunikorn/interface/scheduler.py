@@ -107,7 +107,11 @@ class Scheduler:
         registry = registry_for(request.rm_id, callback, self.registry, self.failures)
         with refused_registration_logged(request.rm_id, secret=config_source.group is None):
             config = self.loaded.load(config_source.text, registry)
-            session = self._open(request, callback, config, registry)
+            self._registering = True
+            try:
+                session = self._open(request, callback, config, registry)
+            finally:
+                self._registering = False
         session.config_source = config_source
         self._replace(request.rm_id, session)
         return RegisterResourceManagerResponse()
@@ -409,8 +413,7 @@ class Scheduler:
                 self._buffer_sinks,
             )
         except (UnknownPlugin, OptionError, PluginError) as error:
-            # Requirements that matter at run time only, such as those of `ldap`, are not checked when a text
-            # is loaded.
+            # Plugins are opened here, not when a text is loaded.
             raise ConfigError([Problem("", str(error))]) from error
 
     # -- stopping and starting ------------------------------------------------------------------------

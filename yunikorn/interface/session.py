@@ -124,11 +124,15 @@ class Session:
         why = f": {reason}" if reason else ""
         _log.info("%s", printable(f"{self.label}: {before} -> {self.state}{why}"))
 
-    def _make(self, config: PartitionConfig, registry: Registry) -> PartitionScheduler:
+    def _make(
+        self, config: PartitionConfig, registry: Registry, *, opening: bool = True
+    ) -> PartitionScheduler:
         name = self.partitions.internal_name(config.name)
         own = self._core_context.branch(self.activate)
         try:
-            made = PartitionScheduler(name, config, registry, own, self.failures, self._rm_facade)
+            made = PartitionScheduler(
+                name, config, registry, own, self.failures, self._rm_facade, opening=opening
+            )
         except BaseException:
             own.timers.close()
             raise
@@ -363,7 +367,7 @@ class Session:
 
     def check(self, config: SchedulerConfig) -> None:
         """Raise `ConfigError` if another configuration cannot be used now. Changes nothing."""
-        self._prepare(config).discard("it was created for a check only")
+        self._prepare(config, opening=False).discard("it was created for a check only")
 
     def reload(self, config: SchedulerConfig) -> None:
         """Use another configuration; raise `ConfigError` and change nothing if that is impossible.
@@ -392,17 +396,20 @@ class Session:
         if self.paused_state is None and last is not None:
             self._deliver(last)
 
-    def _prepare(self, config: SchedulerConfig) -> ReloadPlan:
+    def _prepare(self, config: SchedulerConfig, *, opening: bool = True) -> ReloadPlan:
         enabled = self.registry.without(config.disabled)
         whole = with_rm(config, enabled, self.callback_adapter)
         made: dict[str, PartitionScheduler] = {}
+        plan: Reload | None = None
         try:
             sinks = self.sinks.plan(whole.sinks, enabled)
-            plan = Reload(self.partitions.by_name, whole, enabled)
+            plan = Reload(self.partitions.by_name, whole, enabled, opening=opening)
             for name, new in plan.new.items():
-                made[name] = self._make(new, enabled)
+                made[name] = self._make(new, enabled, opening=opening)
         except (UnknownPlugin, OptionError, PluginError) as error:
             discard(made, "the configuration was refused")
+            if plan is not None:
+                plan.discard()
             raise ConfigError([Problem("", str(error))]) from error
         return ReloadPlan(plan, made, sinks)
 

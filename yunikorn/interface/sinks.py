@@ -58,7 +58,8 @@ class Sinks:
         for ref in refs:
             # No buffer for the RM: its callback is always called in the core's thread, so that it gets events
             # and responses in their order.
-            plan.make(EVENT_SINK, ref.name, ref.options, wrap=self._buffer if ref.name != RM else None)
+            wrap = self._buffer if ref.name != RM else None
+            plan.make_if_usable(EVENT_SINK, ref.name, ref.options, wrap=wrap, required=ref.required)
         return plan
 
     def use(self, plan: InstancePlan) -> None:

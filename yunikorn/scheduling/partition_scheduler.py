@@ -119,7 +119,10 @@ class PartitionScheduler:
         core_context: CoreContext,
         failures: PluginFailures,
         rm: ResourceManager | None = None,
+        *,
+        opening: bool = True,
     ) -> None:
+        """Create a partition; with `opening` its plugins are opened, and a failure raises `PluginError`."""
         self.config = config
         self._delays = core_context.timeouts
         self.failures = failures
@@ -129,7 +132,8 @@ class PartitionScheduler:
         self.partition.timeouts = self._timeouts()
         tree = self.partition.queues
         self.instances = PluginInstances(self.context, failures)
-        self.policies = Policies(config, self.instances.plan(registry), tree, clock, failures)
+        plan = self.instances.plan(registry, opening=opening)
+        self.policies = Policies.of(config, plan, tree, clock, failures)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
         self._is_open = False
         self.orders = NodeOrders(
@@ -492,6 +496,7 @@ class PartitionScheduler:
         partition = self.partition
         PARTITION.fire(partition, "remove")
         if not self._is_open:
+            self.policies.plan.discard()
             partition.timers.close()
             return
         for app in list(partition.applications.values()):

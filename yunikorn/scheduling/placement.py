@@ -277,7 +277,10 @@ class PlacementChain:
         failures: PluginFailures | None = None,
     ) -> None:
         failures = PluginFailures() if failures is None else failures
-        self._rules = [BoundRule(rule, plan, tree, failures) for rule in rules or IMPLICIT]
+        self._rules: list[BoundRule] = []
+        for rule in rules or IMPLICIT:
+            with plan.optional(PLACEMENT, rule.name, required=rule.required):
+                self._rules.append(BoundRule(rule, plan, tree, failures))
         self._tree = tree
         self.observer: Callable[[Application, PlacementResult], None] | None = None
         """Receives every placement with its steps; used for explanations."""

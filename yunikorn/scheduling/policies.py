@@ -56,14 +56,33 @@ class Policies:
         self.node_sorts = {DEFAULT: self._node_sort(config.node_sort)} | {
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
-        predicates = [plan.make(PREDICATE, ref.name, ref.options) for ref in config.predicates]
-        self.predicates = PredicateChain([(one.plugin, one.origin) for one in predicates], failures)
+        predicates = [
+            plan.make_if_usable(PREDICATE, ref.name, ref.options, required=ref.required)
+            for ref in config.predicates
+        ]
+        self.predicates = PredicateChain([(one.plugin, one.origin) for one in predicates if one], failures)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
         settings: dict[tuple[int, bool], QueueSettings] = {}
         _collect(config.root, InForce({}).below(config.root.properties), settings)
         for (_, is_leaf), each in settings.items():
             plan.share(*_policy_of(each, is_leaf=is_leaf))
+
+    @classmethod
+    def of(
+        cls,
+        config: PartitionConfig,
+        plan: InstancePlan,
+        tree: QueueTree,
+        clock: Clock,
+        failures: PluginFailures,
+    ) -> Policies:
+        """Return the policies; if that raises, everything that the plan has opened is closed."""
+        try:
+            return cls(config, plan, tree, clock, failures)
+        except BaseException:
+            plan.discard()
+            raise
 
     def _node_sort(self, ref: PluginRef) -> NamedPolicy:
         if isinstance(ref, WeightedRef):

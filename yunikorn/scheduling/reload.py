@@ -34,8 +34,15 @@ class Reload:
     """
 
     def __init__(
-        self, running: Mapping[str, PartitionScheduler], config: SchedulerConfig, registry: Registry
+        self,
+        running: Mapping[str, PartitionScheduler],
+        config: SchedulerConfig,
+        registry: Registry,
+        *,
+        opening: bool = True,
     ) -> None:
+        """Prepare a change; with `opening` new plugins are opened, so `discard` or `apply` has to follow."""
+        self._opening = opening
         wanted = {partition.name: partition for partition in config.partitions}
         self.new = {name: partition for name, partition in wanted.items() if name not in running}
         """Configurations of the partitions to create, by name."""
@@ -48,6 +55,7 @@ class Reload:
             if partition.name in running:
                 self._plan(running[partition.name], partition, f"partitions[{index}]", problems)
         if problems:
+            self.discard()
             raise ConfigError(problems)
 
     def _plan(
@@ -56,11 +64,16 @@ class Reload:
         tree = running.partition.queues
         _check_types(tree.root, config.root, path, problems)
         try:
-            plan = running.instances.plan(self._registry)
-            policies = Policies(config, plan, tree, running.partition.clock, running.failures)
+            plan = running.instances.plan(self._registry, opening=self._opening)
+            policies = Policies.of(config, plan, tree, running.partition.clock, running.failures)
             self._changes.append(_Change(running, config, policies))
         except (UnknownPlugin, OptionError, PluginError) as error:
             problems.append(Problem(path, str(error)))
+
+    def discard(self) -> None:
+        """Close the new plugins: the change is not applied."""
+        for change in self._changes:
+            change.policies.plan.discard()
 
     def apply(self) -> None:
         """Apply the changes to the running partitions."""

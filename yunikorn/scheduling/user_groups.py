@@ -15,7 +15,6 @@ from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
 from yunikorn.config.queues_yaml import ResolverCache, ResolverRef
 from yunikorn.containment import LONGEST_NAME, contained, entries_of, exact_text, read_attribute, safe_repr
-from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.registry import RESOLVER
 
@@ -85,19 +84,14 @@ class UserGroups:
     ) -> UserGroups:
         """Create with the resolver that the configuration names, taken from `plan`.
 
-        An unknown type means no resolver, as in YuniKorn 1.9, except for `ldap`, whose absence would change
-        access rights unnoticed (`docs/decisions/0003`): there `UnknownPlugin` is raised. Raises `OptionError`
-        for invalid options.
+        Raises `UnknownPlugin`, `OptionError` or `PluginError` if the resolver cannot be used and is required
+        (`docs/decisions/0052`).
         """
         if ref is None or ref.name in ("", "none"):
             return cls(clock)
-        try:
-            plan.registry.find(RESOLVER, ref.name)
-        except UnknownPlugin:
-            if ref.name == "ldap":
-                raise
+        made = plan.make_if_usable(RESOLVER, ref.name, ref.options, required=ref.required)
+        if made is None:
             return cls(clock)
-        made = plan.make(RESOLVER, ref.name, ref.options)
         cache = ref.cache if isinstance(ref, ResolverRef) else DEFAULT_CACHE
         return cls(clock, made.plugin, made.origin, failures, cache)
 
