@@ -340,3 +340,70 @@ def test_failures_reported_by_a_plugin_are_named_counted_logged_and_events(
     assert (failure.message, failure.count) == (reported, 2)
     assert [record.getMessage() for record in caplog.records] == [reported, reported.replace("one", "two")]
     assert [event.message for event in received if event.type == "PLUGIN"] == [reported]
+
+
+@pytest.mark.parametrize(("first", "order"), [(True, "closed, opened"), (False, "opened, closed")])
+def test_a_plugin_may_ask_that_its_objects_are_closed_before_the_next_is_opened(
+    first: bool, order: str
+) -> None:
+    calls: list[str] = []
+
+    @attrs.frozen
+    class Locks(PlacementRule):
+        """Locks a file while it is open."""
+
+        name = "locks"
+        close_before_open = first
+        path: str = "lock"
+
+        def opened(self, context: Context) -> None:
+            calls.append(f"opened {self.path}")
+
+        def closed(self) -> None:
+            calls.append(f"closed {self.path}")
+
+        def place(self, app: Application) -> str:
+            return "root.a"
+
+    rm = RM(by_rules({"name": "locks"}), with_plugins(placement_rules=[Locks]))
+    rm.reload(by_rules({"name": "locks", "path": "other"}))
+    rm.scheduler.close()
+    closing, opening = "closed lock", "opened other"
+    between = [closing, opening] if first else [opening, closing]
+    assert calls == ["opened lock", *between, "closed other"]
+    assert order.startswith(between[0].split()[0])
+
+
+def test_a_shared_policy_that_is_closed_first_is_opened_again_where_a_queue_still_uses_it() -> None:
+    calls: list[str] = []
+
+    @attrs.frozen
+    class Locks(AppSortPolicy):
+        """Locks a file while it is open."""
+
+        name = "locks"
+        close_before_open = True
+        path: str = "lock"
+
+        def opened(self, context: Context) -> None:
+            calls.append(f"opened {self.path}")
+
+        def closed(self) -> None:
+            calls.append(f"closed {self.path}")
+
+        def key(self, app: Application) -> int:
+            return 0
+
+    def text(*queues: str) -> str:
+        one = {"application.sort.policy": "locks"}
+        return configuration(*(queue(name, properties=one) for name in queues), queue("c"))
+
+    rm = RM(text("a"), with_plugins(app_sort_policies=[Locks]))
+    rm.node("n1", vcore=1)
+    rm.app("app", "root.a")
+    rm.ask("app", vcore=1)
+    rm.schedule()
+    rm.reload(text())
+    assert calls == ["opened lock", "closed lock", "opened lock"], "the queue drains"
+    rm.scheduler.close()
+    assert calls[-1] == "closed lock"

@@ -12,12 +12,13 @@ import pytest
 from tests.service.kit import PATIENCE
 from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.core_activity import core_activity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.settings import Budget
-from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch
+from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch, watch_sinks
 
 
 class Broken(Exception):
@@ -146,3 +147,24 @@ def test_callback_that_is_being_set_up_can_be_checked() -> None:
     finally:
         go.set()
         thread.join(PATIENCE)
+
+
+def test_sink_loop_lets_the_core_record_what_it_found(core: ThreadedScheduler) -> None:
+    """The core may be idle when a sink hangs, so that nothing else would look at its failures."""
+
+    class Found(BufferedSinks):
+        def poll(self, now: float, limit: float) -> bool:
+            assert limit == 60.0
+            return True
+
+    async def loop(enough: asyncio.Event) -> None:
+        here = asyncio.get_running_loop()
+
+        def notify(operation: Callable[[Scheduler], object]) -> None:
+            operation(Scheduler(Registry.load(third_party=False), SystemClock()))
+            here.call_soon_threadsafe(enough.set)
+
+        core.notify = notify  # type: ignore[method-assign, assignment]
+        await watch_sinks(Found(), core, 60.0, 0.0)
+
+    run_until_set(loop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 
@@ -80,7 +81,7 @@ def test_sink_receives_all_events_in_order_in_its_own_thread(sink: type[Slow]) -
     rm.scheduler.close()
     nodes = [f"n{number}" for number in range(50)]
     assert sink.received == ["opened", *nodes[:21], "reloaded", *nodes[21:], "closed"]
-    assert sink.threads == {"MainThread", "yunikorn-sink-slow of test-plugin (yunikorn-test 1.0)"}
+    assert sink.threads == {"yunikorn-sink-slow of test-plugin (yunikorn-test 1.0)"}
     assert list(buffers) == []
 
 
@@ -193,3 +194,124 @@ def test_sink_that_cannot_be_opened_is_reported_immediately(sink: type[Slow]) ->
 def test_buffer_without_capacity_is_rejected() -> None:
     with pytest.raises(ValueError, match="must be at least 1 event, got 0"):
         BufferedSinks(capacity=0)
+
+
+def test_sink_whose_call_does_not_return_is_switched_off_and_named(sink: type[Slow]) -> None:
+    buffers = BufferedSinks(patience=LONG)
+    rm = make(sink, buffers)
+    sink.transport.clear()
+    rm.node("n1", vcore=1)
+    assert sink.busy.wait(LONG)
+    assert [buffers.poll(now, 60.0) for now in (100.0, 130.0, 159.0, 160.0, 200.0)] == [
+        *[False] * 3,
+        *[True, False],
+    ]
+    (failure,) = rm.failures()
+    assert failure == (
+        "plugin slow of test-plugin (yunikorn-test 1.0): sending events (the sink is switched off): "
+        "one call has not returned for 60 seconds"
+    )
+    rm.node("n2", vcore=1)
+    assert not rm.at_work().partition.event_recorder.enabled
+    sink.transport.set()
+    rm.reload(text("a", "b"))
+    rm.node("n3", vcore=1)
+    rm.scheduler.close()
+    assert sink.received == ["opened", "n1", "closed", "opened", "n3", "closed"]
+
+
+def test_poll_of_healthy_sinks_finds_nothing(sink: type[Slow]) -> None:
+    buffers = BufferedSinks()
+    rm = make(sink, buffers)
+    for number in range(5):
+        rm.node(f"n{number}", vcore=1)
+        assert not buffers.poll(1000.0 * number, 60.0)
+    assert rm.failures() == []
+    rm.scheduler.close()
+
+
+def test_failure_in_the_sinks_thread_is_reported_without_further_events(sink: type[Slow]) -> None:
+    buffers = BufferedSinks()
+    rm = make(sink, buffers)
+    sink.fails = True
+    rm.node("n1", vcore=1)
+    next(one for one in threading.enumerate() if one.name.startswith("yunikorn-sink-slow")).join(LONG)
+    assert buffers.poll(0.0, 60.0)
+    assert "sending events (the sink is switched off): OSError: no space left" in rm.failures()[0]
+    rm.scheduler.close()
+
+
+def test_core_does_not_wait_forever_for_a_sink_that_opens_slowly(sink: type[Slow]) -> None:
+    gate = threading.Event()
+
+    def slowly(self: Slow, context: Context) -> None:
+        assert gate.wait(LONG)
+        self.received.append("opened")
+
+    sink.opened = slowly  # type: ignore[method-assign]
+    rm = make(sink, BufferedSinks(opening=0.01, patience=LONG))
+    assert (
+        "opening: it has not returned within 0.01 seconds; events are buffered meanwhile" in rm.failures()[0]
+    )
+    rm.node("n1", vcore=1)
+    gate.set()
+    rm.scheduler.close()
+    assert sink.received == ["opened", "n1", "closed"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt("no"), SystemExit(0), GeneratorExit()])
+def test_exception_of_any_kind_in_the_sinks_thread_is_contained(
+    sink: type[Slow], error: BaseException
+) -> None:
+    def refuse(self: Slow, context: Context) -> None:
+        raise error
+
+    sink.opened = refuse  # type: ignore[method-assign]
+    rm = make(sink, BufferedSinks())
+    assert type(error).__name__ in rm.failures()[0]
+    rm.scheduler.close()
+
+
+class Database(EventSink):
+    """Counts events in a database that only the thread which has opened it may use."""
+
+    name = "database"
+    counts: list[int]
+
+    def opened(self, context: Context) -> None:
+        self._database = sqlite3.connect(":memory:")
+        self._database.execute("create table events (type text)")
+
+    def send(self, batch: Sequence[Event]) -> None:
+        self._database.executemany("insert into events values (?)", [(str(event.type),) for event in batch])
+
+    def closed(self) -> None:
+        self.counts.append(self._database.execute("select count(*) from events").fetchone()[0])
+        self._database.close()
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+def test_connection_of_opened_is_usable_in_send_in_process_and_in_a_service(buffered: bool) -> None:
+    made: type[Database] = type("DatabaseHere", (Database,), {"counts": []})
+    buffers = BufferedSinks() if buffered else None
+    scheduler = Scheduler(with_plugins(event_sinks=[made]), ManualClock(), buffer_sinks=buffers)
+    rm = RM(document(partition(queue("a")), events={"sinks": ["database"]}), scheduler=scheduler)
+    rm.node("n1", vcore=1)
+    rm.reload(document(partition(queue("a"), queue("b")), events={"sinks": ["database"]}))
+    rm.scheduler.close()
+    assert rm.failures() == []
+    assert made.counts[0] > 2
+
+
+def test_events_are_made_in_the_thread_of_the_sink(sink: type[Slow]) -> None:
+    """A batch that waits in the buffer has not made its events."""
+    buffers = BufferedSinks()
+    rm = make(sink, buffers)
+    sink.transport.clear()
+    rm.node("n1", vcore=1)
+    assert sink.busy.wait(LONG)
+    rm.node("n2", vcore=1)
+    (waiting,) = buffers._sinks
+    assert [batch._events for batch, _, _ in waiting._events] == [None]  # type: ignore[attr-defined]
+    sink.transport.set()
+    rm.scheduler.close()

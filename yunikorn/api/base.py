@@ -52,6 +52,9 @@ class Plugin:
 
     name: ClassVar[str]
     """Name in the configuration."""
+    close_before_open: ClassVar[bool] = False
+    """True if a reload must close an object of the class before the next one is opened, for example because
+    both would use the same file or port. Event sinks are always closed first."""
 
     def opened(self, context: Context) -> None:
         """Prepare for use; called once, before any other call."""

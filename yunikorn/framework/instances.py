@@ -21,6 +21,7 @@ import attrs
 
 from yunikorn.containment import contained
 from yunikorn.errors import PluginError, UnknownPlugin, printable
+from yunikorn.framework.plugin_failures import read_flag
 
 if TYPE_CHECKING:
     from yunikorn.api import Context
@@ -33,8 +34,8 @@ Wrap = Callable[[Any, str], Any]
 """Wrapper of a plugin object with the given origin, such as a buffer."""
 
 
-Opener = Callable[["PluginInstance"], None]
-"""Function that opens an instance, or raises `PluginError`."""
+Opener = Callable[["PluginInstance"], bool]
+"""Function that opens an instance, or raises `PluginError`; False if the instance has to be opened later."""
 Key = tuple[str, str, tuple[tuple[str, str], ...]]
 """Kind, name and options of an instance that several places share."""
 
@@ -51,7 +52,9 @@ class PluginInstance:
     """The object, or its wrapper."""
     origin: str
     is_open: bool = False
-    """True after a successful call of `opened`."""
+    """True after a successful call of `opened`, until `closed`."""
+    is_closed: bool = False
+    """True after a call of `closed` that no call of `opened` has followed."""
     closer: Callable[[], object] | None = None
     """Closes an instance that its plan has opened."""
 
@@ -128,8 +131,7 @@ class InstancePlan:
             _log.warning(text, kind.title, printable(name), printable(str(error)))
 
     def _open(self, one: PluginInstance) -> None:
-        if self._opener is not None:
-            self._opener(one)
+        if self._opener is not None and self._opener(one):
             self.opened.append(one)
 
     def discard(self) -> None:
@@ -182,8 +184,13 @@ class PluginInstances:
         """Return an empty plan for another configuration, which opens new instances at once if `opening`."""
         return InstancePlan(registry, self._instances, self._shared, self._open if opening else None)
 
-    def _open(self, one: PluginInstance) -> None:
-        """Open an instance; report a failure, and raise it as `PluginError`."""
+    def _open(self, one: PluginInstance) -> bool:
+        """Open an instance; report a failure, and raise it as `PluginError`.
+
+        Returns False without opening it if another object of its class has to be closed first.
+        """
+        if self._closes_first(one) and any(other.cls is one.cls for other in self._instances):
+            return False
         context = self._failures.context_of(one.origin, self._context)
         try:
             one.plugin.opened(context)
@@ -191,16 +198,24 @@ class PluginInstances:
             raise self._failures.report(one.origin, "opening", error) from None
         one.is_open = True
         one.closer = partial(self.guard, one, "closing", "closed")
+        return True
+
+    def _closes_first(self, one: PluginInstance) -> bool:
+        return read_flag(one.cls, "close_before_open", one.origin, self._failures)
 
     def use(self, plan: InstancePlan, *, close_first: bool = False) -> None:
         """Open the new instances of a plan, and notify the others of the reload.
 
-        Instances that the plan does not contain are closed before that, or later by `close_unused`.
+        Instances that the plan does not contain are closed before that (all with `close_first`, else those
+        that ask for it by `close_before_open`), or later by `close_unused`.
         """
         planned = set(plan.instances)
         self._leaving = [one for one in self._instances if one not in planned]
         if close_first:
             self.close_unused()
+        for one in self._leaving:
+            if self._closes_first(one):
+                self.close_one(one)
         self._instances = [*plan.instances, *self._leaving]
         self._shared.update(plan.shared)
         opened, plan.opened = plan.opened, []
@@ -219,7 +234,14 @@ class PluginInstances:
             if one in kept:
                 self._renew(one)
             else:
-                self.guard(one, "closing", "closed")
+                self.close_one(one)
+
+    def close_one(self, one: PluginInstance) -> None:
+        """Close an instance, unless that was done before."""
+        if not one.is_closed:
+            one.is_closed = True
+            self.guard(one, "closing", "closed")
+            one.is_open = False
 
     def find_shared(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance | None:
         """Return the shared instance in use, or None."""
@@ -236,13 +258,14 @@ class PluginInstances:
         instances, self._instances, self._leaving = self._instances, [], []
         self._shared.clear()
         for one in instances:
-            self.guard(one, "closing", "closed")
+            self.close_one(one)
 
     def _renew(self, one: PluginInstance) -> None:
         context = self._failures.context_of(one.origin, self._context)
         if one.is_open:
             self.guard(one, "reloading", "reloaded", context)
         else:
+            one.is_closed = False
             one.is_open = self.guard(one, "opening", "opened", context)
 
     def distrust(self, plugin: object) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
@@ -11,16 +10,9 @@ from itertools import islice
 import attrs
 
 from yunikorn.api import Context
-from yunikorn.containment import (
-    LONGEST_NAME,
-    contained,
-    cut,
-    describe_error,
-    number_or_none,
-    safe_repr,
-    safe_text,
-)
+from yunikorn.containment import contained, number_or_none, safe_repr
 from yunikorn.errors import CallbackError, PluginError
+from yunikorn.framework.plugin_reports import MOST_TEXTS, PluginReports
 
 _log = logging.getLogger("yunikorn.plugins")
 
@@ -38,6 +30,10 @@ class PluginFailure:
     count: int = 1
     last: str = ""
     """Message of the last report through `context.report`; empty for failures detected by the core."""
+    texts: int = 0
+    """Number of times that the message of a report differed from the previous one."""
+    unlogged: int = 0
+    """Number of such messages that were not logged, because there were too many."""
 
     def marks(self) -> dict[str, object]:
         """Return the structured fields of a log entry about this failure."""
@@ -50,7 +46,7 @@ class PluginFailures:
     def __init__(self) -> None:
         self._failures: dict[tuple[str, str], PluginFailure] = {}
         self._listeners: list[Callable[[PluginFailure], None]] = []
-        self._reports: deque[tuple[str, str, BaseException | str]] = deque()
+        self._reports = PluginReports()
         """Failures reported by plugins, possibly from other threads, and not recorded yet."""
 
     def __iter__(self) -> Iterator[PluginFailure]:
@@ -69,28 +65,35 @@ class PluginFailures:
         """Log the number of occurrences of each repeated failure; its first occurrence is in the log."""
         for failure in self:
             if failure.count > 1:
-                _log.warning("%d times: %s", failure.count, failure.message, extra=failure.marks())
+                unlogged = f" ({failure.unlogged} other texts were not logged)" if failure.unlogged else ""
+                _log.warning(
+                    "%d times: %s%s", failure.count, failure.message, unlogged, extra=failure.marks()
+                )
 
     def context_of(self, plugin: str, context: Context) -> Context:
         """Return a copy of `context` whose `report` attributes failures to this plugin."""
-        return attrs.evolve(context, report=partial(self._add_report, plugin))
-
-    def _add_report(self, plugin: str, operation: str, cause: BaseException | str) -> None:
-        # The texts are read here, in the thread of the plugin, so that nothing of the plugin is kept.
-        if not issubclass(type(cause), CallbackError):
-            cause = describe_error(cause) if issubclass(type(cause), BaseException) else safe_text(cause)  # type: ignore[arg-type]
-        self._reports.append((plugin, cut(safe_text(operation), LONGEST_NAME), cause))
+        return attrs.evolve(context, report=partial(self._reports.add, plugin))
 
     def _take_reports(self) -> None:
-        while self._reports:
-            plugin, operation, cause = self._reports.popleft()
-            text = str(self.report(plugin, operation, cause))
-            failure = self._failures[plugin, operation]
-            if failure.count > 1 and text != failure.last:
-                # Unlike errors, whose text depends on the object involved, a new text from a plugin is
-                # intended.
+        if not self._reports:
+            return
+        for reports in self._reports.take():
+            for cause in reports.causes:
+                failure, error = self._record(reports.plugin, reports.operation, cause)
+                self._log_report(failure, str(error))
+            failure.count += reports.times - len(reports.causes)
+
+    @staticmethod
+    def _log_report(failure: PluginFailure, text: str) -> None:
+        """Log a report with a new text; the more of them there are, the fewer are logged."""
+        if failure.count > 1 and text != failure.last:
+            # Unlike errors, whose text depends on the object involved, a new text from a plugin is intended.
+            failure.texts += 1
+            if failure.texts <= MOST_TEXTS or failure.texts.bit_count() == 1:
                 _log.error("%s", text, extra=failure.marks())
-            failure.last = text
+            else:
+                failure.unlogged += 1
+        failure.last = text
 
     def listen(self, listener: Callable[[PluginFailure], None]) -> None:
         """Call `listener` with each new distinct failure."""
@@ -102,6 +105,11 @@ class PluginFailures:
         If the plugin only passed on an error of a callback, the failure is attributed to the callback's
         plugin, as named by `cause`.
         """
+        return self._record(plugin, operation, cause, where)[1]
+
+    def _record(
+        self, plugin: str, operation: str, cause: BaseException | str, where: str = ""
+    ) -> tuple[PluginFailure, PluginError]:
         if issubclass(type(cause), CallbackError):
             assert isinstance(cause, CallbackError)
             plugin, operation = cause.plugin, cause.operation
@@ -111,12 +119,12 @@ class PluginFailures:
         failure = self._failures.get((plugin, operation))
         if failure is not None:
             failure.count += 1
-            return error
+            return failure, error
         failure = self._failures[plugin, operation] = PluginFailure(plugin, operation, str(error))
         _log.error("%s", error, extra=failure.marks())
         for listener in self._listeners:
             listener(failure)
-        return error
+        return failure, error
 
     def call_guarded(
         self, plugin: str, operation: str, owner: object, method: str, *arguments: object
@@ -141,15 +149,29 @@ def read_flag(owner: object, name: str, origin: str, failures: PluginFailures) -
 
 LONGEST_SECONDS = 1e9
 """Upper bound of timing options of policies (about 30 years); larger numbers are rejected."""
+SHORTEST = {"refresh_every": 0.1}
+"""Lower bounds of timing options in seconds: a smaller number is reported, and the bound applies."""
 
 
 def read_seconds(policy: object, option: str, origin: str, failures: PluginFailures) -> float | None:
-    """Return the attribute `option` of `policy` in seconds; None if missing, 0 or invalid."""
+    """Return the attribute `option` of `policy` in seconds; None if missing, 0 or invalid.
+
+    A number below `SHORTEST` is reported and replaced, because recomputing all the time would leave no time
+    to decide.
+    """
     try:
         said = getattr(policy, option, None)
         number = 0 if said is None else number_or_none(said)
         if number is not None and 0 <= number < LONGEST_SECONDS:
-            return number or None
+            shortest = SHORTEST.get(option, 0.0)
+            if not 0 < number < shortest:
+                return number or None
+            failures.report(
+                origin,
+                f"reading its {option}",
+                f"{safe_repr(said)} seconds is too short; {shortest:g} seconds applies instead",
+            )
+            return shortest
         cause: BaseException | str = (
             f"{safe_repr(said)} is neither None nor a number of seconds from 0 to below 1e9"
         )

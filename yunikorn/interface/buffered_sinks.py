@@ -1,11 +1,16 @@
 """Event sinks that run outside of the core's thread, behind a bounded buffer (`docs/decisions/0044`).
 
 A core that serves others must not wait for a disk or a network. `Scheduler(buffer_sinks=BufferedSinks())`
-puts a buffer and a thread before each event sink of a configuration. When a sink is slower than the events
-arrive, its buffer fills up, and further events are dropped and counted, so the core neither waits nor grows.
-No scheduling decision depends on a sink. The core does not wait for the end of a sink either, which may hang:
-a second thread gives the sink a limited time to take the events that are left. Until that time has passed no
-other sink of the same plugin is opened, because the new sink may write to the same file.
+puts a buffer and a thread before each event sink of a configuration. All methods of the sink are called in
+this one thread, from `opened` to `closed`, so that a sink may use a connection that is bound to a thread.
+When a sink is slower than the events arrive, its buffer fills up, and further events are dropped and counted,
+so the core neither waits nor grows. No scheduling decision depends on a sink.
+
+The core waits for `opened`, for a limited time, so that a sink that cannot be opened is reported at once. It
+does not wait for the end of a sink, which may hang: a second thread gives the sink a limited time to take the
+events that are left. Until that time has passed no other sink of the same plugin is opened, because the new
+sink may write to the same file. A sink that raises, or a call of which does not return, is switched off and
+reported under the name of its plugin (`docs/decisions/0082`).
 """
 
 from __future__ import annotations
@@ -14,11 +19,12 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 import attrs
 
 from yunikorn.api import Context, Event, EventSink
-from yunikorn.containment import contained
+from yunikorn.containment import contained, describe_error
 from yunikorn.errors import printable
 
 _log = logging.getLogger("yunikorn.plugins")
@@ -29,6 +35,10 @@ PATIENCE = 5.0
 """Seconds that a closed sink has to take the events in its buffer."""
 BATCH = 1_000
 """Maximum number of events per call of a sink."""
+OPENING = 2.0
+"""Seconds that the core waits for a sink to open; events are buffered meanwhile and after that."""
+SWITCHED_OFF = "the sink is switched off"
+"""Remark on the failure of a sink."""
 
 
 @attrs.frozen
@@ -48,19 +58,31 @@ class SinkLoad:
 class BufferedSinks:
     """Factory of buffered sinks, with the load of each; may be read from any thread."""
 
-    def __init__(self, capacity: int = CAPACITY, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, capacity: int = CAPACITY, patience: float = PATIENCE, opening: float = OPENING
+    ) -> None:
+        """Create a factory; `patience` and `opening` are the seconds for closing and for opening a sink."""
         if capacity < 1:
             raise ValueError(f"the capacity of a buffer must be at least 1 event, got {capacity}")
-        self._capacity, self._patience = capacity, patience
+        self._capacity, self._patience, self._opening = capacity, patience, opening
         self._sinks: list[BufferedSink] = []
         self._endings: list[tuple[str, threading.Thread]] = []
 
     def __call__(self, sink: EventSink, origin: str) -> EventSink:
-        """Return a sink that takes events for this sink without ever waiting."""
-        return BufferedSink(sink, origin, self._capacity, self._patience, self._sinks, self._endings)
+        """Return a sink that takes events for this sink without waiting."""
+        limits = self._capacity, self._patience, self._opening
+        return BufferedSink(sink, origin, limits, self._sinks, self._endings)
 
     def __iter__(self) -> Iterator[SinkLoad]:
         return iter([sink.load for sink in list(self._sinks)])
+
+    def poll(self, now: float, limit: float) -> bool:
+        """Switch off sinks of which one call takes longer than `limit` seconds, or whose thread has died.
+
+        `now` is the time in seconds of any clock. Returns True if a sink was switched off since the last
+        call, for any reason.
+        """
+        return any([sink.check(now, limit) for sink in list(self._sinks)])
 
     def finish(self) -> None:
         """Wait for the closed sinks, until each has ended or its time is over."""
@@ -68,12 +90,22 @@ class BufferedSinks:
             ending.join()
 
 
-class BufferedSink(EventSink):
-    """A sink that buffers events, and a thread that hands them to the sink behind it.
+Window = tuple[Sequence[Event], int, int]
+"""Events of a batch from a position up to another; a batch makes its events in the thread that reads them."""
 
-    An error of the sink behind is raised by the next call from the core, which switches the sink off and
-    reports it like any other.
-    """
+
+@attrs.define
+class _Call:
+    """Call for the sink's thread that is no `send`."""
+
+    before: int
+    """Number of events that the sink must have taken before."""
+    operation: str
+    call: Callable[[], None]
+
+
+class BufferedSink(EventSink):
+    """A sink that buffers events, and a thread that makes all calls of the sink behind it."""
 
     name = "buffered"
 
@@ -81,32 +113,46 @@ class BufferedSink(EventSink):
         self,
         sink: EventSink,
         origin: str,
-        capacity: int,
-        patience: float,
+        limits: tuple[int, float, float],
         register: list[BufferedSink],
         endings: list[tuple[str, threading.Thread]],
     ) -> None:
+        """Create without a thread; `limits` are those of `BufferedSinks`, in the same order."""
         self._sink, self._origin = sink, origin
-        self._capacity, self._patience = capacity, patience
+        self._capacity, self._patience, self._opening = limits
         self._register = register
         """Open sinks; contains this sink while it is open."""
         self._endings = endings
         """Origins of closed sinks that have not ended, each with the thread that waits for the end."""
-        self._context: Context | None = None
+        self._context = Context("", lambda: 0)
         self._changed = threading.Condition()
-        self._events: deque[Event] = deque()
-        self._calls: deque[tuple[int, Callable[[], None]]] = deque()
-        """Calls for the sink's thread, each with the number of events that must come before."""
+        self._events: deque[Window] = deque()
+        self._waiting = 0
+        """Number of events in `_events`."""
+        self._calls: deque[_Call] = deque()
         self._put = self._taken = self._dropped = 0
-        self._ending = False
+        self._is_open = self._ending = False
         self._failure: BaseException | None = None
+        """Exception of `opened` while the core waits for it."""
+        self._awaited = False
+        """True while the core waits for `opened`."""
+        self.is_off = False
+        """True after a failure; the failure has been reported, and no further events are taken."""
+        self._noticed = False
+        """True if `check` has reported that the sink is off."""
+        self._operation = ""
+        """Operation in progress in the sink's thread; empty for none."""
+        self._number = 0
+        """Number of calls of the sink so far."""
+        self._watched = (0, 0.0)
+        """Number of the call in progress at the last `check`, and the time of its first check."""
         self._thread: threading.Thread | None = None
 
     @property
     def load(self) -> SinkLoad:
         """Current load of this sink."""
         with self._changed:
-            return SinkLoad(self._origin, len(self._events), self._taken, self._dropped)
+            return SinkLoad(self._origin, self._waiting, self._taken, self._dropped)
 
     # -- in the core's thread -------------------------------------------------------------------------
 
@@ -116,48 +162,58 @@ class BufferedSink(EventSink):
         return self._sink.wants
 
     def opened(self, context: Context) -> None:
-        """Open the sink in this thread, so that a failure is found at once, and start its own thread.
+        """Start the sink's thread, and wait a limited time for the sink to open; raise what `opened` raises.
 
-        While another sink of the plugin has not ended, the sink is opened in its own thread.
+        While another sink of the plugin has not ended, there is no wait.
         """
         self._context = context
         before = [ending for origin, ending in list(self._endings) if origin == self._origin]
-        if before:
-            self._calls.append((0, lambda: self._open_after(before, context)))
-        else:
-            self._sink.opened(context)
+        self._calls.append(_Call(0, "opening", partial(self._open, before, context)))
         self._thread = threading.Thread(target=self._run, name=f"yunikorn-sink-{self._origin}", daemon=True)
+        self._awaited = not before
         self._register.append(self)
         self._thread.start()
+        if before:
+            return
+        with self._changed:
+            done = self._changed.wait_for(lambda: self._is_open or self.is_off, self._opening)
+            self._awaited = False
+            failure = self._failure
+        if failure is not None:
+            # Here a KeyboardInterrupt of the sink could be mistaken for a Ctrl-C of the user.
+            raise failure if isinstance(failure, Exception) else RuntimeError(describe_error(failure))
+        if not done:
+            text = f"it has not returned within {self._opening:g} seconds; events are buffered meanwhile"
+            context.report("opening", text)
 
     def send(self, batch: Sequence[Event]) -> None:
         """Buffer as many of these events as there is room for; never waits."""
+        number = len(batch)
         with self._changed:
-            self._fail()
-            room = self._capacity - len(self._events)
-            self._events.extend(batch[:room])
-            self._put += min(room, len(batch))
-            lost = max(0, len(batch) - room)
-            before, self._dropped = self._dropped, self._dropped + lost
+            if self.is_off:
+                return
+            kept = max(0, min(self._capacity - self._waiting, number))
+            if kept:
+                self._events.append((batch, 0, kept))
+                self._waiting += kept
+                self._put += kept
+            before, self._dropped = self._dropped, self._dropped + number - kept
+            lost = self._dropped
             self._changed.notify_all()
-        if lost and before.bit_length() != (before + lost).bit_length():
+        if lost != before and before.bit_length() != lost.bit_length():
             # Log the first loss, and then only when the number of lost events has doubled.
-            _log.warning(
-                "event sink %s is too slow: %d events were dropped so far",
-                printable(self._origin),
-                before + lost,
-            )
+            text = "event sink %s is too slow: %d events were dropped so far"
+            _log.warning(text, printable(self._origin), lost)
 
     def reloaded(self, context: Context) -> None:
         """Reload the sink after the events that came before."""
         with self._changed:
-            self._fail()
-            self._calls.append((self._put, lambda: self._sink.reloaded(context)))
+            self._calls.append(_Call(self._put, "reloading", partial(self._sink.reloaded, context)))
             self._changed.notify_all()
 
     def closed(self) -> None:
         """Let the sink take the buffered events for a limited time and close it, without waiting for that."""
-        if self._thread is None:
+        if self._thread is None or self not in self._register:
             return
         self._register.remove(self)
         ending = threading.Thread(
@@ -168,25 +224,39 @@ class BufferedSink(EventSink):
         with self._changed:
             self._ending = True
             self._changed.notify_all()
-            self._fail()
 
-    def _fail(self) -> None:
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
+    # -- in a thread that watches ---------------------------------------------------------------------
+
+    def check(self, now: float, limit: float) -> bool:
+        """Switch the sink off if a call takes longer than `limit` seconds, or if its thread has died.
+
+        Returns True if the sink has been switched off since the last call.
+        """
+        with self._changed:
+            operation, number, thread = self._operation, self._number, self._thread
+            running = thread is not None and thread.is_alive()
+        if not self.is_off and not running and not self._ending:
+            self._give_up("running its thread", "the thread has died")
+        elif operation:
+            if self._watched[0] != number:
+                self._watched = number, now
+            elif now - self._watched[1] >= limit and not self.is_off:
+                taken = now - self._watched[1]
+                self._give_up(operation, f"one call has not returned for {taken:.0f} seconds")
+        noticed, self._noticed = self._noticed, self.is_off
+        return self.is_off and not noticed
 
     # -- in a thread that waits for its end -----------------------------------------------------------
 
     def _end(self, thread: threading.Thread) -> None:
-        """Wait for the sink for a limited time, and report failures and lost events."""
+        """Wait for the sink for a limited time, and report a sink that does not end, and lost events."""
         thread.join(self._patience)
         with self._changed:
-            lost = len(self._events)
-            self._dropped += lost
-            self._events.clear()
-            failure, self._failure = self._failure, None
-        if failure is not None and self._context is not None:
-            self._context.report("closing", failure)
+            lost = self._drop_all()
+        if thread.is_alive() and not self.is_off:
+            doing = f" ({self._operation})" if self._operation else ""
+            text = f"it has not ended within {self._patience:g} seconds{doing}; its thread is abandoned"
+            self._context.report("closing", text)
         if lost:
             _log.warning(
                 "event sink %s was closed with %d events not processed within %g seconds: they are lost",
@@ -198,40 +268,88 @@ class BufferedSink(EventSink):
 
     # -- in its own thread ----------------------------------------------------------------------------
 
-    def _open_after(self, endings: Sequence[threading.Thread], context: Context) -> None:
+    def _open(self, endings: Sequence[threading.Thread], context: Context) -> None:
         for ending in endings:
             ending.join()
         self._sink.opened(context)
+        with self._changed:
+            self._is_open = True
+            self._changed.notify_all()
 
     def _run(self) -> None:
-        try:
-            while (work := self._next()) is not None:
-                work()
-        except contained() as error:
-            self._give_up(error)
-        try:
-            self._sink.closed()
-        except contained() as error:
-            self._give_up(error)
-
-    def _give_up(self, error: BaseException) -> None:
+        while (work := self._next()) is not None and self._do(*work):
+            pass
+        self._do("closing", self._sink.closed)
         with self._changed:
-            self._failure = self._failure or error
-            self._dropped += len(self._events)
-            self._events.clear()
+            self._operation = ""
 
-    def _next(self) -> Callable[[], None] | None:
+    def _do(self, operation: str, call: Callable[[], None]) -> bool:
+        """Make a call of the sink; return True on success."""
+        with self._changed:
+            self._operation, self._number = operation, self._number + 1
+        try:
+            call()
+        except contained() as error:
+            self._give_up(operation, error)
+            return False
+        with self._changed:
+            self._operation = ""
+        return True
+
+    def _give_up(self, operation: str, cause: BaseException | str) -> None:
+        """Switch the sink off, and report why: by an exception if the core waits for `opened`."""
+        with self._changed:
+            was_off, self.is_off = self.is_off, True
+            self._drop_all()
+            waits = self._awaited and issubclass(type(cause), BaseException)
+            if waits:
+                self._failure = cause  # type: ignore[assignment]
+            ending = self._ending
+            self._changed.notify_all()
+        if waits or was_off:
+            return
+        self._context.report("closing" if ending else f"{operation} ({SWITCHED_OFF})", cause)
+
+    def _drop_all(self) -> int:
+        """Drop the buffered events; return their number."""
+        lost, self._waiting = self._waiting, 0
+        self._dropped += lost
+        self._events.clear()
+        return lost
+
+    def _next(self) -> tuple[str, Callable[[], None]] | None:
         """Return the next piece of work, after waiting for it, or None at the end."""
         with self._changed:
-            self._changed.wait_for(lambda: self._events or self._calls or self._ending)
-            due = self._calls[0][0] if self._calls else self._put
-            gone = self._put - len(self._events)
-            if due > gone:
-                batch = [self._events.popleft() for _ in range(min(BATCH, due - gone))]
-                return lambda: self._hand(batch)
-            return self._calls.popleft()[1] if self._calls else None
+            self._changed.wait_for(lambda: self._events or self._calls or self._ending or self.is_off)
+            if self.is_off:
+                return None
+            due = self._calls[0].before if self._calls else self._put
+            room = min(BATCH, due - (self._put - self._waiting))
+            if room > 0 and self._events:
+                return "sending events", partial(self._hand, self._take(room))
+            if self._calls:
+                call = self._calls.popleft()
+                return call.operation, call.call
+            return None
 
-    def _hand(self, batch: Sequence[Event]) -> None:
+    def _take(self, most: int) -> list[Window]:
+        """Remove up to `most` events from the buffer."""
+        windows: list[Window] = []
+        while most and self._events:
+            batch, start, stop = self._events.popleft()
+            end = min(stop, start + most)
+            if end < stop:
+                self._events.appendleft((batch, end, stop))
+            self._waiting -= end - start
+            most -= end - start
+            windows.append((batch, start, end))
+        return windows
+
+    def _hand(self, windows: list[Window]) -> None:
+        number = sum(end - start for _, start, end in windows)
+        batch, _, _ = windows[0]
+        if number != len(batch) or len(windows) > 1:
+            batch = tuple(event for batch, start, end in windows for event in batch[start:end])
         self._sink.send(batch)
         with self._changed:
-            self._taken += len(batch)
+            self._taken += number

@@ -6,9 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.accounting.event_recorder import EventRecorder
-from yunikorn.api import Event
 from yunikorn.config.load import load_config
 from yunikorn.errors import (
     ConfigError,
@@ -19,7 +17,6 @@ from yunikorn.errors import (
     UsageError,
     printable,
 )
-from yunikorn.event_types import EventType
 from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
 from yunikorn.interface.delivery import collect
@@ -296,13 +293,7 @@ class Session:
         found = self.failures.since(self._failures_sent)
         if found:
             self._failures_sent += len(found)
-            now = self._core_context.clock.now()
-            self.sinks.send(
-                EventBatch(
-                    Event(EventType.PLUGIN, failure.plugin, message=failure.message, timestamp=now)
-                    for failure in found
-                )
-            )
+            self.sinks.send_failures(found, self._core_context.clock.now())
             self._listen()
 
     def _send_events(self, event_recorder: EventRecorder) -> None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from yunikorn.api import Context, EventSink, ResourceManager
+from yunikorn.accounting.event_batch import EventBatch
+from yunikorn.api import Context, Event, EventSink, ResourceManager
 from yunikorn.containment import contained
+from yunikorn.event_types import EventType
 from yunikorn.framework.event_wants import NOTHING_WANTED, Wanted, read_wants, union_of
 from yunikorn.framework.instances import PluginInstances
 from yunikorn.framework.registry import EVENT_SINK
+from yunikorn.interface.buffered_sinks import SWITCHED_OFF, BufferedSink
 from yunikorn.interface.callback import RM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from yunikorn.accounting.event_batch import EventBatch
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import PluginRef
     from yunikorn.framework.instances import InstancePlan, PluginInstance
-    from yunikorn.framework.plugin_failures import PluginFailures
+    from yunikorn.framework.plugin_failures import PluginFailure, PluginFailures
     from yunikorn.framework.registry import Registry
 
 
@@ -42,18 +44,20 @@ class Sinks:
         self._wanted: dict[PluginInstance, Wanted] = {}
         """Events that each sink wants; read on first use."""
         context = Context("", clock.now, rm)
-        self._instances = PluginInstances(context, failures, on_failure="the sink is switched off")
+        self._instances = PluginInstances(context, failures, on_failure=SWITCHED_OFF)
 
     @property
     def wanted(self) -> Wanted:
         """Events that at least one sink wants."""
-        return union_of([self._wanted_by(one) for one in self._instances if one.is_open])
+        return union_of([self._wanted_by(one) for one in self._instances if _is_open(one)])
 
     def plan(self, refs: Iterable[PluginRef], registry: Registry) -> InstancePlan:
         """Return a plan of the sinks that a configuration names.
 
         Raises `UnknownPlugin`, `OptionError` or `PluginError`; no new sink is in use yet.
         """
+        for one in self._instances:
+            _is_open(one)
         plan = self._instances.plan(registry)
         for ref in refs:
             # No buffer for the RM: its callback is always called in the core's thread, so that it gets events
@@ -82,19 +86,39 @@ class Sinks:
         try:
             return read_wants(one.plugin.wants)
         except contained() as error:
-            self._failures.report(one.origin, "reading its wants (the sink is switched off)", error)
-            self._instances.guard(one, "closing", "closed")
-            one.is_open = False
+            self._failures.report(one.origin, f"reading its wants ({SWITCHED_OFF})", error)
+            self._instances.close_one(one)
             return NOTHING_WANTED
 
     def send(self, batch: EventBatch) -> None:
         """Send each sink the events that it wants; a sink that raises is switched off and reported."""
         for one in self._instances:
-            if one.is_open:
+            if _is_open(one):
                 selected = batch.selected(self._wanted_by(one))
                 if selected is batch or selected:
                     self._instances.guard(one, "sending events", "send", selected)
 
+    def send_failures(self, failures: Iterable[PluginFailure], now: int) -> None:
+        """Send events of failures to the sinks, except to the sink that failed.
+
+        A sink that reports a failure whenever it receives an event would otherwise keep itself busy.
+        """
+        events = [
+            (failure.plugin, Event(EventType.PLUGIN, failure.plugin, message=failure.message, timestamp=now))
+            for failure in failures
+        ]
+        for one in self._instances:
+            batch = EventBatch([event for plugin, event in events if plugin != one.origin])
+            if batch and _is_open(one) and (selected := batch.selected(self._wanted_by(one))):
+                self._instances.guard(one, "sending events", "send", selected)
+
     def close(self) -> None:
         """Close all sinks."""
         self._instances.close()
+
+
+def _is_open(one: PluginInstance) -> bool:
+    """Return True if a sink takes events, after noting a failure in its own thread."""
+    if type(one.plugin) is BufferedSink and one.plugin.is_off:
+        one.is_open = False
+    return one.is_open

@@ -34,7 +34,7 @@ from yunikorn.service.config_files import (
 )
 from yunikorn.service.settings import Settings
 from yunikorn.service.stop_signals import StopSignals
-from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch
+from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch, watch_sinks
 
 if TYPE_CHECKING:
     from yunikorn.recording.recording_writer import RecordingWriter
@@ -158,8 +158,10 @@ class _Service:
             self._keep(watch(options.files.watched, lambda: self._reloading.reload("a file has changed")))
         budget = options.settings.budget
         self._keep(keep_budgets(Budgets(self.core.threaded, budget), budget.interval))
+        patience = options.settings.patience
+        self._keep(watch_sinks(self._sinks, self.core.threaded, patience.sink, POLL_INTERVAL))
         if self._network is not None:
-            dog = Watchdog(self.core.threaded, options.settings.patience.hang)
+            dog = Watchdog(self.core.threaded, patience.hang)
             self._keep(keep_watch(dog, self._network.report, POLL_INTERVAL))
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:

@@ -100,6 +100,8 @@ class Patience:
     """Time for sending the waiting responses when the service stops."""
     hang: float = 10.0
     """Time without progress after which the core is reported as hanging, with the running plugin."""
+    sink: float = 60.0
+    """Time that one call of an event sink may take; then the sink is reported and switched off."""
 
     @property
     def session_ns(self) -> int | None:

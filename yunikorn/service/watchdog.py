@@ -7,6 +7,9 @@ is measured while scheduling. The event loop samples at intervals which plugin r
 sampling profiler does, so plugin calls cost no more than before. The results are only reported; scheduling
 does not depend on them (`docs/decisions/0045`).
 
+Event sinks run in threads of their own, and delay no decision when they hang. `watch_sinks` switches them
+off, and reports them under the name of their plugin.
+
 The polling loops continue after errors.
 """
 
@@ -21,6 +24,7 @@ from collections.abc import Awaitable, Callable
 import attrs
 
 from yunikorn.errors import CONTAINED
+from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
@@ -159,6 +163,20 @@ async def keep_budgets(budgets: Budgets, interval: float) -> None:
         budgets.poll(now)
 
     await poll_repeatedly(poll, interval, "watching for slow plugins")
+
+
+async def watch_sinks(sinks: BufferedSinks, core: ThreadedScheduler, limit: float, interval: float) -> None:
+    """Switch off sinks that hang; check at intervals, until the task is cancelled."""
+
+    def note(scheduler: Scheduler) -> None:
+        len(scheduler.failures)  # records what has been reported from other threads
+
+    async def poll(now: float) -> None:
+        if sinks.poll(now, limit):
+            with contextlib.suppress(CoreStopped):
+                core.notify(note)
+
+    await poll_repeatedly(poll, interval, "watching for event sinks that hang")
 
 
 _service_log = logging.getLogger("yunikorn.service")

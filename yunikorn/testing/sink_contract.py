@@ -11,6 +11,8 @@ from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Event, EventSink
 from yunikorn.framework.event_wants import read_wants
 from yunikorn.framework.kinds import EVENT_SINK
+from yunikorn.framework.plugin_failures import PluginFailures
+from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import SLACK
 from yunikorn.testing.operations import count_operations
@@ -105,6 +107,26 @@ class EventSinkContract(PluginContract):
             f"send() costs {before} executed lines at first, and {after} after {SENT_BEFORE} events: "
             "the cost must not grow; do not iterate over earlier events"
         )
+
+    def test_sink_works_in_a_thread_of_its_own(self) -> None:
+        """Check that all calls may come from one thread, which is not the one that made the object.
+
+        In a service every sink has such a thread. Open connections in `opened`, not in the constructor.
+        """
+        failures, buffers = PluginFailures(), BufferedSinks()
+        made = self.registry().make(self.kind, type(self.given).name, self.option_texts())
+        sink = buffers(made, "the sink")
+        context = failures.context_of("the sink", self.context())
+        try:
+            sink.opened(context)
+            for batch in self.wanted_batches(sink):
+                sink.send(batch)
+                sink.reloaded(context)
+        finally:
+            sink.closed()
+            buffers.finish()
+        found = [failure.message.removeprefix("plugin the sink: ") for failure in failures]
+        assert not found, "\n".join(["the sink failed in a thread of its own, as a service has it:", *found])
 
     def test_sink_without_events_closes(self) -> None:
         """Check that the sink can be closed without any event."""
