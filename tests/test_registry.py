@@ -406,13 +406,11 @@ def test_static_and_class_methods_are_accepted() -> None:
     assert [offer.name for offer in registry.offers()] == ["static", "of-class"]
 
 
-def test_duplicate_name_is_reported_and_the_first_kept(sorts: Registry) -> None:
-    assert not sorts.register(offering(ShortestFirst), "other", "other-dist", "3")
-    assert str(sorts.broken[0]) == (
-        "plugin other (other-dist 3): registering: application sort policy 'shortest-first' is already "
-        "offered by mine (my-dist 1.2)"
-    )
-    assert [offer.plugin for offer in sorts.offers()] == ["mine"]
+def test_several_distributions_may_offer_a_name(sorts: Registry) -> None:
+    assert sorts.register(offering(ShortestFirst), "other", "other-dist", "3")
+    assert sorts.register(offering(ShortestFirst), "other", "third-dist", "3"), "a plugin of the same name"
+    assert [offer.distribution for offer in sorts.offers()] == ["my-dist", "other-dist", "third-dist"]
+    assert sorts.find(APP_SORT, "shortest-first@third-dist").distribution == "third-dist"
 
 
 def test_duplicate_name_within_a_plugin_is_reported() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import attrs
@@ -90,10 +92,36 @@ def entry(key: Key) -> dict[str, Any]:
     return {key.inside: {key.name: value}} if key.inside else {key.name: value}
 
 
+PLUGIN = """
+from yunikorn.api import NodeSortPolicy, hookimpl
+
+class Fair(NodeSortPolicy):
+    name = "fair"
+
+    def score(self, node):
+        return 0.0
+
+@hookimpl
+def yunikorn_node_sort_policies():
+    return [Fair]
+"""
+"""A plugin for the examples that need one."""
+
+
 @pytest.mark.parametrize(
     ("section", "key"), EVERY_KEY, ids=[f"{section.name}-{key.path}" for section, key in EVERY_KEY]
 )
-def test_every_example_is_valid_in_its_context(section: Section, key: Key, registry: Registry) -> None:
+def test_every_example_is_valid_in_its_context(
+    section: Section, key: Key, registry: Registry, tmp_path: Path
+) -> None:
+    if key.path == "plugins.load":
+        (tmp_path / "mine.py").write_text(PLUGIN, "utf-8")
+        registry = registry.trusting(tmp_path)
+    elif key.path == "plugins.override":
+        registry = Registry.load(third_party=False)
+        names: dict[str, object] = {}
+        exec(PLUGIN, names)
+        assert registry.register(SimpleNamespace(**names), "mine", "my-plugins", "1.0")
     text = yaml.safe_dump(around(section, entry(key)), default_flow_style=False)
     if section.name == "queue" and key.name == "childtemplate":
         text = text.replace("childtemplate:", "parent: true\n      childtemplate:")

@@ -191,12 +191,13 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
 
 def _open_dry_run(file: str) -> PlacementDryRun:
     # Imported here, so that an invalid call is reported without loading the scheduler.
+    from yunikorn.cli.input_checks import folder_of
     from yunikorn.framework.registry import Registry
     from yunikorn.interface.placement_dry_run import PlacementDryRun
 
     text = _read(file)
     try:
-        return PlacementDryRun(text, Registry.load())
+        return PlacementDryRun(text, Registry.load().trusting(folder_of(file)))
     except ConfigError as error:
         lines = "\n".join(f"  {problem}" for problem in error.problems)
         raise UsageError(f"{_named(file)}: not a valid configuration\n{lines}") from None

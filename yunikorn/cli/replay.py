@@ -34,8 +34,20 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object per line, in the recording's form."
 )
+@click.option(
+    "--plugins-from",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="FOLDER",
+    help="Folder of the plugin files that the recorded configurations load.",
+)
 @click.option("--quiet", is_flag=True, help="Print no responses, only the summary.")
-def command(files: tuple[Path, ...], config: Path | None, as_json: bool, quiet: bool) -> int:
+def command(
+    files: tuple[Path, ...],
+    config: Path | None,
+    as_json: bool,
+    plugins_from: Path | None,
+    quiet: bool,
+) -> int:
     """Replay FILE in a new core on a virtual clock, and print every response in order.
 
     If a recording has several files, give all of them, oldest first.
@@ -52,6 +64,9 @@ def command(files: tuple[Path, ...], config: Path | None, as_json: bool, quiet: 
             raise
         raise UsageError("replay needs the package protobuf: pip install 'yunikorn[grpc]'") from error
     registry = Registry.load()
+    if plugins_from is not None or config is not None:
+        # Without them a recording is only data, and must not run code.
+        registry = registry.trusting(plugins_from or config.parent)  # type: ignore[union-attr]
     text = None if config is None else _read_config(config, registry)
     recording = read_recording(*files)
     for remark in recording.remarks:

@@ -93,7 +93,7 @@ def command(
     """
     if out is None and (tasks or no_plots):
         raise UsageError(f"{'--tasks' if tasks else '--no-plots'} applies to the files of --out: give --out")
-    registry = Registry.load()
+    registry = Registry.load().trusting(config.parent)
     text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)
     for remark in plan.remarks:

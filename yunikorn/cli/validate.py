@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from yunikorn.cli.input_checks import folder_of
 from yunikorn.config.load import Outcome, check_config
 from yunikorn.errors import Problem
 from yunikorn.framework.registry import Registry
@@ -42,7 +43,7 @@ def command(context: click.Context, files: tuple[str, ...], as_json: bool, stric
             click.echo(f"Error: {file}: {error.strerror or error}", err=True)
             status = UNUSABLE
             continue
-        outcome = check_config(data, registry)
+        outcome = check_config(data, registry.trusting(folder_of(file)))
         if strict:
             outcome = outcome.strictly()
         click.echo(_as_json(file, outcome) if as_json else _as_text(file, outcome))

@@ -66,7 +66,7 @@ def _section(section: Section, registry: Registry) -> Schema:
         properties |= _text_options(policy, registry)
     found: Schema = {"type": "object", "properties": properties}
     if section.options_of:
-        offers = registry.offers(section.options_of)
+        offers = _referable(registry, section.options_of)
         known = tuple(properties)
         _add_options(properties, offers)
         found["allOf"] = [
@@ -111,7 +111,7 @@ def _value(key: Key, registry: Registry) -> Schema:
         return {"type": "array", "items": {"enum": [*registry.names_to_disable(), None]}}
     if kind is None:
         return dict(key.value.schema)
-    offers = registry.offers(kind)
+    offers = _referable(registry, kind)
     if many:
         return {
             "type": "array",
@@ -133,6 +133,11 @@ def _nullable(schema: Mapping[str, Any]) -> Schema:
 
 
 # -- plugins ------------------------------------------------------------------------------------------------
+
+
+def _referable(registry: Registry, kind: Kind) -> list[Offer]:
+    """Return the offers under the names that a configuration may use."""
+    return [attrs.evolve(offer, name=registry.reference(offer)) for offer in registry.offers(kind)]
 
 
 def _names(kind: Kind, offers: Sequence[Offer]) -> Schema:
@@ -193,7 +198,7 @@ def _text_options(policy: Key, registry: Registry) -> dict[str, Schema]:
     """Return `POLICY.OPTION` for every option of every policy that the property may name."""
     assert policy.value.plugins is not None
     found: dict[str, list[tuple[Offer, Option]]] = {}
-    for offer in registry.offers(policy.value.plugins):
+    for offer in _referable(registry, policy.value.plugins):
         for option in offer.options:
             found.setdefault(f"{policy.name}.{option.name}", []).append((offer, option))
     return {

@@ -14,8 +14,9 @@ from yunikorn.config.partitions import PartitionDraft, check_hierarchy, read_par
 from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
 from yunikorn.config.queues_yaml import TOP, PluginRef, SchedulerConfig
 from yunikorn.config.reading import Findings, Spot, Table
-from yunikorn.errors import ConfigError, Problem
+from yunikorn.errors import ConfigError, Problem, UnknownPlugin
 from yunikorn.framework.kinds import EVENT_SINK
+from yunikorn.framework.plugin_code import LoadedPlugin, load_plugin
 from yunikorn.framework.registry import Registry
 from yunikorn.text import suggest
 
@@ -104,14 +105,20 @@ class SchedulerDraft(Draft[SchedulerConfig]):
     partitions: list[PartitionDraft]
     sinks: tuple[PluginRef, ...]
     disabled: list[tuple[str, Spot]]
+    overriding: list[tuple[str, Spot]]
+    loaded: list[tuple[str, Spot]]
     same_hierarchy: bool
 
 
 def _read(table: Table, text: str, registry: Registry) -> SchedulerConfig | None:
     findings = table.findings
     draft = SchedulerDraft(table)
+    loaded = _load_plugins(draft, registry)
+    registry = registry.configured((), (), loaded)
     _check_disabled(draft, registry)
-    plugins = PluginCheck(registry.without(name for name, _ in draft.disabled), findings)
+    _check_overriding(draft, registry)
+    disabled, overriding = ([name for name, _ in each] for each in (draft.disabled, draft.overriding))
+    plugins = PluginCheck(registry.configured(disabled, overriding), findings)
     draft.partitions = [read_partition(partition, plugins) for partition in table.tables("partitions")]
     _check_names(draft.partitions, findings)
     check_hierarchy([partition.root for partition in draft.partitions], draft.same_hierarchy, findings)
@@ -119,7 +126,39 @@ def _read(table: Table, text: str, registry: Registry) -> SchedulerConfig | None
     draft.sinks = read_plugin_list(events, "sinks", EVENT_SINK, plugins) if events else ()
     if findings.problems:
         return None
-    return attrs.evolve(draft.build(), checksum=checksum_of(text), text=text)
+    return attrs.evolve(draft.build(), loaded=loaded, checksum=checksum_of(text), text=text)
+
+
+def _load_plugins(draft: SchedulerDraft, registry: Registry) -> tuple[LoadedPlugin, ...]:
+    """Load the plugins that the configuration names, and report those that cannot be loaded."""
+    found: list[LoadedPlugin] = []
+    for name, spot in draft.loaded:
+        try:
+            if registry.folder is None:
+                raise UnknownPlugin(
+                    "only a configuration file of the operator may load plugins, not a configuration that a"
+                    " resource manager sends"
+                )
+            one = load_plugin(name, registry.folder)
+            registry.configured((), (), [*found, one])
+        except UnknownPlugin as error:
+            draft.table.findings.problem(spot, str(error))
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def _check_overriding(draft: SchedulerDraft, registry: Registry) -> None:
+    """Report entries of `plugins.override` that mean nothing, and leave them out."""
+    fine = []
+    for name, spot in draft.overriding:
+        try:
+            registry.find_all(name)
+        except UnknownPlugin as error:
+            draft.table.findings.problem(spot, str(error))
+        else:
+            fine.append((name, spot))
+    draft.overriding = fine
 
 
 def _check_disabled(draft: SchedulerDraft, registry: Registry) -> None:

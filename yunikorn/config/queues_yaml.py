@@ -21,6 +21,7 @@ from yunikorn.config.properties import QueueSettings
 from yunikorn.config.reading import Table
 from yunikorn.config.values import built, mapping, plugin, plugins, rows
 from yunikorn.framework.kinds import EVENT_SINK, NODE_SORT, PLACEMENT, PREDICATE, RESOLVER
+from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.resources import Resource
 
 REQUIRED: Any = attrs.NOTHING
@@ -452,6 +453,27 @@ class SchedulerConfig:
         " kind), or a name of one kind (`app-sort:fair`)",
         '["app-sort:stateaware"]',
         name="disable",
+        inside="plugins",
+        ours=True,
+    )
+    overriding: tuple[str, ...] = key(
+        values.NAMES,
+        (),
+        "offers to use for a name that several distributions offer, also instead of a default:"
+        " `NAME@DISTRIBUTION` or `KIND:NAME@DISTRIBUTION`"
+        " ([more](plugins.md#names-that-several-plugins-offer))",
+        '["node-sort:fair@my-plugins"]',
+        name="override",
+        inside="plugins",
+        ours=True,
+    )
+    loaded: tuple[LoadedPlugin, ...] = key(
+        values.NAMES,
+        (),
+        "plugins to load from files, relative to this one, and from modules"
+        " ([more](plugins.md#plugins-from-a-file))",
+        "[./mine.py]",
+        name="load",
         inside="plugins",
         ours=True,
     )

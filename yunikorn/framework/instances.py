@@ -85,6 +85,8 @@ class InstancePlan:
         self.registry = registry
         self.opened: list[PluginInstance] = []
         """New instances that the plan has opened."""
+        self.replaced: list[PluginInstance] = []
+        """Shared instances in use whose name and options mean another class now."""
         self._opener = opener
         self.instances: list[PluginInstance] = []
         """Planned instances, in the order of `make`."""
@@ -155,6 +157,10 @@ class InstancePlan:
         found = self._shared.get(key)
         if found is None:
             found = self._shared_in_use.get(key)
+            if found is not None and found.cls is not self.registry.find(kind, name).cls:
+                # The name means another class now: a plugin file has changed, or an override.
+                self.replaced.append(found)
+                found = None
             if found is None:
                 found = make_instance(self.registry, kind, name, options, comma_lists=True)
                 self._open(found)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -48,6 +50,7 @@ from yunikorn.framework.offers import (
     type_name,
 )
 from yunikorn.framework.options import UNKNOWN_KEY, faults, has_text_form, make_converter
+from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.text import suggest
 
 __all__ = [
@@ -80,8 +83,13 @@ class Registry:
         self._pm = _plugin_manager()
         self._beneath: Registry | None = None
         """Registry that this one extends, or None."""
-        self._offers: dict[tuple[str, str], Offer] = {}
+        self._offers: dict[tuple[str, str], tuple[Offer, ...]] = {}
+        """Offers by kind and name, in the order of registration."""
         self._disabled: frozenset[str] = frozenset()
+        self._overriding: Mapping[tuple[str, str], Offer] = {}
+        """Offers that a configuration uses instead of others of the same name, by kind and name."""
+        self.folder: Path | None = None
+        """Folder of a configuration that may load plugins; None for one that may not. See `trusting`."""
         self._plain = make_converter()
         self._comma = make_converter(comma_lists=True)
         self.broken: list[Broken] = []
@@ -112,22 +120,25 @@ class Registry:
 
         Returns False if the plugin is not usable; the reason is then the last entry of `broken`.
         """
-        taken = self._pm.get_plugin(name)
+        key = f"{name}@{distribution}" if distribution and self.has_plugin(name) else name
+        taken = self._pm.get_plugin(key)
         try:
-            if self.has_plugin(name):
+            if self.has_plugin(key):
                 raise InvalidOffer("a plugin of this name is already registered")
             if self._pm.is_registered(plugin):
                 raise InvalidOffer(f"the plugin is already registered as '{self._pm.get_name(plugin)}'")
-            self._pm.register(plugin, name)
+            self._pm.register(plugin, key)
             self._check_hooks(plugin)
             offers = self._collect(plugin, name, distribution, version)
         except contained() as error:
-            if taken is None and self._pm.has_plugin(name):
-                self._pm.unregister(name=name)
+            if taken is None and self._pm.has_plugin(key):
+                self._pm.unregister(name=key)
             what = str(error) if type(error) is InvalidOffer else describe_error(error)
             self._blame(name, distribution, version, f"registering: {what}")
             return False
-        self._offers.update({(offer.kind.id, offer.name): offer for offer in offers})
+        for offer in offers:
+            place = offer.kind.id, offer.name
+            self._offers[place] = (*self._offers.get(place, ()), offer)
         return True
 
     def has_plugin(self, name: str) -> bool:
@@ -137,7 +148,11 @@ class Registry:
     def unregister(self, name: str) -> None:
         """Remove a plugin and its classes; `name` must be registered in this registry."""
         self._pm.unregister(name=name)
-        self._offers = {key: offer for key, offer in self._offers.items() if offer.plugin != name}
+        kept = {
+            key: tuple(offer for offer in offers if offer.plugin != name)
+            for key, offers in self._offers.items()
+        }
+        self._offers = {key: offers for key, offers in kept.items() if offers}
 
     def _blame(self, name: str, distribution: str, version: str, reason: str) -> None:
         self.broken.append(Broken(name, distribution, version, " ".join(reason.split())))
@@ -194,10 +209,16 @@ class Registry:
                 )
 
     def _refuse_taken(self, offer: Offer, siblings: list[Offer]) -> None:
+        """Refuse a second offer of the same plugin, and one of a resource manager that others have already.
+
+        Offers of different distributions may share a name: a configuration that uses the name chooses.
+        """
         key = (offer.kind.id, offer.name)
-        other = self._offers.get(key) or next((o for o in siblings if (o.kind.id, o.name) == key), None)
-        if other:
-            origin = describe_origin(other.plugin, other.distribution, other.version)
+        others = [one for one in siblings if (one.kind.id, one.name) == key]
+        if self._beneath is not None:
+            others += self._offers.get(key, ())
+        if others:
+            origin = describe_origin(others[0].plugin, others[0].distribution, others[0].version)
             raise InvalidOffer(f"{offer.kind.title} '{offer.name}' is already offered by {origin}")
 
     # -- look-up ------------------------------------------------------------------------------------
@@ -222,30 +243,61 @@ class Registry:
     def without(self, names: Iterable[str]) -> Registry:
         """Return a copy without the plugins called `names` (see `names_to_disable`)."""
         other = Registry.__new__(Registry)
-        other._pm, other._plain, other._comma = self._pm, self._plain, self._comma
-        other._beneath = self._beneath
+        other.__dict__.update(self.__dict__)
         other._offers = dict(self._offers)
         other._disabled = self._disabled | frozenset(names)
         other.broken = [broken for broken in self.broken if broken.plugin not in other._disabled]
+        return other
+
+    def trusting(self, folder: Path) -> Registry:
+        """Return a copy for configurations of the operator in this folder, which may load plugins."""
+        other = self.without(())
+        other.folder = folder
+        return other
+
+    def configured(
+        self, disabled: Iterable[str], overriding: Iterable[str] = (), loaded: Iterable[LoadedPlugin] = ()
+    ) -> Registry:
+        """Return a copy as a configuration wants it: with these plugins, and without the disabled ones.
+
+        `overriding` are references such as `fair@my-plugins`; raises `UnknownPlugin` for a wrong one.
+        """
+        own, other = self._pm, self.without(disabled)
+        other._pm, other.broken = _plugin_manager(), list(other.broken)
+        beneath, other._beneath = other._beneath, None
+        try:
+            for one in loaded:
+                if not other.register(one.module, one.name):
+                    raise UnknownPlugin(str(other.broken[-1]))
+        finally:
+            other._pm, other._beneath = own, beneath
+        chosen: dict[tuple[str, str], Offer] = {}
+        for text in overriding:
+            for offer in other.find_all(text):
+                chosen[offer.kind.id, offer.name] = offer
+        other._overriding = chosen
         return other
 
     def names_to_disable(self) -> list[str]:
         """Return all names that `without` accepts, sorted.
 
         A name is that of a plugin (`yunikorn_plugins.events`), of an offer of any kind (`fair`), or of an
-        offer of one kind (`app-sort:fair`). Broken plugins are included, so that their reports can be
-        silenced.
+        offer of one kind (`app-sort:fair`), the latter two also with a source (`fair@my-plugins`). Broken
+        plugins are included, so that their reports can be silenced.
         """
         names = {broken.plugin for broken in self.broken}
-        for offer in self._offers.values():
+        for offer in self._all():
             names |= _disabling(offer)
         return sorted(names)
+
+    def _all(self) -> list[Offer]:
+        return [offer for offers in list(self._offers.values()) for offer in offers]
 
     def offers(self, kind: Kind | None = None) -> list[Offer]:
         """Return the offers that are not disabled, in order of registration; of one kind if given."""
         return [
             offer
-            for offer in list(self._offers.values())
+            for offer in self._all()
             if (kind is None or offer.kind is kind) and not self._is_disabled(offer)
         ]
 
@@ -253,18 +305,66 @@ class Registry:
         return bool(self._disabled) and not self._disabled.isdisjoint(_disabling(offer))
 
     def find(self, kind: Kind, name: str) -> Offer:
-        """Return the offer called `name`. Raises `UnknownPlugin`."""
-        offer = self._offers.get((kind.id, kind.normal(name)))
-        if offer is None:
-            raise UnknownPlugin(self._unknown(kind, name))
-        if self._is_disabled(offer):
+        """Return the offer called `name`, or `NAME@SOURCE` with a distribution or plugin as the source.
+
+        Several distributions may offer one name. Then the name alone means the offer that the configuration
+        has chosen by `plugins.override`, or else the default plugin. Raises `UnknownPlugin` if there is no
+        such offer, if it is disabled, or if the name is ambiguous.
+        """
+        plain, _, source = name.partition("@")
+        offers = self._offers.get((kind.id, kind.normal(plain)), ())
+        if not offers:
+            raise UnknownPlugin(self._unknown(kind, plain))
+        fitting = [offer for offer in offers if not source or _is_from(offer, source)]
+        if not fitting:
+            raise UnknownPlugin(
+                f"{kind.title} '{plain}' is not offered by '{source}', only by {_sources(offers)}"
+            )
+        enabled = [offer for offer in fitting if not self._is_disabled(offer)]
+        if not enabled:
             raise UnknownPlugin(f"{kind.title} '{name}' is disabled by plugins.disable")
-        return offer
+        chosen = self._overriding.get((kind.id, kind.normal(plain)))
+        if not source and chosen is not None and chosen in enabled:
+            return chosen
+        defaults = [offer for offer in enabled if offer.distribution == DISTRIBUTION]
+        found = defaults or enabled
+        if any(offer.cls is not found[0].cls for offer in found):
+            written = " or ".join(_reference(offer) for offer in enabled)
+            raise UnknownPlugin(
+                f"{kind.title} '{name}' is offered by {_sources(enabled)}: write {written}, or disable one"
+            )
+        return found[0]
+
+    def find_all(self, text: str) -> list[Offer]:
+        """Return the offers that an entry of `plugins.override` means: `NAME@SOURCE` or `KIND:NAME@SOURCE`.
+
+        Raises `UnknownPlugin` if there is none.
+        """
+        kind_id, colon, rest = text.rpartition(":")
+        plain, _, source = rest.partition("@")
+        if not plain or not source:
+            raise UnknownPlugin(f"expected NAME@DISTRIBUTION or KIND:NAME@DISTRIBUTION, got '{text}'")
+        found = [
+            self.find(kind, rest)
+            for kind in KINDS
+            if (not colon or kind.id == kind_id)
+            and any(_is_from(offer, source) for offer in self._offers.get((kind.id, kind.normal(plain)), ()))
+        ]
+        if not found:
+            raise UnknownPlugin(f"no plugin of '{source}' is called '{rest.partition('@')[0]}'")
+        return found
+
+    def reference(self, offer: Offer) -> str:
+        """Return how a configuration names an offer: by its name, or with its source if that is ambiguous."""
+        try:
+            return offer.name if self.find(offer.kind, offer.name) is offer else _reference(offer)
+        except UnknownPlugin:
+            return _reference(offer)
 
     def _unknown(self, kind: Kind, name: str) -> str:
         if name in kind.core_names:
             return f"'{name}' is part of the core, not a {kind.title} that a plugin offers"
-        known = sorted([*(offer.name for offer in self.offers(kind)), *kind.core_names])
+        known = sorted({*kind.core_names, *(offer.name for offer in self.offers(kind))})
         text = f"no {kind.title} is called '{name}'{suggest(name, known)}; known: {_listed(known)}"
         elsewhere = [offer.kind.title for offer in self.offers() if offer.name == name]
         if elsewhere:
@@ -336,7 +436,27 @@ def _classes(kind: Kind, answer: object) -> Iterable[Any]:
 
 
 def _disabling(offer: Offer) -> set[str]:
-    return {offer.plugin, offer.name, f"{offer.kind.id}:{offer.name}"}
+    names = {offer.plugin, offer.name, f"{offer.kind.id}:{offer.name}"}
+    if offer.distribution != DISTRIBUTION:
+        names |= {_reference(offer), f"{offer.kind.id}:{_reference(offer)}"}
+    return names
+
+
+def _is_from(offer: Offer, source: str) -> bool:
+    return source == offer.plugin or _plain_name(source) == _plain_name(offer.distribution)
+
+
+def _plain_name(distribution: str) -> str:
+    # Package indexes do not distinguish these names.
+    return re.sub("[-_.]+", "-", distribution).lower()
+
+
+def _reference(offer: Offer) -> str:
+    return f"{offer.name}@{offer.distribution or offer.plugin}"
+
+
+def _sources(offers: Iterable[Offer]) -> str:
+    return " and ".join(describe_origin(offer.plugin, offer.distribution, offer.version) for offer in offers)
 
 
 def _listed(names: Iterable[str]) -> str:

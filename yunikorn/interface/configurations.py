@@ -17,6 +17,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
@@ -43,6 +44,8 @@ class ReloadPlan:
     made: Mapping[str, PartitionScheduler]
     """Partitions that did not exist before, by name."""
     sinks: InstancePlan
+    enabled: Registry
+    """Plugins of the configuration."""
 
     def discard(self, reason: str) -> None:
         """Close the new partitions and the new plugins: the plan is not used."""
@@ -80,8 +83,13 @@ class LoadedAhead:
     def load(self, text: str | bytes, registry: Registry) -> SchedulerConfig:
         """Return the configuration of this text, with the plugins of a session; raise `ConfigError`."""
         ahead = self._kept.pop(text, None)
-        # A session with its own plugins may have more offers than the registry that `prepare` used.
-        if ahead is None or len(registry.offers()) != len(self._registry.offers()):
+        # A session with its own plugins may have more offers than the registry that `prepare` used, and a
+        # configuration of the operator may load plugins.
+        if (
+            ahead is None
+            or registry.folder is not None
+            or len(registry.offers()) != len(self._registry.offers())
+        ):
             return load_config(text, registry)
         if isinstance(ahead, ConfigError):
             raise ahead
@@ -100,8 +108,19 @@ DEFAULT_GROUPS = ("", "default", "queues")
 class Configurations:
     """Configurations of the scheduler's owner, by policy group."""
 
-    def __init__(self, sources: Mapping[str, Source], *, allow_rm_config: bool = False) -> None:
+    def __init__(
+        self,
+        sources: Mapping[str, Source],
+        *,
+        allow_rm_config: bool = False,
+        folders: Mapping[str, Path] | None = None,
+    ) -> None:
+        """Create from a source per policy group.
+
+        The configuration of a group with a folder may load plugins, from files relative to the folder.
+        """
         self._sources = dict(sources)
+        self._folders = dict(folders or {})
         self.allow_rm_config = allow_rm_config
         """True if a resource manager may bring its own configuration, which is ignored otherwise."""
 
@@ -132,6 +151,10 @@ class Configurations:
         listed = ", ".join(names) or "none"
         raise UsageError(f"{what}{hint}; known: {listed}. Register with one of these names as policy_group")
 
+    def folder(self, group: str) -> Path | None:
+        """Return the folder of a group's configuration; None if that may not load plugins."""
+        return self._folders.get(self.find(group))
+
     def read(self, group: str) -> str | bytes:
         """Read the configuration of a group; raise `UsageError` if there is none, or if reading fails."""
         name = self.find(group)
@@ -152,6 +175,8 @@ class ConfigSource:
     """Configuration at the time of the registration."""
     group: str | None = None
     """Policy group of the configuration; None for the RM's own configuration, or if there are no groups."""
+    folder: Path | None = None
+    """Folder of the configuration of the group; None for one that may not load plugins."""
 
     @classmethod
     def of(
@@ -170,7 +195,11 @@ class ConfigSource:
                 printable(request.rm_id),
                 group,
             )
-        return cls(configurations.read(group), group)
+        return cls(configurations.read(group), group, configurations.folder(group))
+
+    def registry(self, registry: Registry) -> Registry:
+        """Return the registry with which this configuration is read."""
+        return registry if self.folder is None else registry.trusting(self.folder)
 
     def again(self, configurations: Configurations | None) -> str | bytes | None:
         """Read the configuration from its source again, or return None without a source.

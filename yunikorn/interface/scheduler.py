@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import attrs
 
@@ -106,7 +107,7 @@ class Scheduler:
         config_source = ConfigSource.of(request, self.configurations)
         registry = registry_for(request.rm_id, callback, self.registry, self.failures)
         with refused_registration_logged(request.rm_id, secret=config_source.group is None):
-            config = self.loaded.load(config_source.text, registry)
+            config = self.loaded.load(config_source.text, config_source.registry(registry))
             self._registering = True
             try:
                 session = self._open(request, callback, config, registry)
@@ -335,21 +336,23 @@ class Scheduler:
         if new is None:
             return False
         try:
-            changed = session.reload_text(new)
+            changed = session.reload_text(new, from_source=text is None)
         except ConfigError as error:
             log_refusal(session.label, error, secret=text is not None)
             raise
         session.flush()
         return changed
 
-    def check_configuration(self, rm_id: str, text: str | bytes) -> None:
+    def check_configuration(self, rm_id: str, text: str | bytes, folder: Path | None = None) -> None:
         """Check that a resource manager could use this configuration now; change nothing.
 
         Raises `ConfigError` with all problems, including those that come from the current state, and
-        `UsageError` if the resource manager is not registered.
+        `UsageError` if the resource manager is not registered. A configuration of the operator in a `folder`
+        may load plugins.
         """
         session = self._session(rm_id)
-        session.check(load_config(text or DEFAULT_TEXT, session.registry))
+        registry = session.registry if folder is None else session.registry.trusting(folder)
+        session.check(load_config(text or DEFAULT_TEXT, registry))
 
     def load_ahead(self, text: str) -> None:
         """Load a configuration of an RM for the next call that uses it; may be called in any thread.
@@ -504,7 +507,7 @@ class Scheduler:
         return core_activity(thread_id, self._origin_of)
 
     def _origin_of(self, cls: type[object]) -> str:
-        registries = (session.registry for session in list(self._sessions.values()))
+        registries = (session.enabled for session in list(self._sessions.values()))
         for registry in itertools.chain((self.registry,), registries):
             for offer in registry.offers():
                 if offer.cls is cls:

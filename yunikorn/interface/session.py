@@ -89,7 +89,9 @@ class Session:
         self.partitions = RMPartitions(rm_id)
         self.partitions.priority_classes = config.priority_classes
         self._rm_facade = RMFacade(self.callback_adapter, self.partitions.queue_of)
-        enabled = registry.without(config.disabled)
+        enabled = registry.configured(config.disabled, config.overriding, config.loaded)
+        self.enabled = enabled
+        """Plugins of the configuration in use."""
         whole = with_rm(config, enabled, self.callback_adapter)
         self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks)
         self._planned_sinks = self.sinks.plan(whole.sinks, enabled)
@@ -346,7 +348,7 @@ class Session:
             raise UsageError(f"{self.label} has not registered a plugin '{name}'")
         self.registry.unregister(name)
         try:
-            self.reload(load_config(self.config.text, self.registry))
+            self.reload(load_config(self.config.text, self.config_source.registry(self.registry)))
         except ConfigError as error:
             add_plugin(plugin, name, self.rm_id, self.registry, self.failures)
             raise UsageError(
@@ -376,6 +378,7 @@ class Session:
             for partition in config.partitions
         }
         self.config, self.partitions.priority_classes = config, config.priority_classes
+        self.enabled = reload_plan.enabled
         for one in reload_plan.made.values():
             one.open()
         # Sinks and callbacks may call the scheduler, so they are called only after the change is complete.
@@ -388,7 +391,7 @@ class Session:
             self._deliver(last)
 
     def _prepare(self, config: SchedulerConfig, *, opening: bool = True) -> ReloadPlan:
-        enabled = self.registry.without(config.disabled)
+        enabled = self.registry.configured(config.disabled, config.overriding, config.loaded)
         whole = with_rm(config, enabled, self.callback_adapter)
         made: dict[str, PartitionScheduler] = {}
         plan: Reload | None = None
@@ -402,12 +405,17 @@ class Session:
             if plan is not None:
                 plan.discard()
             raise ConfigError([Problem("", str(error))]) from error
-        return ReloadPlan(plan, made, sinks)
+        return ReloadPlan(plan, made, sinks, enabled)
 
-    def reload_text(self, text: str | bytes) -> bool:
-        """Use this configuration; return False if it is in use already. Raises like `reload`."""
-        config = load_config(text, self.registry)
-        if config.checksum == self.config.checksum:
+    def reload_text(self, text: str | bytes, *, from_source: bool = False) -> bool:
+        """Use this configuration; return False if it is in use already. Raises like `reload`.
+
+        A configuration `from_source`, which is that of the operator, may load plugins.
+        """
+        config = load_config(
+            text, self.config_source.registry(self.registry) if from_source else self.registry
+        )
+        if config.checksum == self.config.checksum and config.loaded == self.config.loaded:
             return False
         self.reload(config)
         return True

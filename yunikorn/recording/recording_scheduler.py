@@ -18,6 +18,7 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
 from yunikorn.interface.callback import OPTIONAL, Callback, implements
@@ -225,6 +226,10 @@ class RecordingConfigurations(Configurations):
     def find(self, group: str) -> str:
         """Return the group whose source serves `group`. See `Configurations.find`."""
         return self._read_by.find(group)
+
+    def folder(self, group: str) -> Path | None:
+        """Return the folder of a group's configuration. See `Configurations.folder`."""
+        return self._read_by.folder(group)
 
     def read(self, group: str) -> str | bytes:
         """Read the configuration of a group, and record the text or the error. See `Configurations.read`."""

@@ -61,6 +61,7 @@ def compare(
             until,
             preempted,
             _folder(folder, plan, number, drawn),
+            home=plan.home,
         )
         for number, plan in enumerate(plans, 1)
         for drawn in workloads

@@ -57,6 +57,8 @@ class Order:
     """Folder for the output files of this run; None for no files."""
     questions: tuple[str, ...] = ()
     """Questions in the notation of `--explain`."""
+    home: Path = Path()
+    """Folder from which the configuration may load plugins."""
 
 
 @attrs.frozen
@@ -95,7 +97,7 @@ def _play(order: Order, decision_log: DecisionLog) -> FullReport:
             return study(
                 order.config,
                 workload,
-                Registry.load(),
+                Registry.load().trusting(order.home),
                 until=order.until,
                 recorder=recorder,
                 rows=files,

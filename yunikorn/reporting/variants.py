@@ -252,6 +252,8 @@ class VariantPlan:
     name: str
     config: str
     """Text of queues.yaml."""
+    home: Path = Path()
+    """Folder of the file, from which the configuration may load plugins."""
 
     def folder(self, number: int) -> str:
         """Return the folder name of the variant with this number, counted from 1."""
@@ -260,7 +262,7 @@ class VariantPlan:
 
 def check_configs(configs: Sequence[tuple[Path, str]], registry: Registry) -> None:
     """Raise `InputError` that lists all problems of the configurations, given as paths and texts."""
-    outcomes = [(path, check_config(text, registry)) for path, text in configs]
+    outcomes = [(path, check_config(text, registry.trusting(path.parent))) for path, text in configs]
     invalid = [InputError(str(path), outcome.problems) for path, outcome in outcomes if not outcome.valid]
     if invalid:
         raise InputError.joined(invalid)
@@ -283,10 +285,11 @@ def make_plans(
         combinations.insert(0, ())
     problems: list[str] = []
     found: list[VariantPlan] = []
-    for name, (_, text) in zip(names, configs, strict=True):
+    for name, (path, text) in zip(names, configs, strict=True):
+        here = registry.trusting(path.parent)
         for combination in combinations:
             label = _label(name, combination, settings, alone=len(configs) == 1)
-            found.append(VariantPlan(label, _changed(text, combination, registry, problems)))
+            found.append(VariantPlan(label, _changed(text, combination, here, problems), path.parent))
     if problems:
         raise UsageError("\n".join(dict.fromkeys(problems)))
     if len(found) < 2:

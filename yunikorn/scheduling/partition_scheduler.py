@@ -462,6 +462,14 @@ class PartitionScheduler:
         self._keep_books()
         quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
+        if policies.plan.replaced:
+            replaced = {id(one.plugin) for one in policies.plan.replaced}
+            tree = partition.queues
+            tree.changed += [
+                queue
+                for queue in tree
+                if id(queue.order.policy) in replaced and all(queue is not other for other in tree.changed)
+            ]
         self.apply_queue_changes()
         partition.usage.rebuild(partition.applications.values(), partition.queues)
         if self.state_reporter is not None:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from yunikorn.config.load import check_config
 from yunikorn.errors import UsageError, YunikornError
+from yunikorn.framework.plugin_code import is_file
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.scheduler import Scheduler
@@ -37,6 +38,8 @@ class ConfigFiles:
         """Parse the names; raises `UsageError` for a malformed name or a second file of a group."""
         self._files: dict[str, Path] = {}
         self._folders: list[Path] = []
+        self._code: list[Path] = []
+        """Plugin files that the configurations loaded when they were read last."""
         for text in named:
             group, path = _split(text)
             if path.is_dir():
@@ -61,9 +64,13 @@ class ConfigFiles:
                 found[file.stem] = file
         return found
 
+    def folders(self) -> dict[str, Path]:
+        """Return the folder of the current file of each group."""
+        return {group: path.parent for group, path in self.paths().items()}
+
     def watched(self) -> list[Path]:
-        """Return the paths to watch for changes: the current files, and folders that cannot be read."""
-        here = list(self._files.values())
+        """Return the paths to watch: current files, their plugin files, and folders that cannot be read."""
+        here = [*self._files.values(), *self._code]
         for folder in self._folders:
             try:
                 here += sorted(_files_of(folder))
@@ -79,6 +86,7 @@ class ConfigFiles:
         """
         texts: dict[str, bytes] = {}
         problems: list[str] = []
+        code: list[Path] = []
         for group, path in self.paths().items():
             try:
                 texts[group] = path.read_bytes()
@@ -87,10 +95,13 @@ class ConfigFiles:
                 continue
             if not texts[group] and in_use is not None and in_use.get(group) not in EMPTY:
                 problems.append(f"{path}: {EMPTIED}")
-            outcome = check_config(texts[group], registry)
+            outcome = check_config(texts[group], registry.trusting(path.parent))
             problems += [f"{path}: {problem}" for problem in outcome.problems]
+            if outcome.config is not None:
+                code += [path.parent / one.name for one in outcome.config.loaded if is_file(one.name)]
         if problems:
             raise UsageError("\n".join(problems))
+        self._code = code
         return texts
 
 
@@ -102,9 +113,9 @@ class LoadedConfigurations(Configurations):
         """Current texts by policy group."""
         return {group: self.read(group) for group in self.groups}
 
-    def replace(self, texts: Mapping[str, bytes | str]) -> None:
-        """Use these texts from now on."""
-        self._sources = dict(texts)
+    def replace(self, texts: Mapping[str, bytes | str], folders: Mapping[str, Path]) -> None:
+        """Use these texts from now on, with the folders of those that come from files."""
+        self._sources, self._folders = dict(texts), dict(folders)
 
 
 def _split(text: str) -> tuple[str, Path]:
@@ -160,8 +171,11 @@ class Reloading:
         async with self._lock:
             try:
                 texts: dict[str, str | bytes] = {**self._given}
+                folders = self._files.folders()
                 texts |= await asyncio.to_thread(self._files.read, self._registry, self._configurations.texts)
-                changed = await self._core.carry_out(lambda core: _use(core, self._configurations, texts))
+                changed = await self._core.carry_out(
+                    lambda core: _use(core, self._configurations, texts, folders)
+                )
             except YunikornError as error:
                 _log.error(
                     "%s: the new configuration was rejected, the old configuration stays in use:\n%s",
@@ -174,12 +188,14 @@ class Reloading:
         return True
 
 
-def _use(core: Scheduler, configurations: LoadedConfigurations, texts: Texts) -> list[str]:
+def _use(
+    core: Scheduler, configurations: LoadedConfigurations, texts: Texts, folders: Mapping[str, Path]
+) -> list[str]:
     """Use these texts for all sessions, and return the ids of the RMs whose configuration has changed.
 
     Raises `UsageError` with the problems of all sessions, and changes nothing then.
     """
-    new = LoadedConfigurations(texts)
+    new = LoadedConfigurations(texts, folders=folders)
     wanted: dict[str, bytes | str] = {}
     problems: list[str] = []
     for session in core.sessions():
@@ -187,12 +203,13 @@ def _use(core: Scheduler, configurations: LoadedConfigurations, texts: Texts) ->
             continue
         try:
             wanted[session.rm_id] = new.read(session.policy_group)
-            core.check_configuration(session.rm_id, wanted[session.rm_id])
+            folder = new.folder(session.policy_group)
+            core.check_configuration(session.rm_id, wanted[session.rm_id], folder)
         except YunikornError as error:
             problems.append(f"resource manager {session.rm_id}: {error}")
     if problems:
         raise UsageError("\n".join(problems))
-    configurations.replace(texts)
+    configurations.replace(texts, folders)
     return [rm_id for rm_id in wanted if core.reload_configuration(rm_id)]
 
 

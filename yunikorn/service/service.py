@@ -107,7 +107,9 @@ class _Service:
         self._options = options
         self._given = given_texts(options)
         texts: dict[str, str | bytes] = {**self._given, **options.files.read(registry)}
-        self._configurations = LoadedConfigurations(texts, allow_rm_config=options.allow_rm_config)
+        self._configurations = LoadedConfigurations(
+            texts, allow_rm_config=options.allow_rm_config, folders=options.files.folders()
+        )
         self._registry = registry
         self._over = asyncio.Event()
         self._signals_to_stop = StopSignals(asyncio.get_running_loop().time)
