@@ -56,7 +56,7 @@ class Case:
             "applications": load.applications,
             "sizes": load.sizes,
             "app_sort": load.app_sort,
-            "node_sort": load.node_sort,
+            "node_sort": load.node_sort.partition(",")[0],
             "queue_sort": load.queue_sort,
         }
         return Measurement(self.name, self.variant, shape, figures, peak, (before + yardstick()) / 2)
@@ -66,6 +66,9 @@ MEDIUM = Workload(5_000, 50_000, 20, 100, 20, "fair", "fair")
 LARGE = Workload(10_000, 100_000, 100, 1_000, 50, "fair", "fair")
 ZONED = Workload(5_000, 10_000, 2, 2, 1, "fifo", "fair", one_zone=True)
 SELECTORS = ("node-selector", "taints", "any-rack")
+TENTH = Workload(5_000, 10_000, 2, 2, 1, "fifo", "fair", one_in=10)
+WEIGHTED = "weighted, scores: [{name: fair, weight: 3}, {name: fair, resourceweights: {memory: 1}}]"
+"""Node order of two policies, as YAML of `nodesortpolicy`."""
 UNDECLARED = ("taints", "any-rack", "east-only-silent")
 
 
@@ -92,6 +95,7 @@ def _scheduling() -> list[Case]:
         Case("E-events", "unwanted", attrs.evolve(MEDIUM, sink="name: ignoring, wants: []"), measure),
         Case("O-own", "keys", attrs.evolve(own, node_sort="most-free"), measure),
         Case("O-own", "shape", attrs.evolve(own, node_sort="best-fit"), measure),
+        Case("O-own", "weighted", attrs.evolve(MEDIUM, node_sort=WEIGHTED), measure),
         Case(
             "A-aware",
             "",
@@ -102,6 +106,13 @@ def _scheduling() -> list[Case]:
         Case("A-classes", "gone", admission_classes.GONE, admission_classes.after_users_left),
         Case("P-predicates", "declared", attrs.evolve(ZONED, predicates=SELECTORS), measure),
         Case("P-predicates", "undeclared", attrs.evolve(ZONED, predicates=UNDECLARED), measure),
+        Case("P-predicates", "tenth", attrs.evolve(TENTH, predicates=("one-slot",)), measure),
+        Case(
+            "P-predicates",
+            "hidden",
+            attrs.evolve(TENTH, nodes=1_000, tasks=1_000, predicates=("one-slot-hidden",)),
+            measure,
+        ),
     ]
 
 

@@ -122,6 +122,30 @@ class EastOnlySilent(Predicate):
 
 
 @attrs.frozen
+class OneSlot(Predicate):
+    """Only nodes in one of several slots; declares no classes."""
+
+    name = "one-slot"
+    slot: str = "0"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        """Check the attribute `slot` of the node."""
+        wanted = ask.tags.get("slot", self.slot)
+        return None if node.attributes.get("slot") == wanted else f"the node is not in slot {wanted}"
+
+
+@attrs.frozen
+class OneSlotHidden(OneSlot):
+    """As `OneSlot`, in a way that shows nothing about its inputs."""
+
+    name = "one-slot-hidden"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        """Check the attribute `slot` of the node."""
+        return super().check(ask, node)
+
+
+@attrs.frozen
 class AnyRack(Predicate):
     """Every node that is in a rack; declares its classes."""
 
@@ -178,4 +202,4 @@ def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:
 @hookimpl
 def yunikorn_predicates() -> list[type[Predicate]]:
     """Return the predicates."""
-    return [EastOnly, EastOnlySilent, AnyRack]
+    return [EastOnly, EastOnlySilent, OneSlot, OneSlotHidden, AnyRack]

@@ -48,6 +48,8 @@ class Workload:
     """Event sink that receives all events, as YAML of `events.sinks`; empty for none."""
     one_zone: bool = False
     """True if the applications select the first of two zones; every second node is in the other zone."""
+    one_in: int = attrs.field(default=1, validator=_positive)
+    """Every node of this number accepts tasks, if the predicate `one-slot` is named."""
     slack: float = 1.25
     spare: int = 2
     samples: int = attrs.field(default=1_000, validator=_positive)
@@ -75,7 +77,7 @@ class Workload:
     @property
     def capacity(self) -> Resource:
         """Capacity of a node."""
-        nodes = max(1, self.nodes // len(ZONES)) if self.one_zone else self.nodes
+        nodes = max(1, self.nodes // (len(ZONES) if self.one_zone else self.one_in))
         if self.sizes == 1:
             held = self.tasks // nodes + 1
             return Resource({name: amount * held for name, amount in self.asked[0].items()})
@@ -111,7 +113,8 @@ class Workload:
     def _attributes(self, number: int) -> dict[str, str]:
         if not self.predicates:
             return {}
-        return {"zone": ZONES[number % len(ZONES)], "rack": f"r{number // 40}"}
+        zone, slot = ZONES[number % len(ZONES)], number % self.one_in
+        return {"zone": zone, "rack": f"r{number // 40}", "slot": str(slot)}
 
     def application_requests(self) -> list[AddApplicationRequest]:
         """Return the submissions of all applications."""

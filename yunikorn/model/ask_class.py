@@ -183,14 +183,25 @@ class AskClasses:
         if ask_class is None:
             if self._idle >= IDLE_ASK_CLASSES and self._idle * 2 > len(self._ask_classes):
                 self._drop_idle()
-            if self._free:
-                bit = self._free.pop()
-            else:
-                bit = 1 << self._used
-                self._used += 1
-            ask_class = self._ask_classes[key] = kind(key, bit)
+            ask_class = self._ask_classes[key] = kind(key, self.take_bit())
             self._idle += 1
         return ask_class
+
+    def take_bit(self) -> int:
+        """Return a bit that no ask class has, until `return_bits` or the end of its ask class."""
+        if self._free:
+            return self._free.pop()
+        self._used += 1
+        return 1 << (self._used - 1)
+
+    def return_bits(self, bits: list[int]) -> None:
+        """Give back bits of `take_bit`; they are cleared wherever they are set."""
+        gone = 0
+        for bit in bits:
+            gone |= bit
+        for forget in self.on_forget:
+            forget(gone)
+        self._free += bits
 
     def refresh_unfit(self, node: Node) -> int:
         """Add the known ask classes that do not fit to `node.unfit`, and return the result as bits."""

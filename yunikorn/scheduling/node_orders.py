@@ -75,6 +75,7 @@ class NodeOrders:
         self.regained: list[Node] = []
         """Reserved nodes that gained room since the cycle last tried their reservations."""
         ask_classes.on_forget.append(self.forget_ask_classes)
+        predicates.use_bits(ask_classes)
         ask_classes.on_drop.append(self._drop_ask_class)
 
     def find(self, ask: Ask) -> Node | None:
@@ -90,6 +91,15 @@ class NodeOrders:
         if node is None or not ask_class.fits(node) or self.predicates.refusal(ask, node) is not None:
             return None
         return node
+
+    def find_alone(self, ask: Ask, chain: PredicateChain) -> Node | None:
+        """As `find`, beginning a search of its own: only a search without result has to record refusals."""
+        chain.begin()
+        chain.is_alone = True
+        try:
+            return self.find(ask)
+        finally:
+            chain.is_alone = False
 
     def _is_by_resources(self) -> bool:
         return self.chain is None and not any(named.declares for named in self.policies.values())
@@ -272,6 +282,8 @@ class NodeOrders:
 
     def replace(self, policies: dict[str, NamedPolicy], predicates: PredicateChain) -> None:
         """Use these policies and predicates from now on."""
+        self.predicates.release_bits()
+        predicates.use_bits(self._ask_classes)
         self.policies = policies
         self.predicates, self.chain = predicates, predicates if predicates else None
         self.by_resources = self._is_by_resources()

@@ -383,6 +383,7 @@ class PartitionScheduler:
         """Compute the classes and domains of a node for the predicates that declare them."""
         predicates = self.policies.predicates
         node.classes = predicates.node_classes(node)
+        predicates.forget_node(node)
         if predicates.has_domains or node.domains:
             predicates.join_domains(node)
             node.unfit = 0

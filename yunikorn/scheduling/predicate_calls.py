@@ -18,6 +18,7 @@ import attrs
 from yunikorn import api
 from yunikorn.api import NodeSortPolicy, Predicate
 from yunikorn.containment import contained, entries_of, read_attribute, safe_repr
+from yunikorn.framework.purity import Inputs, inputs_of
 
 FIRST, MOST = 16, 512
 """Number of nodes in the first batch of a search, and the largest number of nodes in a batch."""
@@ -169,6 +170,14 @@ class Condition:
             by_ask and books and kind.domain is not Predicate.domain,
             books,
         )
+
+    def inputs(self) -> Inputs | None:
+        """Return the inputs of a predicate that declares nothing, if its code shows them."""
+        kind = type(self.predicate)
+        plain = kind.check_reservation is Predicate.check_reservation and kind.prepare is Predicate.prepare
+        if self.by_ask or self.keeps_books or not plain or self.check != self.predicate.check:
+            return None
+        return inputs_of(self.check)
 
 
 def keeps_books(plugin: object) -> bool:

@@ -25,13 +25,14 @@ from yunikorn.containment import (
 )
 from yunikorn.framework.plugin_failures import read_flag, read_seconds
 from yunikorn.scheduling.domains import PredicateDomains
+from yunikorn.scheduling.known_refusals import KnownRefusals, RefusalClass
 from yunikorn.scheduling.predicate_calls import AskedAhead, Condition, Prepared
 
 if TYPE_CHECKING:
     from yunikorn.accounting.books import Others
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
-    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.ask_class import AskClass, AskClasses
     from yunikorn.model.domain import Domain
     from yunikorn.model.node import Node
 
@@ -64,10 +65,15 @@ class PredicateChain:
         """Number of refusals since `begin` that any change may undo."""
         self.personal = False
         """True if a refusal since `begin` is specific to one ask."""
+        self.is_alone = False
+        """True during a search after which the recorded refusals count only if no node was found."""
         self.asks_ahead = False
         """True if a predicate benefits from `expect`."""
         self.expects = False
         """True between `expect` and `forget`."""
+        self._ask_classes: AskClasses | None = None
+        self.known: KnownRefusals | None = None
+        """Refusals of predicates that declare nothing, if the code of all of them shows their inputs."""
         self.refresh: int | None = None
         """Interval (ns) after which refusals may change without a change in the core; None if unused."""
         self.bind()
@@ -110,6 +116,29 @@ class PredicateChain:
             if not condition.by_ask
         ]
         self.refresh = min((round(one * SECOND) for one in seconds if one), default=None)
+        self.release_bits()
+        if self._ask_classes is not None and self._passing and not self._by_domain:
+            inputs = [condition.inputs() for condition in self._passing]
+            found = [one for one in inputs if one is not None]
+            if len(found) == len(inputs):
+                self.known = KnownRefusals(found, self._ask_classes, by_class=bool(self._lasting))
+
+    def use_bits(self, ask_classes: AskClasses) -> None:
+        """Take bits for known refusals from now on."""
+        self._ask_classes = ask_classes
+        self.bind()
+
+    def release_bits(self) -> None:
+        """Forget all known refusals."""
+        known, self.known = self.known, None
+        if known is not None:
+            known.drop()
+
+    def forget_node(self, node: Node) -> None:
+        """Forget the refusals of a node, which is new or has other attributes."""
+        if self.known is not None:
+            self.known.forget_node(node.id)
+            node.unfit = 0
 
     def _asked_ahead(self, predicate: Predicate) -> AskedAhead:
         asked = AskedAhead(predicate, self.excludes)
@@ -340,6 +369,46 @@ class PredicateChain:
             else:
                 reason = domains.refusal(ask, node, domain)
             if reason is not None:
+                return reason
+        return None
+
+    def first_beyond(self, ask: Ask, nodes: Sequence[Node], known: RefusalClass) -> Node | None:
+        """Return the first of `nodes` as `first`; remember refusals in `known`, and mark the nodes."""
+        for node in nodes:
+            reason = self._lasting_refusal(ask, node)
+            if reason is None:
+                reason = known.reasons.get(node.id)
+                if reason is None:
+                    reason = self._asked(ask, node, known)
+                    if reason is None:
+                        return node
+                if node.id in known.reasons:
+                    node.unfit |= known.bit
+                self.unsettled += 1
+                self.personal = True
+            self._reasons.append(reason)
+        return None
+
+    def record_passed(self, ask: Ask, nodes: Sequence[Node], known: RefusalClass) -> None:
+        """Record the refusals of nodes with room that a search has passed."""
+        for node in nodes:
+            reason = known.reasons.get(node.id) or self._asked(ask, node, known)
+            if reason is not None:
+                self._reasons.append(reason)
+                self.unsettled += 1
+                self.personal = True
+
+    def _asked(self, ask: Ask, node: Node, known: RefusalClass) -> str | None:
+        """Return the answer of the predicates without a lasting one, and remember a refusal; no failures."""
+        for condition in self._passing:
+            try:
+                reason = condition.check(ask, node)
+            except contained() as error:
+                return self._failed(condition, ask, node, error)
+            if reason is not None:
+                if type(reason) is not str or len(reason) > LONGEST_TEXT:
+                    return self._useless(condition, ask, node, reason)
+                known.reasons[node.id] = reason
                 return reason
         return None
 
