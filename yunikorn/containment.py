@@ -60,15 +60,21 @@ def is_interrupt() -> bool:
 class Interrupts:
     """Handler of SIGINT that raises `KeyboardInterrupt` and remembers that the user has sent the signal.
 
-    A second signal ends the process at once, in case that a plugin suppresses the first one.
+    A second signal ends the process at once, in case that a plugin suppresses the first one. A function
+    `first` is called by the first signal instead, and only the next one raises.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, first: Callable[[], object] | None = None) -> None:
+        self._first = first
         self.interrupted = False
         """True after a signal."""
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
+        first, self._first = self._first, None
+        if first is not None:
+            first()
+            return
         self.interrupted = True
         signal.signal(number, signal.SIG_DFL)
         raise KeyboardInterrupt

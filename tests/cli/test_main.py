@@ -59,7 +59,8 @@ def test_garbage_collector_is_configured_in_own_processes_only(
 
     script = (
         "import gc, sys, types, click; from yunikorn.cli import main as shell\n"
-        "def command(): print(gc.get_threshold(), gc.get_freeze_count() > 0)\n"
+        "from yunikorn.cli.output import echo\n"
+        "def command(): echo(f'{gc.get_threshold()} {gc.get_freeze_count() > 0}')\n"
         "module = sys.modules['yunikorn.cli.fake'] = types.ModuleType('fake')\n"
         "module.command = click.command()(command); shell.COMMANDS['fake'] = 'A test.'\n"
         "sys.argv[1:] = ['fake']; shell.main()\n"

@@ -144,7 +144,7 @@ def check(kind: Kind, member: str, abuse: str) -> None:
     cls = plugin_class(kind, member, ABUSES[abuse], calls)
     plugin = plugin_with(**{kind.hook.removeprefix("yunikorn_"): [cls]})
     if not REGISTRY.register(plugin, *PLUGIN):
-        assert "test-plugin (yunikorn-test 1.0)" in str(REGISTRY.broken.pop()), "left out, and named"
+        assert "test-plugin (yunikorn-test 1.0)" in str(REGISTRY.broken[-1]), "left out, and named"
         return
     try:
         with interrupts_known():

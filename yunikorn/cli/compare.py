@@ -20,10 +20,11 @@ import attrs
 import click
 
 from yunikorn.cli.input_checks import InputChecks
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo, results
 from yunikorn.cli.simulate import parse_until, read_config
 from yunikorn.cli.workload import FILE, WorkloadSource, workload_options
 from yunikorn.errors import UsageError, printable
-from yunikorn.framework.registry import Registry
 from yunikorn.reporting.comparison import Comparison, Drawn, compare
 from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, whole_table, write_comparison
 from yunikorn.reporting.runs import HereAndNow, Source, begin_worker
@@ -114,7 +115,7 @@ def command(
     ]
     plans, remarks = _read(configs, settings, workloads[0].source)
     for remark in remarks:
-        click.echo(f"note: {printable(remark)}", err=True)
+        echo(f"note: {printable(remark)}", err=True)
     folder = OutFolder(out) if out else None
     if folder is not None:
         folder.prepare()
@@ -127,9 +128,9 @@ def command(
             left_out = write_comparison(folder, found, pictures=not no_plots)
         folder.remove((PAGE, *PICTURES))
         for remark in outdated_runs(folder.path, plans):
-            click.echo(f"note: {printable(remark)}", err=True)
+            echo(f"note: {printable(remark)}", err=True)
         if left_out:
-            click.echo(f"note: {left_out}", err=True)
+            echo(f"note: {left_out}", err=True)
     _show(found, as_json)
     return 0
 
@@ -138,7 +139,7 @@ def _read(
     configs: tuple[Path, ...], settings: tuple[str, ...], source: Source
 ) -> tuple[list[VariantPlan], list[str]]:
     """Return the variants, and remarks on the workload; raises the problems of all parts of the input."""
-    input_checks, registry = InputChecks(), Registry.load()
+    input_checks, registry = InputChecks(), load_registry()
     texts: list[tuple[Path, str]] = []
     for path in configs:
         with input_checks.part():
@@ -202,11 +203,11 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 
 def _show(found: Comparison, as_json: bool) -> None:
     if as_json:
-        click.echo(found.to_json(), nl=False)
+        echo(found.to_json(), nl=False)
         return
     from yunikorn.reporting.terminal import print_tables, report_console
 
-    console = report_console(None if sys.stdout.isatty() else 160)
+    console = report_console(None if results().isatty() else 160, results())
     print_tables(whole_table(found), console)
     for divergence_report in found.divergence_reports:
         console.print(divergence_report.sentence, soft_wrap=True)

@@ -12,17 +12,19 @@ command line changes these settings, because a library must not change those of 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
 from yunikorn import __version__
+from yunikorn.cli.output import with_results_only
 from yunikorn.containment import describe_error, interrupts_known, safe_text
 from yunikorn.errors import YunikornError
 from yunikorn.text import suggest
@@ -46,6 +48,8 @@ BUG = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
+VARIABLE, OFF = "YUNIKORN_PLUGINS", "off"
+"""Variable of the installed plugins in use; `yunikorn.framework.installed`, which is imported when needed."""
 OWN_PROCESS = object()
 """Context object for commands whose process is the command line, not a program that calls `main`."""
 
@@ -90,6 +94,8 @@ class LazyGroup(click.Group):
             raise TypeError(f"yunikorn.cli.{cmd_name}.command is not a click command")
         if ctx.obj is OWN_PROCESS:
             settle_collector()
+        if command.callback is not None:
+            command.callback = with_results_only(command.callback)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -131,8 +137,13 @@ class LazyGroup(click.Group):
     help="Show the version and exit.",
 )
 @click.option("--traceback", is_flag=True, help="Show the Python traceback of a bug.")
-def group(traceback: bool) -> None:
+@click.option(
+    "--no-plugins", is_flag=True, help="Use the default plugins only, as with YUNIKORN_PLUGINS=off."
+)
+def group(traceback: bool, no_plugins: bool) -> None:
     """YuniKorn for Python: a resource scheduler in which every policy is a plugin."""
+    if no_plugins:
+        os.environ[VARIABLE] = OFF
 
 
 def _show_version(ctx: click.Context) -> None:
@@ -151,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        with interrupts_known():
+        with interrupts_known(), _environment_restored():
             status = _run(arguments, owner)
         sys.stdout.flush()
     except (BrokenPipeError, ReaderLeft):
@@ -189,6 +200,19 @@ def _run(arguments: list[str], owner: object) -> int:
         )
         return BUG
     return status if isinstance(status, int) else 0
+
+
+@contextlib.contextmanager
+def _environment_restored() -> Iterator[None]:
+    """Restore `YUNIKORN_PLUGINS`, which `--no-plugins` sets for this process and its workers."""
+    before = os.environ.get(VARIABLE)
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[VARIABLE] = before
+        else:
+            os.environ.pop(VARIABLE, None)
 
 
 def describe(error: OSError) -> str:

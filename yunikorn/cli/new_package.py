@@ -16,9 +16,10 @@ import attrs
 import click
 
 from yunikorn import __version__, api
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.kinds import KINDS, Kind
-from yunikorn.framework.registry import Registry
 
 PREFIX = "yunikorn-"
 LONGEST = 50
@@ -111,13 +112,13 @@ def new(kind_id: str, name: str, parent: Path) -> None:
     check_name(blank)
     folder = parent / blank.distribution
     write_package(folder, blank.files())
-    click.echo(f"{blank.kind.title} {blank.plugin_name}: {folder}")
+    echo(f"{blank.kind.title} {blank.plugin_name}: {folder}")
     for path in sorted(blank.files()):
-        click.echo(f"  {path}")
-    click.echo("Next: change the plugin, install it and try it, as README.md describes:")
-    click.echo(f"  cd {folder}")
-    click.echo("  pip install -e '.[test]'")
-    click.echo("  pytest")
+        echo(f"  {path}")
+    echo("Next: change the plugin, install it and try it, as README.md describes:")
+    echo(f"  cd {folder}")
+    echo("  pip install -e '.[test]'")
+    echo("  pytest")
 
 
 def check_name(blank: Blank) -> None:
@@ -132,7 +133,7 @@ def check_name(blank: Blank) -> None:
             f"'{printable(name)}' cannot be the name of a plugin: use at most {LONGEST} lower-case letters"
             " and digits, beginning with a letter, with single hyphens between words, such as 'coldest-first'"
         )
-    for offer in Registry.load().offers(blank.kind):
+    for offer in load_registry().offers(blank.kind):
         if offer.name == blank.plugin_name:
             raise UsageError(
                 f"{blank.kind.title} '{offer.name}' already exists: {offer.origin}; choose another name"

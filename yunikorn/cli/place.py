@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
+from yunikorn.cli.output import echo
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show
 from yunikorn.text import suggest
@@ -162,7 +163,7 @@ def _named(file: str) -> str:
 def _read_apps(file: str) -> list[PlacementQuery]:
     text = _read(file)
     if not text.strip():
-        click.echo(f"note: {_named(file)} contains no applications", err=True)
+        echo(f"note: {_named(file)} contains no applications", err=True)
     try:
         return read_submissions(text)
     except ConfigError as error:
@@ -192,12 +193,12 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
 def _open_dry_run(file: str) -> PlacementDryRun:
     # Imported here, so that an invalid call is reported without loading the scheduler.
     from yunikorn.cli.input_checks import folder_of
-    from yunikorn.framework.registry import Registry
+    from yunikorn.cli.installed import load_registry
     from yunikorn.interface.placement_dry_run import PlacementDryRun
 
     text = _read(file)
     try:
-        return PlacementDryRun(text, Registry.load().trusting(folder_of(file)))
+        return PlacementDryRun(text, load_registry().trusting(folder_of(file)))
     except ConfigError as error:
         lines = "\n".join(f"  {problem}" for problem in error.problems)
         raise UsageError(f"{_named(file)}: not a valid configuration\n{lines}") from None
@@ -212,9 +213,9 @@ def _print_all(answers: Iterator[PlacementAnswer], *, as_json: bool, in_full: bo
     for answer in answers:
         accepted = answer.accepted
         if as_json:
-            click.echo(json.dumps(as_data(answer), ensure_ascii=False))
+            echo(json.dumps(as_data(answer), ensure_ascii=False))
         else:
-            click.echo("\n".join(map(printable, as_lines(answer, in_full=in_full))))
+            echo("\n".join(map(printable, as_lines(answer, in_full=in_full))))
     return accepted
 
 

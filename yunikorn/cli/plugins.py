@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterable
 from typing import Any, TextIO
 
@@ -16,7 +15,9 @@ import attrs
 import click
 
 from yunikorn import __version__
+from yunikorn.cli.installed import load_registry
 from yunikorn.cli.new_package import new
+from yunikorn.cli.output import echo, results
 from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
 from yunikorn.errors import UsageError, printable
@@ -133,12 +134,12 @@ def command(ctx: click.Context, kind_id: str | None, as_json: bool, log: TextIO 
                 "--kind applies to the list of plugins; a log does not contain the kind", ctx
             )
         failures = read_faults(log)
-        click.echo(faults_as_json(failures) if as_json else faults_as_text(failures))
+        echo(faults_as_json(failures) if as_json else faults_as_text(failures))
         ctx.exit(BROKEN if failures else 0)
-    registry = Registry.load()
+    registry = load_registry()
     kind = next((kind for kind in KINDS if kind.id == kind_id), None)
     if as_json:
-        click.echo(json.dumps(as_data(registry, kind), indent=2, ensure_ascii=False))
+        echo(json.dumps(as_data(registry, kind), indent=2, ensure_ascii=False))
     else:
         _print_table(_listed(registry, kind))
         _print_broken(registry.broken)
@@ -222,7 +223,7 @@ def _source(offer: Offer) -> str:
 
 
 def _width() -> int:
-    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+    if results().isatty() or os.environ.get("COLUMNS", "").isdigit():
         return shutil.get_terminal_size((80, 24)).columns
     return UNLIMITED
 
@@ -237,7 +238,7 @@ def _print_table(offers: list[Offer]) -> None:
     with console.capture() as captured:
         console.print(table, crop=False, overflow="fold")
     for line in captured.get().splitlines():
-        click.echo(line.rstrip())
+        echo(line.rstrip())
 
 
 def _wide(offers: list[Offer]) -> Any:
@@ -269,7 +270,7 @@ def _table(*columns: str) -> Any:
 def _print_broken(broken: list[Broken]) -> None:
     if not broken:
         return
-    click.echo("")
-    click.echo("Broken, not loaded:")
+    echo("")
+    echo("Broken, not loaded:")
     for one in broken:
-        click.echo(f"  {one}")
+        echo(f"  {one}")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo
 from yunikorn.config.document import decode
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
@@ -63,14 +65,14 @@ def command(
         if (error.name or "").partition(".")[0] != "google":
             raise
         raise UsageError("replay needs the package protobuf: pip install 'yunikorn[grpc]'") from error
-    registry = Registry.load()
+    registry = load_registry()
     if plugins_from is not None or config is not None:
         # Without them a recording is only data, and must not run code.
         registry = registry.trusting(plugins_from or config.parent)  # type: ignore[union-attr]
     text = None if config is None else _read_config(config, registry)
     recording = read_recording(*files)
     for remark in recording.remarks:
-        click.echo(f"note: {printable(remark)}", err=True)
+        echo(f"note: {printable(remark)}", err=True)
     printer = _Printer(as_json, quiet)
     replay = Replay(recording.lines, registry, printer, text)
     replay.run()
@@ -115,7 +117,7 @@ class _Printer:
             if self._as_json:
                 self._print(at, {"recording": {"start": line.content.start}})
             else:
-                click.echo(f"a core starts at {line.content.start}")
+                echo(f"a core starts at {line.content.start}")
 
     def on_response(self, at: int, rm_id: str, response: UpdateResponse) -> None:
         """Print a response."""
@@ -130,7 +132,7 @@ class _Printer:
             self._print(at, {"rm": rm_id, "response": to_json(v0_11.UPDATE_RESPONSE.to_wire(response))})
             return
         for line in response_lines(response):
-            click.echo(f"{_seconds(at):>14} s  {printable(rm_id)}  {line}")
+            echo(f"{_seconds(at):>14} s  {printable(rm_id)}  {line}")
 
     def on_refused(self, at: int, line: RecordedEntry, reason: str) -> None:
         """Print a call that the core refused."""
@@ -146,18 +148,18 @@ class _Printer:
             where = {"file": line.file} if line.file else {}
             self._print(at, {kind: {**where, "line": line.number, "text": text}})
         else:
-            click.echo(f"note: {printable(line.place)}: {printable(text)}", err=True)
+            echo(f"note: {printable(line.place)}: {printable(text)}", err=True)
 
     @staticmethod
     def _print(at: int, content: dict[str, Any]) -> None:
-        click.echo(f'{{"at": {_seconds(at)}, {json.dumps(content, ensure_ascii=False)[1:]}')
+        echo(f'{{"at": {_seconds(at)}, {json.dumps(content, ensure_ascii=False)[1:]}')
 
     def sum_up(self, replay: Replay, then: Counts) -> None:
         """Print a summary of the replay."""
         comparison, replayed_rm = replay.comparison, replay.replayed_rm
         if self._as_json:
             first = comparison.first
-            click.echo(
+            echo(
                 json.dumps(
                     {
                         "replay": {
@@ -170,21 +172,21 @@ class _Printer:
                 )
             )
             return
-        click.echo(str(self._now))
+        echo(str(self._now))
         if replayed_rm is not None:
             if then.responses:
-                click.echo(f"recorded: {then}")
+                echo(f"recorded: {then}")
             if replayed_rm.unknown:
-                click.echo(f"{replayed_rm.unknown} recorded releases had no allocation in the replay")
+                echo(f"{replayed_rm.unknown} recorded releases had no allocation in the replay")
         elif comparison.first is not None:
-            click.echo(f"differs from the recording, first in {printable(str(comparison.first))}")
+            echo(f"differs from the recording, first in {printable(str(comparison.first))}")
         elif comparison.is_possible:
-            click.echo(f"identical to the recording: {comparison.equal} responses")
+            echo(f"identical to the recording: {comparison.equal} responses")
         if comparison.beyond:
             behind = "1 response" if comparison.beyond == 1 else f"{comparison.beyond} responses"
-            click.echo(f"the recording is cut off: {behind} after its end could not be compared")
+            echo(f"the recording is cut off: {behind} after its end could not be compared")
         if replay.answers.unknown:
-            click.echo(f"{replay.answers.unknown} predicate calls have no recorded answer: all nodes pass")
+            echo(f"{replay.answers.unknown} predicate calls have no recorded answer: all nodes pass")
 
 
 def _of(counts: Counts) -> dict[str, int]:

@@ -6,9 +6,10 @@ import json
 
 import click
 
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo
 from yunikorn.config.json_schema import json_schema
 from yunikorn.config.reference_page import markdown
-from yunikorn.framework.registry import Registry
 
 
 @click.command()
@@ -27,8 +28,8 @@ def command(form: str, builtin: bool) -> None:
     The JSON Schema (draft 7) lets an editor complete keys, explain them, and mark most mistakes while you
     type; it includes the installed plugins and their options. `yunikorn validate` finds all mistakes.
     """
-    registry = Registry.load(third_party=not builtin)
+    registry = load_registry(third_party=not builtin)
     if form == "json":
-        click.echo(json.dumps(json_schema(registry), indent=2, ensure_ascii=False))
+        echo(json.dumps(json_schema(registry), indent=2, ensure_ascii=False))
     else:
-        click.echo(markdown(registry), nl=False)
+        echo(markdown(registry), nl=False)

@@ -16,11 +16,12 @@ import attrs
 import click
 
 from yunikorn import __version__
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
 from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import QuantityError, UsageError
-from yunikorn.framework.registry import Registry
 from yunikorn.service.certificates import VERBOSITY, handshakes_logged
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
@@ -206,7 +207,7 @@ def command(
     handshakes = handshakes_logged() if reads else contextlib.nullcontext()
     with handshakes, logging_to(None, parse_levels(levels), log_format):
         raise_descriptor_limit()
-        return serve(options, Registry.load(), lambda bound: click.echo(_welcome(options, bound)))
+        return serve(options, load_registry(), lambda bound: echo(_welcome(options, bound)))
 
 
 def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> ServerTls | None:

@@ -12,16 +12,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
 from yunikorn.cli.input_checks import InputChecks
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo, results
 from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.workload import FILE, WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
+from yunikorn.containment import Interrupts
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
@@ -93,11 +95,11 @@ def command(
     """
     if out is None and (tasks or no_plots):
         raise UsageError(f"{'--tasks' if tasks else '--no-plots'} applies to the files of --out: give --out")
-    registry = Registry.load().trusting(config.parent)
+    registry = load_registry().trusting(config.parent)
     text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)
     for remark in plan.remarks:
-        click.echo(f"note: {printable(remark)}", err=True)
+        echo(f"note: {printable(remark)}", err=True)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(ResultFiles(out, tasks=tasks, pictures=not no_plots)) if out else None
@@ -127,7 +129,7 @@ def command(
         *map(describe_reload, report.reloads),
         *filter(None, [left_out]),
     ]:
-        click.echo(f"note: {printable(remark)}", err=True)
+        echo(f"note: {printable(remark)}", err=True)
     _show(result, as_json, rate)
     return INTERRUPTED if report.outcome == "interrupted" else 0
 
@@ -167,14 +169,13 @@ def _rate(report: Report, clock: Clock, started: int) -> str:
 
 def _show(result: FullReport, as_json: bool, rate: str) -> None:
     if as_json:
-        click.echo(result.to_json(), nl=False)
-        click.echo(rate, err=True)
+        echo(result.to_json(), nl=False)
+        echo(rate, err=True)
         return
     from yunikorn.reporting.terminal import print_report, report_console
 
     # Output to a pipe or a file is not squeezed to the width of a terminal.
-    terminal = sys.stdout.isatty()
-    console = report_console(None if terminal else 140)
+    console = report_console(None if results().isatty() else 140, results())
     print_report(result, console, rate)
 
 
@@ -190,15 +191,14 @@ def _interruptible() -> Iterator[Callable[[Progress], bool]]:
     """Yield a watcher that returns False after Ctrl-C; a second Ctrl-C ends the process at once."""
     pressed = []
 
-    def note(_: int, __: FrameType | None) -> None:
+    def note() -> None:
         pressed.append(True)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        click.echo("interrupted: reporting what happened so far (Ctrl-C again ends at once)", err=True)
+        echo("interrupted: reporting what happened so far (Ctrl-C again ends at once)", err=True)
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda progress: True
         return
-    before = signal.signal(signal.SIGINT, note)
+    before = signal.signal(signal.SIGINT, Interrupts(note))
     try:
         yield lambda progress: not pressed
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from yunikorn.cli.output import echo
 from yunikorn.states import LIFECYCLES, Lifecycle
 
 
@@ -23,6 +24,6 @@ def command(machine: str | None) -> None:
     """Print the state machines as Mermaid diagrams: all of them, or one MACHINE."""
     for name, lifecycle in zip(names(), LIFECYCLES, strict=True):
         if machine is None:
-            click.echo(diagram(lifecycle))
+            echo(diagram(lifecycle))
         elif machine == name:
-            click.echo(lifecycle.mermaid().strip())
+            echo(lifecycle.mermaid().strip())

@@ -9,9 +9,10 @@ from typing import Any
 import click
 
 from yunikorn.cli.input_checks import folder_of
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo
 from yunikorn.config.load import Outcome, check_config
 from yunikorn.errors import Problem
-from yunikorn.framework.registry import Registry
 
 INVALID = 1
 UNUSABLE = 2
@@ -34,19 +35,19 @@ def command(context: click.Context, files: tuple[str, ...], as_json: bool, stric
     Every problem is listed with its place in the file. Exit status: 0 when all files are valid, 1 when
     something is invalid, 2 when a file cannot be read or the options are invalid.
     """
-    registry = Registry.load()
+    registry = load_registry()
     status = 0
     for file in files:
         try:
             data = _read(file)
         except OSError as error:
-            click.echo(f"Error: {file}: {error.strerror or error}", err=True)
+            echo(f"Error: {file}: {error.strerror or error}", err=True)
             status = UNUSABLE
             continue
         outcome = check_config(data, registry.trusting(folder_of(file)))
         if strict:
             outcome = outcome.strictly()
-        click.echo(_as_json(file, outcome) if as_json else _as_text(file, outcome))
+        echo(_as_json(file, outcome) if as_json else _as_text(file, outcome))
         status = max(status, 0 if outcome.valid else INVALID)
     context.exit(status)
 

@@ -19,6 +19,7 @@ import attrs
 import click
 
 from yunikorn.cli.description import ARRIVALS, NODE_SIZE, NODES, QUEUE, RUNTIME, SIZE, by_option, describe
+from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
@@ -217,7 +218,7 @@ def _read(text: str, file: str, description: Path | None, seed: int | None) -> W
 def _write(lines: Iterable[str], out: Path | None) -> None:
     if out is None:
         for line in lines:
-            click.echo(line)
+            echo(line)
         return
     # An incomplete file has another name, so that it is not mistaken for the workload.
     unfinished = out.with_name(f"{out.name}.unfinished")

@@ -163,7 +163,10 @@ def _check_overriding(draft: SchedulerDraft, registry: Registry) -> None:
 
 def _check_disabled(draft: SchedulerDraft, registry: Registry) -> None:
     """Report disabled plugins that do not exist, and leave them out."""
-    known = registry.names_to_disable() if draft.disabled else []
+    installed = registry.installed_names()
+    # Plugins that are disabled by their own name are not imported, not even to learn the other names.
+    off = [name for name, _ in draft.disabled if name in installed]
+    known = [*off, *(registry.without(off).names_to_disable() if len(off) < len(draft.disabled) else ())]
     for name, spot in draft.disabled:
         if name not in known:
             text = f"no plugin is called '{name}'{suggest(name, known)}; `yunikorn plugins` lists all"

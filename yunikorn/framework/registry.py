@@ -11,10 +11,9 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework import hookspecs
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
 from yunikorn.framework.event_wants import read_wants
+from yunikorn.framework.installed import InstalledPlugin, PendingPlugins, installed_plugins
 from yunikorn.framework.kinds import (
     APP_SORT,
     EVENT_SINK,
@@ -73,7 +73,6 @@ __all__ = [
 ]
 
 DISTRIBUTION = "yunikorn"
-GROUP = "yunikorn"
 
 
 class Registry:
@@ -83,8 +82,13 @@ class Registry:
         self._pm = _plugin_manager()
         self._beneath: Registry | None = None
         """Registry that this one extends, or None."""
+        self._below: tuple[Registry, ...] = ()
+        """Registries whose offers come before those of this one."""
         self._offers: dict[tuple[str, str], tuple[Offer, ...]] = {}
-        """Offers by kind and name, in the order of registration."""
+        """Offers registered here, by kind and name, in the order of registration."""
+        self._broken: list[Broken] = []
+        self._pending: PendingPlugins | None = None
+        """Installed plugins that are imported when an offer is looked up; None if there are none."""
         self._disabled: frozenset[str] = frozenset()
         self._overriding: Mapping[tuple[str, str], Offer] = {}
         """Offers that a configuration uses instead of others of the same name, by kind and name."""
@@ -92,26 +96,47 @@ class Registry:
         """Folder of a configuration that may load plugins; None for one that may not. See `trusting`."""
         self._plain = make_converter()
         self._comma = make_converter(comma_lists=True)
-        self.broken: list[Broken] = []
 
     @classmethod
-    def load(cls, *, third_party: bool = True) -> Registry:
-        """Return a registry of the default plugins and the installed third-party plugins."""
+    def load(
+        cls,
+        *,
+        third_party: bool = True,
+        only: Collection[str] | None = None,
+        stopwatch: Callable[[], float] | None = None,
+    ) -> Registry:
+        """Return a registry of the default plugins and the installed third-party plugins.
+
+        Third-party plugins are imported at the first look-up, except those that the look-up has disabled.
+        `only` has the names of the plugins or distributions to use, or is None for all; raises `UsageError`
+        for a name that is not installed. With a `stopwatch` (seconds), slow imports are logged.
+        """
         registry = cls()
         for module in DEFAULT_PLUGINS:
-            registry._load(module, DISTRIBUTION, __version__, partial(import_default, module))
+            default = InstalledPlugin(module, DISTRIBUTION, __version__, partial(import_default, module))
+            registry._load(default, None)
         if third_party:
-            for entry in sorted(metadata.entry_points(group=GROUP), key=_entry_order):
-                registry._load(entry.name, *_distribution_of(entry), entry.load)
+            registry._pending = PendingPlugins(installed_plugins(only), registry._load, stopwatch)
         return registry
 
-    def _load(self, name: str, distribution: str, version: str, load: Callable[[], object]) -> None:
+    def _load(self, one: InstalledPlugin, stopwatch: Callable[[], float] | None) -> None:
         try:
-            plugin = load()
+            plugin = one.load_timed(stopwatch)
         except contained() as error:
-            self._blame(name, distribution, version, f"importing: {describe_error(error)}")
+            self._blame(one.name, one.distribution, one.version, f"importing: {describe_error(error)}")
             return
-        self.register(plugin, name, distribution, version)
+        self.register(plugin, one.name, one.distribution, one.version)
+
+    @property
+    def broken(self) -> list[Broken]:
+        """Plugins that were left out and are not disabled."""
+        self._import_pending()
+        found = [broken for registry in (*self._below, self) for broken in registry._broken]
+        return [broken for broken in found if broken.plugin not in self._disabled]
+
+    def _import_pending(self) -> None:
+        if self._pending is not None:
+            self._pending.load(self._disabled)
 
     # -- registration -------------------------------------------------------------------------------
 
@@ -155,7 +180,7 @@ class Registry:
         self._offers = {key: offers for key, offers in kept.items() if offers}
 
     def _blame(self, name: str, distribution: str, version: str, reason: str) -> None:
-        self.broken.append(Broken(name, distribution, version, " ".join(reason.split())))
+        self._broken.append(Broken(name, distribution, version, " ".join(reason.split())))
 
     def _check_hooks(self, plugin: object) -> None:
         known = [kind.hook for kind in KINDS]
@@ -216,7 +241,7 @@ class Registry:
         key = (offer.kind.id, offer.name)
         others = [one for one in siblings if (one.kind.id, one.name) == key]
         if self._beneath is not None:
-            others += self._offers.get(key, ())
+            others += self._offers_of(*key)
         if others:
             origin = describe_origin(others[0].plugin, others[0].distribution, others[0].version)
             raise InvalidOffer(f"{offer.kind.title} '{offer.name}' is already offered by {origin}")
@@ -225,9 +250,22 @@ class Registry:
 
     def extended(self) -> Registry:
         """Return a registry with the same plugins, to which a resource manager's own plugins can be added."""
-        other = self.without(())
-        other._pm, other._beneath = _plugin_manager(), self
+        other = self._above()
+        other._beneath = self
         return other
+
+    def _above(self) -> Registry:
+        """Return a registry whose own plugins come after those of this one."""
+        other = Registry.__new__(Registry)
+        other.__dict__.update(self.__dict__)
+        other._below = (*self._below, self)
+        other._pm, other._offers, other._broken = _plugin_manager(), {}, []
+        return other
+
+    @property
+    def has_own_plugins(self) -> bool:
+        """True if a resource manager has added plugins to this registry."""
+        return self._beneath is not None and bool(self._offers)
 
     def own_plugin(self, name: str) -> object | None:
         """Return the plugin registered here under `name`; the extended registry is not searched."""
@@ -244,9 +282,7 @@ class Registry:
         """Return a copy without the plugins called `names` (see `names_to_disable`)."""
         other = Registry.__new__(Registry)
         other.__dict__.update(self.__dict__)
-        other._offers = dict(self._offers)
         other._disabled = self._disabled | frozenset(names)
-        other.broken = [broken for broken in self.broken if broken.plugin not in other._disabled]
         return other
 
     def trusting(self, folder: Path) -> Registry:
@@ -262,15 +298,16 @@ class Registry:
 
         `overriding` are references such as `fair@my-plugins`; raises `UnknownPlugin` for a wrong one.
         """
-        own, other = self._pm, self.without(disabled)
-        other._pm, other.broken = _plugin_manager(), list(other.broken)
-        beneath, other._beneath = other._beneath, None
-        try:
-            for one in loaded:
-                if not other.register(one.module, one.name):
-                    raise UnknownPlugin(str(other.broken[-1]))
-        finally:
-            other._pm, other._beneath = own, beneath
+        other = self.without(disabled)
+        plugins = list(loaded)
+        if plugins:
+            top = other._above()
+            top._beneath = None
+            for one in plugins:
+                if not top.register(one.module, one.name):
+                    raise UnknownPlugin(str(top._broken[-1]))
+            other = top.without(())
+            other._pm, other._beneath = self._pm, self._beneath
         chosen: dict[tuple[str, str], Offer] = {}
         for text in overriding:
             for offer in other.find_all(text):
@@ -288,10 +325,27 @@ class Registry:
         names = {broken.plugin for broken in self.broken}
         for offer in self._all():
             names |= _disabling(offer)
-        return sorted(names)
+        return sorted(names | self.installed_names())
+
+    def installed_names(self) -> set[str]:
+        """Return the names of the installed plugins, which are known without importing them."""
+        return set() if self._pending is None else self._pending.names
 
     def _all(self) -> list[Offer]:
-        return [offer for offers in list(self._offers.values()) for offer in offers]
+        self._import_pending()
+        return [
+            offer
+            for registry in (*self._below, self)
+            for offers in list(registry._offers.values())
+            for offer in offers
+        ]
+
+    def _offers_of(self, kind_id: str, name: str) -> tuple[Offer, ...]:
+        self._import_pending()
+        found: tuple[Offer, ...] = ()
+        for registry in (*self._below, self):
+            found += registry._offers.get((kind_id, name), ())
+        return found
 
     def offers(self, kind: Kind | None = None) -> list[Offer]:
         """Return the offers that are not disabled, in order of registration; of one kind if given."""
@@ -312,7 +366,7 @@ class Registry:
         such offer, if it is disabled, or if the name is ambiguous.
         """
         plain, _, source = name.partition("@")
-        offers = self._offers.get((kind.id, kind.normal(plain)), ())
+        offers = self._offers_of(kind.id, kind.normal(plain))
         if not offers:
             raise UnknownPlugin(self._unknown(kind, plain))
         fitting = [offer for offer in offers if not source or _is_from(offer, source)]
@@ -348,7 +402,7 @@ class Registry:
             self.find(kind, rest)
             for kind in KINDS
             if (not colon or kind.id == kind_id)
-            and any(_is_from(offer, source) for offer in self._offers.get((kind.id, kind.normal(plain)), ()))
+            and any(_is_from(offer, source) for offer in self._offers_of(kind.id, kind.normal(plain)))
         ]
         if not found:
             raise UnknownPlugin(f"no plugin of '{source}' is called '{rest.partition('@')[0]}'")
@@ -401,15 +455,6 @@ def _plugin_manager() -> pluggy.PluginManager:
     made = pluggy.PluginManager("yunikorn")
     made.add_hookspecs(hookspecs)
     return made
-
-
-def _entry_order(entry: metadata.EntryPoint) -> tuple[str, str, str]:
-    return entry.name, entry.value, _distribution_of(entry)[0]
-
-
-def _distribution_of(entry: metadata.EntryPoint) -> tuple[str, str]:
-    # Damaged metadata has no name and version, but the plugin may still work.
-    return (entry.dist.name or "", entry.dist.version or "") if entry.dist else ("", "")
 
 
 MARKS = ("wrapper", "hookwrapper", "tryfirst", "trylast", "optionalhook")

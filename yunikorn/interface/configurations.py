@@ -85,11 +85,7 @@ class LoadedAhead:
         ahead = self._kept.pop(text, None)
         # A session with its own plugins may have more offers than the registry that `prepare` used, and a
         # configuration of the operator may load plugins.
-        if (
-            ahead is None
-            or registry.folder is not None
-            or len(registry.offers()) != len(self._registry.offers())
-        ):
+        if ahead is None or registry.folder is not None or registry.has_own_plugins:
             return load_config(text, registry)
         if isinstance(ahead, ConfigError):
             raise ahead

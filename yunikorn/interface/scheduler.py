@@ -507,9 +507,8 @@ class Scheduler:
         return core_activity(thread_id, self._origin_of)
 
     def _origin_of(self, cls: type[object]) -> str:
-        registries = (session.enabled for session in list(self._sessions.values()))
-        for registry in itertools.chain((self.registry,), registries):
-            for offer in registry.offers():
+        for session in list(self._sessions.values()):
+            for offer in session.enabled.offers():
                 if offer.cls is cls:
                     return offer.origin
         return f"{cls.__module__}.{cls.__qualname__}"

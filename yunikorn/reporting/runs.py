@@ -21,6 +21,7 @@ from typing import Protocol
 import attrs
 
 from yunikorn.errors import YunikornError
+from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport, study
@@ -97,7 +98,7 @@ def _play(order: Order, decision_log: DecisionLog) -> FullReport:
             return study(
                 order.config,
                 workload,
-                Registry.load().trusting(order.home),
+                Registry.load(only=chosen_plugins(os.environ)).trusting(order.home),
                 until=order.until,
                 recorder=recorder,
                 rows=files,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from rich import box
 from rich.console import Console
@@ -30,9 +30,9 @@ class _ReportConsole(Console):
         raise BrokenPipeError
 
 
-def report_console(width: int | None) -> Console:
-    """Return a console for standard output, `width` columns wide, or as wide as the terminal."""
-    return _ReportConsole(highlight=False, markup=False, emoji=False, width=width)
+def report_console(width: int | None, stream: TextIO | None = None) -> Console:
+    """Return a console for `stream` or standard output, `width` columns wide, or as wide as the terminal."""
+    return _ReportConsole(highlight=False, markup=False, emoji=False, width=width, file=stream)
 
 
 def print_report(result: FullReport, console: Console, rate: str) -> None:

@@ -1,0 +1,60 @@
+"""Standard output of a command, which contains the results of the command and nothing else.
+
+While a command runs, whatever plugins and libraries print goes to standard error. So a plugin that prints
+cannot spoil an output that a program reads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TextIO
+
+import click
+
+
+class _Prints:
+    """Stand-in for `sys.stdout` that writes to standard error, and knows the real standard output."""
+
+    def __init__(self, real: TextIO) -> None:
+        self.results = real
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr, name)
+
+
+def results() -> TextIO:
+    """Return the stream for the results of a command."""
+    stream: TextIO = getattr(sys.stdout, "results", sys.stdout)
+    return stream
+
+
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a result of the command, or with `err` a remark."""
+    click.echo(text, file=None if err else results(), err=err, nl=nl)
+
+
+@contextlib.contextmanager
+def results_only() -> Iterator[None]:
+    """Reserve standard output for `echo`; all other output of this process goes to standard error."""
+    with contextlib.redirect_stdout(_Prints(results())):
+        yield
+
+
+_MARK = "_yunikorn_results_only"
+
+
+def with_results_only(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `call` inside of `results_only`; the same function if that was done before."""
+    if hasattr(call, _MARK):
+        return call
+
+    @wraps(call)
+    def wrapped(*arguments: Any, **named: Any) -> Any:
+        with results_only():
+            return call(*arguments, **named)
+
+    setattr(wrapped, _MARK, True)
+    return wrapped
