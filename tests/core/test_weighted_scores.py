@@ -88,7 +88,26 @@ class Hourly(NodeSortPolicy):
         return 0.0 if node.attributes.get("hour") == str(hour % 2) else 1.0
 
 
-PLUGINS: Sequence[type[Any]] = (Cheapest, Nearest, Moody, Hourly)
+class Counting(NodeSortPolicy):
+    """Sorts nodes by the number of tasks that it was told of."""
+
+    name = "counting"
+    score_range = (0, 10)
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, int] = {}
+
+    def placed(self, task: api.Task, node: api.Node) -> None:
+        self.tasks[node.id] = self.tasks.get(node.id, 0) + 1
+
+    def released(self, task: api.Task, node: api.Node) -> None:
+        self.tasks[node.id] -= 1
+
+    def score(self, node: api.Node) -> int:
+        return self.tasks.get(node.id, 0)
+
+
+PLUGINS: Sequence[type[Any]] = (Cheapest, Nearest, Moody, Hourly, Counting)
 
 
 def weighted(*scores: dict[str, Any]) -> dict[str, Any]:
@@ -376,6 +395,18 @@ def test_the_shortest_refresh_interval_of_the_members_counts() -> None:
     rm.pass_time(3600)
     rm.ask(key="second", vcore=1)
     assert [node for _, _, node in rm.schedule()] == ["odd"]
+
+
+def test_members_may_keep_books() -> None:
+    rm = make(of("binpacking", 0.01), of("counting"))
+    for node_id in ("n1", "n2"):
+        rm.node(node_id, vcore=9, memory=9)
+    rm.app()
+    rm.ask(count=4, vcore=1, memory=1)
+    assert [node for _, _, node in rm.schedule()] == ["n1", "n2", "n1", "n2"]
+    rm.release("app", next(uuid for uuid, one in rm.running.items() if one.node_id == "n2"))
+    rm.ask(key="next", vcore=1, memory=1)
+    assert [node for _, _, node in rm.schedule()] == ["n2"]
 
 
 # -- gangs -------------------------------------------------------------------------------------------------

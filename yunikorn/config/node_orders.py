@@ -5,6 +5,7 @@ See `docs/decisions/0010` for named orders, and `docs/decisions/0070` for weight
 
 from __future__ import annotations
 
+from inspect import getattr_static
 from typing import Any
 
 from yunikorn.api import NodeSortPolicy
@@ -26,6 +27,7 @@ from yunikorn.config.values import WEIGHTS
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import NODE_SORT
 
+_UNDECLARED = getattr_static(NodeSortPolicy, "score_range")
 _ORDER = "nodesortpolicy"
 _SCORES = "scores"
 _WEIGHTS = "resourceweights"
@@ -116,7 +118,7 @@ def _warn_of_score(table: Table, plugins: PluginCheck, name: str) -> None:
         offer = plugins.registry.find(NODE_SORT, name)
     except UnknownPlugin:
         return
-    if "range" not in table and offer.cls.score_range is NodeSortPolicy.score_range:
+    if "range" not in table and getattr_static(offer.cls, "score_range") is _UNDECLARED:
         text = (
             f"'{name}' declares no range of its scores, so weights mean little: add range: [LOWEST, HIGHEST]"
         )

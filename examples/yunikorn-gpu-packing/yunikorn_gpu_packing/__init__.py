@@ -47,6 +47,7 @@ class GpuPacking(NodeSortPolicy):
     """The node on which the request strands the fewest GPUs goes first; of equal ones the fullest."""
 
     name = "gpu-packing"
+    score_range = (0.0, 1.0 + TIE)
     gpu: str = "nvidia.com/gpu"
     """Resource type of GPUs."""
     typical: list[Task] = attrs.field(factory=list)
