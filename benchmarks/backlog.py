@@ -72,7 +72,7 @@ class Scraps:
 def idle_and_release(workload: Workload) -> dict[str, float]:
     """Measure the first cycle, which places nothing, idle cycles, and the time from release to allocation."""
     scraps = Scraps.of(workload)
-    harness = Harness(workload.configuration())
+    harness = Harness(workload.configuration(), installed=workload.plugins)
     harness.update(UpdateRequest(RM, new_applications=workload.application_requests()))
     nodes = [scraps.node(number, workload) for number in range(workload.nodes)]
     harness.update(UpdateRequest(RM, new_schedulable_nodes=nodes))

@@ -28,6 +28,12 @@ PROFILE_LINES = 40
 
 def _workload_options(command: Callable[..., None]) -> Callable[..., None]:
     for decorate in (
+        click.option(
+            "--config",
+            type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+            help="Take all keys but the queues from this queues.yaml.",
+        ),
+        click.option("--plugins", is_flag=True, default=None, help="Load installed plugins as well."),
         click.option("--samples", type=COUNT, help="Latencies that a case measures."),
         click.option("--queue-sort", help="Sort policy of the parent queues."),
         click.option("--node-sort", help="Node sort policy of the partition."),

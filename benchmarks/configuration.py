@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.failure import BenchmarkFailure
 
 
 def leaf_names(queues: int) -> list[str]:
@@ -53,3 +60,27 @@ def queues_yaml(
 
 def _quantities(amounts: Mapping[str, int]) -> str:
     return ", ".join(f"{name}: '{value}{'m' if name == 'vcore' else ''}'" for name, value in amounts.items())
+
+
+def with_keys_of(text: str, file: Path) -> str:
+    """Return the configuration `text` with the keys of another file, except its queues.
+
+    Of the other file's first partition, all keys but `name` and `queues` apply, and the properties of its
+    root queue. Raises `BenchmarkFailure` for a file that is no configuration.
+    """
+    given: Any = yaml.safe_load(file.read_text("utf-8"))
+    data: Any = yaml.safe_load(text)
+    if (
+        not isinstance(given, dict)
+        or not isinstance(given.get("partitions"), list)
+        or not given["partitions"]
+    ):
+        raise BenchmarkFailure(f"{file} is no queues.yaml: it has no partitions")
+    first = given["partitions"][0]
+    data |= {key: value for key, value in given.items() if key not in ("partitions", "checksum")}
+    here = data["partitions"][0]
+    here |= {key: value for key, value in first.items() if key not in ("name", "queues", "limits")}
+    roots = [queue for queue in first.get("queues") or () if str(queue.get("name")).lower() == "root"]
+    for root in roots:
+        here["queues"][0]["properties"] |= root.get("properties") or {}
+    return json.dumps(data)

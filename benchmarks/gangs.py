@@ -84,7 +84,7 @@ def _harness(workload: Workload, style: str) -> Harness:
         )
         for number, app in enumerate(workload.application_requests())
     ]
-    harness = Harness(workload.configuration())
+    harness = Harness(workload.configuration(), installed=workload.plugins)
     harness.update(UpdateRequest(RM, new_schedulable_nodes=workload.node_infos(), new_applications=gangs))
     return harness
 

@@ -60,8 +60,9 @@ class ResourceManager:
 class Harness:
     """Scheduler on a manual clock, ready to be measured."""
 
-    def __init__(self, configuration: str) -> None:
-        registry = Registry.load(third_party=False)
+    def __init__(self, configuration: str, *, installed: bool = False) -> None:
+        """Create a harness, with the installed plugins of others if `installed`."""
+        registry = Registry.load(third_party=installed)
         if not registry.register(extension, "benchmarks.extension", "benchmarks", "1"):
             raise BenchmarkFailure(str(registry.broken[-1]))
         self.clock = ManualClock()
@@ -74,7 +75,7 @@ class Harness:
     @classmethod
     def ready(cls, workload: Workload) -> Harness:
         """Return a harness with the queues, nodes and applications of a workload, but without asks."""
-        harness = cls(workload.configuration())
+        harness = cls(workload.configuration(), installed=workload.plugins)
         harness.update(
             UpdateRequest(
                 RM,

@@ -19,7 +19,8 @@ def run_in_new_process(case: Case, options: Mapping[str, object], limit: float |
     """
     arguments = ["--here", "--json", "--case", case.title]
     for name, value in options.items():
-        arguments += [f"--{name.replace('_', '-')}", str(value)]
+        option = f"--{name.replace('_', '-')}"
+        arguments += [option] if value is True else [option, str(value)]
     try:
         done = subprocess.run(
             [sys.executable, *program(), *arguments],

@@ -13,7 +13,7 @@ from yunikorn.interface.messages import Allocation, UpdateRequest
 
 def registration(workload: Workload) -> dict[str, float]:
     """Measure the seconds of one update with all nodes and their allocations."""
-    harness = Harness(workload.configuration())
+    harness = Harness(workload.configuration(), installed=workload.plugins)
     harness.update(UpdateRequest(RM, new_applications=workload.application_requests()))
     nodes, asked = workload.node_infos(), workload.asked
     for task in range(workload.tasks):

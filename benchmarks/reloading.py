@@ -20,7 +20,7 @@ def load_and_reload(workload: Workload) -> dict[str, float]:
     text = workload.configuration()
     gc.collect()
     start = time.perf_counter()
-    harness = Harness(text)
+    harness = Harness(text, installed=workload.plugins)
     load = time.perf_counter() - start
     harness.update(
         UpdateRequest(

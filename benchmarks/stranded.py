@@ -16,7 +16,7 @@ OPEN = 100
 
 def tasks_per_second(workload: Workload) -> dict[str, float]:
     """Measure the throughput if only one node in a hundred can run tasks."""
-    harness = Harness(workload.configuration())
+    harness = Harness(workload.configuration(), installed=workload.plugins)
     harness.update(
         UpdateRequest(
             RM,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import attrs
 
-from benchmarks.configuration import leaf_names, queues_yaml
+from benchmarks.configuration import leaf_names, queues_yaml, with_keys_of
 from benchmarks.failure import BenchmarkFailure
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -56,6 +57,10 @@ class Workload:
     """Number of latency samples of a case."""
     idle_rms: int = 0
     """Number of other registered resource managers without work."""
+    plugins: bool = False
+    """True to load the installed plugins of others as well."""
+    config: str = ""
+    """Path of a queues.yaml whose keys, except its queues, replace those of the case; empty for none."""
 
     @property
     def asked(self) -> list[Resource]:
@@ -90,7 +95,7 @@ class Workload:
 
     def configuration(self, raised: Mapping[int, int] | None = None) -> str:
         """Return the queues.yaml; `raised` is as in `queues_yaml`."""
-        return queues_yaml(
+        text = queues_yaml(
             self.queues,
             {name: amount // self.queues for name, amount in self.demand.items()},
             app_sort=self.app_sort,
@@ -100,18 +105,19 @@ class Workload:
             sink=self.sink,
             raised=raised,
         )
+        return with_keys_of(text, Path(self.config)) if self.config else text
 
     # -- messages -----------------------------------------------------------------------------------
 
     def node_infos(self) -> list[NewNodeInfo]:
-        """Return the nodes without allocations; with a zone and a rack if there are predicates."""
+        """Return the nodes without allocations; with a zone and a rack if there may be predicates."""
         capacity = self.capacity
         return [
             NewNodeInfo(node_name(number), self._attributes(number), capacity) for number in range(self.nodes)
         ]
 
     def _attributes(self, number: int) -> dict[str, str]:
-        if not self.predicates:
+        if not (self.predicates or self.config):
             return {}
         zone, slot = ZONES[number % len(ZONES)], number % self.one_in
         return {"zone": zone, "rack": f"r{number // 40}", "slot": str(slot)}

@@ -233,3 +233,22 @@ def test_invalid_calls_are_reported(run_python: Run, arguments: list[str], messa
     assert done.returncode != 0
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_case_runs_with_the_keys_of_a_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "queues.yaml"
+    path.write_text(
+        "partitions: [{name: other, nodesortpolicy: {type: most-free}, predicates: [any-rack],"
+        " queues: [{name: root, properties: {application.sort.policy: least-held}, queues: [{name: x}]}]}]\n"
+        "events: {sinks: [ignoring]}\n",
+        "utf-8",
+    )
+    load = attrs.evolve(small(find("U-apps")[0]).workload, config=str(path), plugins=True)
+    (partition,) = json.loads(load.configuration())["partitions"]
+    assert partition["nodesortpolicy"] == {"type": "most-free"}
+    assert partition["queues"][0]["properties"]["application.sort.policy"] == "least-held"
+    assert partition["queues"][0]["queues"][0]["name"] == "p0"
+    assert find("U-apps")[0].measure(load)["tasks_per_s"] > 0
+    path.write_text("queues: []", "utf-8")
+    with pytest.raises(BenchmarkFailure, match=r"is no queues\.yaml: it has no partitions"):
+        load.configuration()

@@ -62,7 +62,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
     done = run("plugins")
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
-    assert lines[0].split() == ["KIND", "NAME", "FROM", "OPTIONS", "DESCRIPTION"]
+    assert lines[0].split() == ["KIND", "NAME", "FROM", "OPTIONS", "DESCRIPTION", "CLASS", "FILE"]
     ours = [line for line in lines[1:] if f" yunikorn {__version__} " in line]
     assert [line.split()[:2] for line in ours] == [
         ["app-sort", "fifo"],
@@ -131,6 +131,8 @@ def test_json(extra: Path, run: Run) -> None:
         "plugin": "coldest-nodes",
         "distribution": "coldest-nodes",
         "version": "2.1",
+        "class": "coldest_nodes.Coldest",
+        "file": str(extra / "coldest_nodes.py"),
         "description": "The node with the coolest air first.",
         "options": [
             {"name": "attribute", "type": "str", "required": True},
@@ -153,3 +155,84 @@ def test_unknown_kind_is_a_usage_error(run: Run) -> None:
 
 def test_list_is_deterministic(extra: Path, run: Run) -> None:
     assert run("plugins", installed=extra).stdout == run("plugins", installed=extra).stdout
+
+
+USES = """
+partitions:
+  - name: default
+    nodesortpolicy: {type: weighted, scores: [{name: binpacking, weight: 3}, {name: fair}]}
+    nodesortpolicies: [{name: packed, type: binpacking}]
+    predicates: [taints, {name: node-selector}]
+    placementrules: [{name: Tag, value: x, create: true, parent: {name: user, create: true}}]
+    usergroupresolver: {type: os}
+    queues:
+      - name: root
+        submitacl: "*"
+        queues: [{name: a, properties: {application.sort.policy: fair}}, {name: b, queues: [{name: c}]}]
+events: {sinks: [log]}
+plugins: {disable: [rm, "app-sort:stateaware"]}
+"""
+
+
+@pytest.fixture
+def uses(tmp_path: Path) -> Path:
+    path = tmp_path / "queues.yaml"
+    path.write_text(USES, "utf-8")
+    return path
+
+
+def test_plugins_of_a_configuration_with_their_places(uses: Path, run: Run) -> None:
+    done = run("plugins", "--config", str(uses), "--json")
+    data = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert {(one["kind"], one["name"]): one["used"] for one in data["plugins"]} == {
+        ("app-sort", "fifo"): ["root.b.c: application.sort.policy"],
+        ("app-sort", "fair"): ["root.a: application.sort.policy"],
+        ("queue-sort", "fair"): ["root: queue.sort.policy", "root.b: queue.sort.policy"],
+        ("node-sort", "fair"): ["partitions[0].nodesortpolicy.scores[1]"],
+        ("node-sort", "binpacking"): [
+            "partitions[0].nodesortpolicy.scores[0]",
+            "partitions[0].nodesortpolicies[packed]",
+        ],
+        ("node-sort", "weighted"): ["partitions[0].nodesortpolicy"],
+        ("placement", "user"): ["partitions[0].placementrules[0].parent"],
+        ("placement", "tag"): ["partitions[0].placementrules[0]"],
+        ("predicate", "node-selector"): ["partitions[0].predicates[1]"],
+        ("predicate", "taints"): ["partitions[0].predicates[0]"],
+        ("event-sink", "log"): ["events.sinks[0]"],
+        ("user-groups", "os"): ["partitions[0].usergroupresolver"],
+    }
+    assert {name: [one["kind"] for one in gone] for name, gone in data["disabled"].items()} == {
+        "rm": ["predicate", "event-sink"],
+        "app-sort:stateaware": ["app-sort"],
+    }
+
+
+def test_table_of_a_configuration_has_uses_and_disabled_plugins(uses: Path, run: Run) -> None:
+    done = run("plugins", "--config", str(uses), "--kind", "predicate")
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:5] == ["KIND", "NAME", "FROM", "USED", "AT"]
+    assert "partitions[0].predicates[0]" in next(line for line in lines if " taints " in line)
+    assert lines[3:5] == ["", "Disabled:"]
+    assert lines[5].startswith("  rm: predicate rm of yunikorn_plugins.rm (yunikorn ")
+    narrow = run("plugins", "--config", str(uses), "--kind", "predicate", COLUMNS="80").stdout
+    assert "used at partitions[0].predicates[0]" in narrow
+    assert "yunikorn_plugins.predicates.Taints" in narrow
+
+
+def test_invalid_configuration_is_reported_with_its_place(uses: Path, run: Run) -> None:
+    uses.write_text(USES.replace("type: os", "type: oss"), "utf-8")
+    done = run("plugins", "--config", str(uses))
+    assert done.returncode == 2
+    assert "partitions[0].usergroupresolver.type (line 8, column 31)" in done.stderr
+    assert run("plugins", "--config", str(uses), "--faults", str(uses)).returncode == 2
+
+
+def test_plugins_that_a_configuration_loads_are_listed(uses: Path, run: Run) -> None:
+    (uses.parent / "mine.py").write_text(ODD_MODULE, "utf-8")
+    text = USES.replace("plugins: {", "plugins: {load: [./mine.py], ").replace("{name: fair}]", "LATER]")
+    uses.write_text(text.replace("LATER", "{name: coldest, attribute: inlet, range: [0, 50]}"), "utf-8")
+    done = run("plugins", "--config", str(uses), "--kind", "node-sort", "--json")
+    (coldest,) = (one for one in json.loads(done.stdout)["plugins"] if one["name"] == "coldest")
+    assert coldest["used"] == ["partitions[0].nodesortpolicy.scores[1]"]
+    assert Path(coldest["file"]).name == "mine.py"

@@ -1,5 +1,6 @@
 """`yunikorn plugins`: list the installed plugins, their options, and the broken plugins.
 
+With `--config FILE`: list the plugins that a configuration uses, where it names them, and what it disables.
 With `--faults FILE`: list plugin failures in a run of the service, read from its log.
 """
 
@@ -9,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import attrs
 import click
@@ -18,9 +19,11 @@ from yunikorn import __version__
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.new_package import new
 from yunikorn.cli.output import echo, results
+from yunikorn.config.load import load_config
+from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
-from yunikorn.errors import UsageError, printable
+from yunikorn.errors import UnknownPlugin, UsageError, printable
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import KINDS, NODE_SORT, Broken, Kind, Offer, Option, Registry
 from yunikorn.scheduling.node_policies import WeightedScores
@@ -110,6 +113,13 @@ ROOMY = 120
 @click.option("--kind", "kind_id", type=click.Choice([kind.id for kind in KINDS]), help="Only this kind.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
+    "--config",
+    "config",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Show the plugins that this queues.yaml uses, where, and what it disables; - is standard input.",
+)
+@click.option(
     "--faults",
     "log",
     type=click.File(encoding="utf-8", errors="replace"),
@@ -117,14 +127,21 @@ ROOMY = 120
     help="Show plugin failures from a log of `serve --log-format json`; - is standard input.",
 )
 @click.pass_context
-def command(ctx: click.Context, kind_id: str | None, as_json: bool, log: TextIO | None) -> None:
+def command(
+    ctx: click.Context, kind_id: str | None, as_json: bool, config: BinaryIO | None, log: TextIO | None
+) -> None:
     """List the installed plugins, their options, and broken plugins; or create a new plugin.
 
     On a terminal the list fits its width; piped, every plugin has one line. Exit status: 0, or 1 if a plugin
     is broken and was not loaded, or has faults.
     """
     if ctx.invoked_subcommand is not None:
-        given = {"--json": as_json, "--kind": kind_id is not None, "--faults": log is not None}
+        given = {
+            "--json": as_json,
+            "--kind": kind_id is not None,
+            "--config": config is not None,
+            "--faults": log is not None,
+        }
         for option in (option for option, is_given in given.items() if is_given):
             raise click.UsageError(f"{option} applies to the list, not to '{ctx.invoked_subcommand}'", ctx)
         return
@@ -133,15 +150,27 @@ def command(ctx: click.Context, kind_id: str | None, as_json: bool, log: TextIO 
             raise click.UsageError(
                 "--kind applies to the list of plugins; a log does not contain the kind", ctx
             )
+        if config is not None:
+            raise click.UsageError("--config and --faults cannot be combined", ctx)
         failures = read_faults(log)
         echo(faults_as_json(failures) if as_json else faults_as_text(failures))
         ctx.exit(BROKEN if failures else 0)
     registry = load_registry()
     kind = next((kind for kind in KINDS if kind.id == kind_id), None)
+    used = None
+    if config is not None:
+        # Imported here because only --config needs it.
+        from yunikorn.cli.input_checks import folder_of
+
+        registry = registry.trusting(folder_of("-" if config.name == "<stdin>" else config.name))
+        used = Used.of(config.read(), registry)
+        registry = used.registry
     if as_json:
-        echo(json.dumps(as_data(registry, kind), indent=2, ensure_ascii=False))
+        echo(json.dumps(as_data(registry, kind, used), indent=2, ensure_ascii=False))
     else:
-        _print_table(_listed(registry, kind))
+        _print_table(_listed(registry, kind, used), used)
+        if used is not None:
+            _print_disabled(used)
         _print_broken(registry.broken)
     ctx.exit(BROKEN if registry.broken else 0)
 
@@ -149,24 +178,73 @@ def command(ctx: click.Context, kind_id: str | None, as_json: bool, log: TextIO 
 command.add_command(new)
 
 
+@attrs.frozen
+class Used:
+    """Plugins that a configuration uses and disables."""
+
+    registry: Registry
+    """Plugins as the configuration wants them, those that it disables included."""
+    places: dict[tuple[str, str, str], list[str]]
+    """Places that name a plugin, by kind, name and plugin."""
+    disabled: dict[str, list[Offer]]
+    """Plugins that each name in `plugins.disable` switches off."""
+
+    @classmethod
+    def of(cls, text: bytes, registry: Registry) -> Used:
+        """Read a configuration. Raises `ConfigError` with all its problems."""
+        config = load_config(text, registry)
+        whole = registry.configured((), config.overriding, config.loaded)
+        enabled = whole.without(config.disabled)
+        places: dict[tuple[str, str, str], list[str]] = {}
+        for use in plugin_uses(config):
+            offer = next((one for one in CORE if (one.kind, one.name) == (use.kind, use.name)), None)
+            try:
+                offer = offer or enabled.find(use.kind, use.name)
+            except UnknownPlugin:
+                continue  # it is not required
+            places.setdefault(_key(offer), []).append(use.place)
+        disabled = {}
+        for name in config.disabled:
+            left = whole.without([name]).offers()
+            disabled[name] = [offer for offer in whole.offers() if offer not in left]
+        return cls(whole, places, disabled)
+
+    def of_offer(self, offer: Offer) -> list[str]:
+        """Return the places that name a plugin."""
+        return self.places.get(_key(offer), [])
+
+
+def _key(offer: Offer) -> tuple[str, str, str]:
+    return offer.kind.id, offer.name, offer.plugin
+
+
 # -- JSON ---------------------------------------------------------------------------------------------
 
 
-def as_data(registry: Registry, kind: Kind | None = None) -> dict[str, Any]:
-    """Return all plugins (of one kind) and all broken ones as JSON data."""
-    return {
-        "plugins": [_offer_data(offer) for offer in _in_order(_listed(registry, kind))],
+def as_data(registry: Registry, kind: Kind | None = None, used: Used | None = None) -> dict[str, Any]:
+    """Return all plugins (of one kind, or that are used) and all broken ones as JSON data."""
+    data: dict[str, Any] = {
+        "plugins": [_offer_data(offer, used) for offer in _in_order(_listed(registry, kind, used))],
         "broken": [attrs.asdict(broken) for broken in registry.broken],
     }
+    if used is not None:
+        data["disabled"] = {
+            name: [{"kind": offer.kind.id, "name": offer.name, "plugin": offer.plugin} for offer in offers]
+            for name, offers in used.disabled.items()
+        }
+    return data
 
 
-def _offer_data(offer: Offer) -> dict[str, Any]:
-    return {
+def _offer_data(offer: Offer, used: Used | None) -> dict[str, Any]:
+    where = {} if used is None else {"used": used.of_offer(offer)}
+    return where | {
         "kind": offer.kind.id,
         "name": offer.name,
         "plugin": offer.plugin,
         "distribution": offer.distribution,
         "version": offer.version,
+        "class": offer.class_name,
+        "file": offer.file,
         "description": offer.summary,
         "options": [_option_data(option) for option in offer.options],
     }
@@ -208,9 +286,10 @@ def describe_option(option: Option) -> str:
     return f"{option.name}: {option.type} = {shown}"
 
 
-def _listed(registry: Registry, kind: Kind | None) -> list[Offer]:
-    """Return all offers (of one kind), and the policies of the core."""
-    return [*registry.offers(kind), *(one for one in CORE if kind in (None, one.kind))]
+def _listed(registry: Registry, kind: Kind | None, used: Used | None = None) -> list[Offer]:
+    """Return all offers (of one kind, or that are used), and the policies of the core."""
+    found = [*registry.offers(kind), *(one for one in CORE if kind in (None, one.kind))]
+    return [offer for offer in found if used is None or used.of_offer(offer)]
 
 
 def _in_order(offers: list[Offer]) -> list[Offer]:
@@ -228,34 +307,61 @@ def _width() -> int:
     return UNLIMITED
 
 
-def _print_table(offers: list[Offer]) -> None:
+def _print_table(offers: list[Offer], used: Used | None) -> None:
     # Imported here because `--json` and `--help` do not need it.
     from rich.console import Console
 
     width = _width()
     console = Console(width=width, highlight=False, markup=False, emoji=False)
-    table = _wide(offers) if width >= ROOMY else _narrow(offers)
+    table = _wide(offers, used) if width >= ROOMY else _narrow(offers, used)
     with console.capture() as captured:
         console.print(table, crop=False, overflow="fold")
     for line in captured.get().splitlines():
         echo(line.rstrip())
 
 
-def _wide(offers: list[Offer]) -> Any:
-    table = _table("KIND", "NAME", "FROM", "OPTIONS", "DESCRIPTION")
-    separator = "; " if _width() == UNLIMITED else "\n"
+def _wide(offers: list[Offer], used: Used | None) -> Any:
+    """Return the table of a wide terminal; piped, class and file have columns of their own."""
+    piped = _width() == UNLIMITED
+    columns = ["KIND", "NAME", "FROM", *(["USED AT"] if used else []), "OPTIONS", "DESCRIPTION"]
+    table = _table(*columns, *(["CLASS", "FILE"] if piped else []))
+    separator = "; " if piped else "\n"
     for offer in _in_order(offers):
         options = separator.join(describe_option(option) for option in offer.options) or "-"
-        table.add_row(offer.kind.id, offer.name, _source(offer), options, offer.summary or "-")
+        row = [offer.kind.id, offer.name, _source(offer)]
+        if used is not None:
+            row.append(separator.join(_shortened(used.of_offer(offer))))
+        if piped:
+            row += [options, offer.summary or "-", offer.class_name, offer.file or "-"]
+        else:
+            row += [options, "\n".join([offer.summary or "-", *_origin_lines(offer)])]
+        table.add_row(*row)
     return table
 
 
-def _narrow(offers: list[Offer]) -> Any:
+def _narrow(offers: list[Offer], used: Used | None) -> Any:
     table = _table("KIND", "NAME", "FROM", "DESCRIPTION AND OPTIONS")
     for offer in _in_order(offers):
         lines = [offer.summary or "-", *(f"- {describe_option(option)}" for option in offer.options)]
+        if used is not None:
+            lines += [f"used at {place}" for place in _shortened(used.of_offer(offer))]
+        lines += _origin_lines(offer)
         table.add_row(offer.kind.id, offer.name, _source(offer), "\n".join(lines))
     return table
+
+
+def _origin_lines(offer: Offer) -> list[str]:
+    return [offer.class_name, *([offer.file] if offer.file else [])]
+
+
+MOST_PLACES = 5
+"""Number of places of one plugin that the table lists; JSON has all of them."""
+
+
+def _shortened(places: list[str]) -> list[str]:
+    if len(places) <= MOST_PLACES:
+        return places
+    return [*places[:MOST_PLACES], f"and {len(places) - MOST_PLACES} more places"]
 
 
 def _table(*columns: str) -> Any:
@@ -265,6 +371,16 @@ def _table(*columns: str) -> Any:
     for column in columns:
         table.add_column(column, overflow="fold", no_wrap=column in ("KIND", "NAME"))
     return table
+
+
+def _print_disabled(used: Used) -> None:
+    if not used.disabled:
+        return
+    echo("")
+    echo("Disabled:")
+    for name, offers in used.disabled.items():
+        gone = ", ".join(f"{offer.kind.title} {offer.origin}" for offer in offers)
+        echo(f"  {printable(name)}: {gone or 'not installed, or broken'}")
 
 
 def _print_broken(broken: list[Broken]) -> None:

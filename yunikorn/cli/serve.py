@@ -122,6 +122,12 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     help="How long one call of a plugin may take before the plugin is reported, or never.",
 )
 @click.option(
+    "--stats",
+    metavar="TIME",
+    callback=_seconds,
+    help="Count calls, time and refusals of plugins; log them at this interval, on SIGUSR1 and at the end.",
+)
+@click.option(
     "--limit",
     "limits",
     multiple=True,
@@ -164,6 +170,7 @@ def command(
     callback_timeout: float | None,
     callback_default: str,
     plugin_budget: float | None,
+    stats: float | None,
     limits: tuple[str, ...],
     tls_cert: Path | None,
     tls_key: Path | None,
@@ -201,7 +208,9 @@ def command(
     )
     files = ConfigFiles(configs)
     network = None if address == OFF else _network(settings.tls)
-    options = ServiceOptions(files, settings, network, allow_rm_config, watch, demo, record, record_size)
+    options = ServiceOptions(
+        files, settings, network, allow_rm_config, watch, demo, record, record_size, stats=stats
+    )
     # A user who sets another GRPC_VERBOSITY wants the lines of gRPC on standard error as they are.
     reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
     handshakes = handshakes_logged() if reads else contextlib.nullcontext()

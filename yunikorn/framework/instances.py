@@ -306,6 +306,8 @@ def make_instance(
     """Return a new instance that is not open; see `Registry.make`."""
     offer = registry.find(kind, name)
     plugin = registry.make(kind, name, options, comma_lists=comma_lists)
+    if registry.statistics is not None:
+        registry.statistics.count(plugin, kind, offer.origin)
     if wrap is not None:
         plugin = wrap(plugin, offer.origin)
     return PluginInstance(kind, name, dict(options), offer.cls, plugin, offer.origin)

@@ -41,6 +41,8 @@ class Kind:
     """Configuration keys that the core reads itself; a plugin option must not have the same name."""
     in_properties: bool = False
     """True if options are queue properties, which are texts."""
+    refusing: tuple[str, ...] = ()
+    """Methods that refuse by any answer but None, for statistics."""
     core_names: tuple[str, ...] = ()
     """Names with a meaning of their own in the configuration; no plugin may have one of them."""
     ignore_case: bool = False
@@ -97,6 +99,7 @@ PREDICATE = Kind(
     hook="yunikorn_predicates",
     base=api.Predicate,
     method="check",
+    refusing=("check", "check_reservation"),
     arguments=("ask", "node"),
     reserved=("name",),
 )

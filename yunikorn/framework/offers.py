@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
-from yunikorn.containment import exact_text, safe_repr
+from yunikorn.containment import contained, exact_text, safe_repr, safe_text
 from yunikorn.errors import OptionError, YunikornError
 from yunikorn.framework.event_wants import declared_wants
 from yunikorn.framework.kinds import EVENT_SINK, Kind
@@ -67,6 +67,19 @@ class Offer:
     def origin(self) -> str:
         """Name, plugin, distribution and version, as printed in errors."""
         return f"{self.name} of {describe_origin(self.plugin, self.distribution, self.version)}"
+
+    @property
+    def class_name(self) -> str:
+        """Module and name of the class, such as `my_policies.fair.Fair`."""
+        return f"{safe_text(self.cls.__module__)}.{safe_text(self.cls.__qualname__)}"
+
+    @property
+    def file(self) -> str:
+        """Path of the file that defines the class; empty if there is none."""
+        try:
+            return safe_text(inspect.getsourcefile(self.cls) or "")
+        except contained():
+            return ""
 
 
 @attrs.frozen

@@ -51,6 +51,7 @@ from yunikorn.framework.offers import (
 )
 from yunikorn.framework.options import UNKNOWN_KEY, faults, has_text_form, make_converter
 from yunikorn.framework.plugin_code import LoadedPlugin
+from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.text import suggest
 
 __all__ = [
@@ -96,6 +97,8 @@ class Registry:
         """Folder of a configuration that may load plugins; None for one that may not. See `trusting`."""
         self._plain = make_converter()
         self._comma = make_converter(comma_lists=True)
+        self.statistics: PluginStatistics | None = None
+        """Statistics of the plugin objects in use; see `counting`."""
 
     @classmethod
     def load(
@@ -313,6 +316,12 @@ class Registry:
             for offer in other.find_all(text):
                 chosen[offer.kind.id, offer.name] = offer
         other._overriding = chosen
+        return other
+
+    def counting(self, statistics: PluginStatistics) -> Registry:
+        """Return a registry with the same plugins; `statistics` counts the objects that a scheduler uses."""
+        other = self.without(())
+        other.statistics = statistics
         return other
 
     def names_to_disable(self) -> list[str]:

@@ -509,7 +509,7 @@ class Scheduler:
     def _origin_of(self, cls: type[object]) -> str:
         for session in list(self._sessions.values()):
             for offer in session.enabled.offers():
-                if offer.cls is cls:
+                if offer.cls in (cls, cls.__base__):  # statistics derive a class of their own
                     return offer.origin
         return f"{cls.__module__}.{cls.__qualname__}"
 

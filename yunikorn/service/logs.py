@@ -18,8 +18,8 @@ AREAS = ("core", "sessions", "config", "plugins", "grpc", "service", "demo")
 """Names of the areas; each area is the logger `yunikorn.AREA`."""
 LEVELS = ("debug", "info", "warning", "error", "critical")
 FORMATS = ("text", "json")
-MARKS = ("plugin", "operation", "times")
-"""Additional fields of JSON entries about plugin failures."""
+MARKS = ("plugin", "operation", "times", "statistics")
+"""Additional fields of JSON entries about plugin failures and statistics."""
 
 
 def parse_levels(texts: Iterable[str]) -> dict[str, str]:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
-from yunikorn.clock import Clock, SystemClock
+from yunikorn.clock import Clock, SystemClock, stopwatch
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
+from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
@@ -33,6 +34,7 @@ from yunikorn.service.config_files import (
     watch,
 )
 from yunikorn.service.settings import Settings
+from yunikorn.service.statistics import log_repeatedly, log_statistics
 from yunikorn.service.stop_signals import StopSignals
 from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch, watch_sinks
 
@@ -83,6 +85,8 @@ class ServiceOptions:
     record: Path | None = None
     record_size: int | None = None
     """Size in bytes from which a recording continues in another file; None for no limit."""
+    stats: float | None = None
+    """Interval in seconds at which the statistics of plugins are logged; None to count nothing."""
 
 
 def serve(
@@ -110,7 +114,8 @@ class _Service:
         self._configurations = LoadedConfigurations(
             texts, allow_rm_config=options.allow_rm_config, folders=options.files.folders()
         )
-        self._registry = registry
+        self._statistics = None if options.stats is None else PluginStatistics(stopwatch)
+        self._registry = registry if self._statistics is None else registry.counting(self._statistics)
         self._over = asyncio.Event()
         self._signals_to_stop = StopSignals(asyncio.get_running_loop().time)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -148,6 +153,8 @@ class _Service:
         finally:
             if self._recorder is not None:
                 self._recorder.close()
+        if self._statistics is not None:
+            log_statistics(self._statistics)
         if not self.core.threaded.alive:
             self.core.threaded.failures.sum_up()
         return DIED if self.core.threaded.failure is not None else 0
@@ -161,6 +168,8 @@ class _Service:
         budget = options.settings.budget
         self._keep(keep_budgets(Budgets(self.core.threaded, budget), budget.interval))
         patience = options.settings.patience
+        if self._statistics is not None and options.stats is not None:
+            self._keep(log_repeatedly(self._statistics, options.stats))
         self._keep(watch_sinks(self._sinks, self.core.threaded, patience.sink, POLL_INTERVAL))
         if self._network is not None:
             dog = Watchdog(self.core.threaded, patience.hang)
@@ -197,6 +206,9 @@ class _Service:
             "SIGINT": lambda: self._stop("SIGINT"),
             "SIGHUP": lambda: self._keep(self._reload()),
         }
+        statistics = self._statistics
+        if statistics is not None:
+            handlers["SIGUSR1"] = lambda: log_statistics(statistics)
         set_here = []
         for name, handler in handlers.items():
             number = getattr(signal, name, None)
