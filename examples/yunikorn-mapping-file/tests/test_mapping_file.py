@@ -10,13 +10,13 @@ import pytest
 from yunikorn_mapping_file import MappingFile
 from yunikorn_mapping_file.mapping import read_mappings
 
+from yunikorn.errors import ConfigError
 from yunikorn.testing import (
     Clusters,
     MakeScheduler,
     PlacementRuleContract,
     application,
     assert_queue,
-    assert_rejected_because,
 )
 
 TEAMS = """
@@ -110,14 +110,13 @@ def test_reload_does_not_read_the_file_again(scheduler: MakeScheduler, file: Pat
     assert [fault.count for fault in cluster.failures] == [1]
 
 
-def test_missing_file_at_start_rejects_applications_with_a_reason(tmp_path: Path) -> None:
+def test_missing_file_at_start_refuses_the_configuration(tmp_path: Path) -> None:
     clusters = Clusters()
     missing = tmp_path / "missing.txt"
-    cluster = clusters(configuration(missing), plugins=[MappingFile], failures="expected")
-    cluster.submit(application("app", "", user="ann"))
-    assert_rejected_because(cluster, "app", "missing.txt")
-    assert any("opening" in fault.message for fault in cluster.failures)
+    with pytest.raises(ConfigError, match=r"opening: FileNotFoundError: .*missing\.txt"):
+        clusters(configuration(missing), plugins=[MappingFile])
     missing.write_text("* root.default\n", "utf-8")
+    cluster = clusters(configuration(missing), plugins=[MappingFile])
     cluster.submit(application("later", "", user="ann"))
     assert_queue(cluster, "later", "root.default")
     clusters.close()
