@@ -10,6 +10,7 @@ import attrs
 from benchmarks import (
     admission_classes,
     backlog,
+    books,
     churn,
     cold_start,
     gangs,
@@ -72,6 +73,9 @@ WEIGHTED = "weighted, scores: [{name: fair, weight: 3}, {name: fair, resourcewei
 UNDECLARED = ("taints", "any-rack", "east-only-silent")
 
 
+MANY_APPS = Workload(5_000, 50_000, 20, 1_000, 1, "fifo", "fair")
+
+
 def _scheduling() -> list[Case]:
     measure = throughput.tasks_per_second
     cases = [
@@ -105,6 +109,8 @@ def _scheduling() -> list[Case]:
         Case("A-classes", "many", admission_classes.MANY, measure),
         Case("A-classes", "gone", admission_classes.GONE, admission_classes.after_users_left),
         Case("P-predicates", "declared", attrs.evolve(ZONED, predicates=SELECTORS), measure),
+        Case("P-books", "spread", MANY_APPS, books.with_spread),
+        Case("P-books", "licences", MANY_APPS, books.with_licences),
         Case("P-predicates", "undeclared", attrs.evolve(ZONED, predicates=UNDECLARED), measure),
         Case("P-predicates", "tenth", attrs.evolve(TENTH, predicates=("one-slot",)), measure),
         Case(

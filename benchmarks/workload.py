@@ -21,6 +21,8 @@ from yunikorn.resources import Resource
 RM = "benchmark"
 SELECTOR_TAG = "yunikorn.apache.org/node-selector"
 ZONES = ("east", "west")
+RACK = 40
+"""Number of nodes per rack."""
 _positive = attrs.validators.ge(1)
 
 
@@ -45,6 +47,8 @@ class Workload:
     predicates: tuple[str, ...] = ()
     mixed: bool = False
     """True if every application, and hence every queue, has tasks of all sizes."""
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+    """Further tags of the applications."""
     sink: str = ""
     """Event sink that receives all events, as YAML of `events.sinks`; empty for none."""
     one_zone: bool = False
@@ -120,12 +124,12 @@ class Workload:
         if not (self.predicates or self.config):
             return {}
         zone, slot = ZONES[number % len(ZONES)], number % self.one_in
-        return {"zone": zone, "rack": f"r{number // 40}", "slot": str(slot)}
+        return {"zone": zone, "rack": f"r{number // RACK}", "slot": str(slot)}
 
     def application_requests(self) -> list[AddApplicationRequest]:
         """Return the submissions of all applications."""
         leaves = leaf_names(self.queues)
-        tags = {SELECTOR_TAG: f"zone={ZONES[0]}"} if self.one_zone else {}
+        tags = {**self.tags, **({SELECTOR_TAG: f"zone={ZONES[0]}"} if self.one_zone else {})}
         ugi = UserGroupInformation("user", ["group"])
         return [
             AddApplicationRequest(app_name(number), leaves[number % self.queues], ugi=ugi, tags=tags)

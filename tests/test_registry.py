@@ -143,7 +143,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "queue-sort": ["fair"],
         "node-sort": ["fair", "binpacking"],
         "placement": ["provided", "user", "fixed", "tag"],
-        "predicate": ["node-selector", "taints", "rm"],
+        "predicate": ["node-selector", "taints", "spread", "anti-affinity", "licences", "rm"],
         "event-sink": ["log", "jsonl", "rm"],
         "user-groups": ["os"],
     }

@@ -50,6 +50,9 @@ def test_third_parties_follow_the_defaults_by_name(monkeypatch: pytest.MonkeyPat
     assert [offer.name for offer in Registry.load(third_party=False).offers(PREDICATE)] == [
         "node-selector",
         "taints",
+        "spread",
+        "anti-affinity",
+        "licences",
         "rm",
     ]
 

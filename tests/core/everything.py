@@ -44,6 +44,11 @@ TAGS: st.SearchStrategy[dict[str, str]] = st.one_of(
         },
     ),
 )
+DEFAULTS = [
+    {"name": "spread", "attribute": ZONE, "max": 3, "skew": 2},
+    {"name": "anti-affinity", "labels": DISK, "tag": DISK},
+]
+"""Default predicates that keep books."""
 POLICIES = st.sampled_from(
     [
         None,
@@ -140,8 +145,8 @@ def configurations(draw: Any) -> str:
         "quotapreemptionenabled": draw(st.booleans()),
         "shrunknodes": draw(st.booleans()),
     }
-    known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone"]
-    config["predicates"] = [name for name in known if draw(st.integers(0, 2)) == 0]
+    known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", *DEFAULTS]
+    config["predicates"] = [one for one in known if draw(st.integers(0, 2)) == 0]
     return _valid(config)
 
 

@@ -6,11 +6,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
+from yunikorn_plugins.anti_affinity import AntiAffinity
 from yunikorn_plugins.events import JsonLines, Log
+from yunikorn_plugins.licences import Licences
 from yunikorn_plugins.os_groups import Os
 from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
 from yunikorn_plugins.predicates import NodeSelector, Taints
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
+from yunikorn_plugins.spread import Spread
 from yunikorn_policies import app_sort, node_sort, queue_sort
 
 from yunikorn.framework.registry import Registry
@@ -23,6 +27,7 @@ from yunikorn.testing import (
     PredicateContract,
     QueueSortPolicyContract,
     UserGroupResolverContract,
+    application,
     ask,
     node,
 )
@@ -98,6 +103,52 @@ class TestTaints(PredicateContract):
     def nodes(self) -> Sequence[NodeSample]:
         texts = ("team=red:NoSchedule", "old:NoExecute", "new:PreferNoSchedule", ":")
         return [*super().nodes(), *(node(text, {"taints": text}, vcore=2) for text in texts)]
+
+
+class TestSpread(PredicateContract):
+    predicate = Spread("rack", max=2, skew=1)
+
+    def asks(self) -> Sequence[AskSample]:
+        texts = ("max=1", "skew=1", "skew=2, max=9", "off", "max", "max=0")
+        tagged = [ask(text, vcore=1, tags={"yunikorn.apache.org/spread": text}) for text in texts]
+        other = [ask("other", app=application("other")), ask("again", app=application("other"))]
+        return [*super().asks(), *tagged, *other]
+
+    def nodes(self) -> Sequence[NodeSample]:
+        return [
+            *super().nodes(),
+            *(node(name, {"rack": name[0]}, vcore=2) for name in ("a1", "a2", "b", "c")),
+        ]
+
+
+class TestSpreadPerTaskGroup(TestSpread):
+    predicate = Spread("rack", max=1, per="task-group")
+
+    def asks(self) -> Sequence[AskSample]:
+        grouped = [attrs.evolve(one, key=f"{one.key}-in-group", task_group="g") for one in super().asks()]
+        return [*super().asks(), *grouped]
+
+
+class TestAntiAffinity(PredicateContract):
+    predicate = AntiAffinity("rack")
+
+    def asks(self) -> Sequence[AskSample]:
+        labels, avoided = "yunikorn.apache.org/labels", "yunikorn.apache.org/anti-affinity"
+        texts = [("web", ""), ("", "web"), ("web, db", "web"), ("db", "x"), ("a b", ""), ("", ",")]
+        tagged = [ask(f"{one}-{two}", tags={labels: one, avoided: two}) for one, two in texts]
+        return [*super().asks(), *tagged, ask("app", app=application(tags={labels: "x"}))]
+
+    def nodes(self) -> Sequence[NodeSample]:
+        return [*super().nodes(), *(node(name, {"rack": name[0]}, vcore=2) for name in ("a1", "a2", "b"))]
+
+
+class TestLicences(PredicateContract):
+    predicate = Licences({"matlab": 5, "ansys": 1})
+
+    def asks(self) -> Sequence[AskSample]:
+        texts = ("matlab", "matlab=2", "ansys, matlab=3", "maple", "=", "matlab=0")
+        tagged = [ask(text, vcore=1, tags={"licences": text}) for text in texts]
+        return [*super().asks(), *tagged, ask("app", app=application(tags={"licences": "ansys"}))]
 
 
 class TestResourceManagerAsPredicate(PredicateContract):

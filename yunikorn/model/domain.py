@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Closing:
     """Refusal of an ask class in a domain."""
 
-    __slots__ = ("ask", "reason", "subjects")
+    __slots__ = ("ask", "marked", "reason", "subjects")
 
     def __init__(self, ask: Ask, reason: str, subjects: tuple[Hashable, ...]) -> None:
         self.ask = ask
@@ -22,6 +22,8 @@ class Closing:
         self.reason = reason
         self.subjects = subjects
         """Subjects whose tasks may end the refusal."""
+        self.marked: list[Node] = []
+        """Nodes of the domain that searches have marked as unfit for the ask class."""
 
 
 class Domain:
@@ -44,10 +46,8 @@ class Domain:
             self.by_subject.setdefault(subject, {})[ask_class] = None
 
     def open(self, ask_class: AskClass) -> None:
-        """Forget the refusal of an ask class; no effect without one."""
-        closing = self.closed.pop(ask_class, None)
-        if closing is None:
-            return
+        """Forget the refusal of an ask class."""
+        closing = self.closed.pop(ask_class)
         for subject in closing.subjects:
             alike = self.by_subject.get(subject)
             if alike is not None:

@@ -46,6 +46,8 @@ class PredicateDomains:
         self._by_key: dict[Hashable, Domain] = {}
         self._closed: dict[AskClass, dict[Domain, None]] = {}
         """Domains in which an ask class is refused."""
+        self.on_touched: Callable[[], None] = lambda: None
+        """Called before refusals are noted that may have ended."""
         self._touched: dict[tuple[Domain, AskClass], None] = {}
         """Refusals that may have ended, in order."""
 
@@ -75,17 +77,27 @@ class PredicateDomains:
 
     # -- refusals -----------------------------------------------------------------------------------
 
-    def refusal(self, ask: Ask, node: Node, domain: Domain) -> str | None:
-        """Return the predicate's answer for the ask class in the domain; a refusal is remembered."""
+    def refusal(self, ask: Ask, node: Node, domain: Domain) -> Closing | None:
+        """Return the refusal of the ask class in the domain, which is remembered; None if there is none."""
+        closing = domain.closed.get(ask.ask_class)
+        if closing is None:
+            reason = self._answer(ask, node)
+            if reason is not None:
+                closing = self.close(ask, domain, reason)
+        return closing
+
+    def close(self, ask: Ask, domain: Domain, reason: str) -> Closing:
+        """Remember that a domain refuses the ask class of `ask`."""
         ask_class = ask.ask_class
-        closing = domain.closed.get(ask_class)
-        if closing is not None:
-            return closing.reason
-        reason = self._answer(ask, node)
-        if reason is not None:
-            domain.close(ask_class, Closing(ask, reason, self._subjects(ask) or (_ANY,)))
-            self._closed.setdefault(ask_class, {})[domain] = None
-        return reason
+        closing = Closing(ask, reason, self._subjects(ask) or (_ANY,))
+        domain.close(ask_class, closing)
+        self._closed.setdefault(ask_class, {})[domain] = None
+        return closing
+
+    def is_closed(self, ask_class: AskClass) -> bool:
+        """Return True if all domains refuse an ask class."""
+        closed = self._closed.get(ask_class)
+        return closed is not None and len(closed) == len(self._by_key)
 
     def refusals(self, ask_class: AskClass) -> Sequence[tuple[str, int]]:
         """Return the reasons why domains refuse an ask class, each with the number of nodes."""
@@ -131,6 +143,7 @@ class PredicateDomains:
             domains.append(where)
         if not any(domain.closed for domain in domains):
             return
+        self.on_touched()
         subjects = None if task is None else self._subjects(task)
         for domain in domains:
             if subjects is None:
@@ -141,7 +154,7 @@ class PredicateDomains:
                     for ask_class in domain.by_subject.get(subject, ()):
                         self._touched[domain, ask_class] = None
 
-    def review(self, opened: Callable[[AskClass, Domain], None]) -> None:
+    def review(self, opened: Callable[[AskClass, Domain, Closing], None]) -> None:
         """Ask the predicate again about refusals that may have ended; report those that have."""
         if not self._touched:
             return
@@ -153,6 +166,6 @@ class PredicateDomains:
             reason = self._answer(closing.ask, next(iter(domain.nodes)))
             if reason is None:
                 self.open(ask_class, domain)
-                opened(ask_class, domain)
+                opened(ask_class, domain, closing)
             else:
                 closing.reason = reason

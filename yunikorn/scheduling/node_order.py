@@ -330,7 +330,10 @@ class NodeOrder:
 
     def find(self, ask_class: AskClass, ask: Ask, predicates: PredicateChain | None) -> Node | None:
         """Return the first node in order that has room for `ask` and that no predicate refuses, or None."""
+        bit = ask_class.bit
         if predicates is not None:
+            if predicates.has_domains and predicates.refuses_everywhere(ask_class):
+                return None
             if predicates.asks_ahead and not predicates.expects:
                 with predicates.expecting(ask, lambda: self._with_room(ask_class)):
                     return self.find(ask_class, ask, predicates)
@@ -338,8 +341,7 @@ class NodeOrder:
                 known = predicates.known.of(ask)
                 if known is not None:
                     return self._find_beyond(ask_class, ask, predicates, known)
-        bit = ask_class.bit
-        if predicates is None and self._first.entries:
+        elif self._first.entries:
             first: Node = self._first.entries[0][2]
             if not first.unfit & bit:
                 available = first.available
@@ -361,6 +363,8 @@ class NodeOrder:
                     return node
                 if not block.bits & bit:
                     unfit = False
+                    if predicates is not None and predicates.exhausted:
+                        return None
             if unfit:
                 group.tighten()
         return None
@@ -369,6 +373,8 @@ class NodeOrder:
         self, block: NodeBlock, ask_class: AskClass, ask: Ask, predicates: PredicateChain | None
     ) -> Node | None:
         """Return the first node of the block that accepts `ask`; if there is none, record lasting reasons."""
+        if predicates is not None and predicates.has_domains:
+            return self._scan_by_domain(block, ask_class, ask, predicates)
         bit, pairs = ask_class.bit, ask_class.pairs
         roomy: list[Node] = []
         for entry in block.entries:
@@ -469,6 +475,39 @@ class NodeOrder:
         node.unfit |= ask_class.bit
         self._ask_classes.refresh_unfit(node)
         return False
+
+    def _scan_by_domain(
+        self, block: NodeBlock, ask_class: AskClass, ask: Ask, predicates: PredicateChain
+    ) -> Node | None:
+        """As `_scan`; marks nodes of refusing domains, and ends when all domains of a predicate refuse."""
+        bit, pairs = ask_class.bit, ask_class.pairs
+        unsettled = predicates.unsettled
+        for entry in block.entries:
+            node: Node = entry[2]
+            if node.unfit & bit:
+                continue
+            for domain in node.domains:
+                closing = domain.closed.get(ask_class)
+                if closing is not None:
+                    node.unfit |= bit
+                    closing.marked.append(node)
+                    break
+            else:
+                available = node.available
+                for name, amount in pairs:
+                    if available.get(name, 0) < amount:
+                        node.unfit |= bit
+                        self._ask_classes.refresh_unfit(node)
+                        break
+                else:
+                    if predicates.accepts(ask, node):
+                        return node
+                    if predicates.exhausted:
+                        return None
+        if predicates.unsettled == unsettled:
+            block.tighten()
+            block.bits |= bit
+        return None
 
     def _with_room(self, ask_class: AskClass) -> Iterator[Node]:
         """Yield the nodes with room for this ask class in the order of a search."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
-    from yunikorn.model.domain import Domain
+    from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
     from yunikorn.scheduling.node_policies import NamedPolicy
@@ -69,7 +69,7 @@ class NodeOrders:
         self._only: NodeOrder | None = None
         """The default order, if it depends neither on the request nor on time; None before first use."""
         self._quick: NodeOrder | None = None
-        """The same, if no predicate has domains."""
+        """The same while no refusal of a domain may have ended."""
         self.books: Books | None = None
         """Plugins that keep books; None if there are none."""
         self.regained: list[Node] = []
@@ -126,8 +126,7 @@ class NodeOrders:
                 self._common.append(order)
             if not named.by_ask_class and not order.time_dependent and ask_class.node_order == DEFAULT:
                 self._only = order
-                if not self.predicates.has_domains:
-                    self._quick = order
+                self._quick = order
             order.is_due(self._clock.now())
             for node in self._nodes.values():
                 if node.is_free:
@@ -215,21 +214,26 @@ class NodeOrders:
         """Apply a change of the books: open the domains that predicates no longer refuse."""
         if self.predicates.has_domains:
             self.predicates.review_domains(self._domain_opened)
+            self._quick = self._only
 
-    def _domain_opened(self, ask_class: AskClass, domain: Domain) -> None:
+    def watch_domains(self) -> None:
+        """Take note of changes that may end refusals of the present predicates."""
+        self.predicates.watch_domains(self._domains_touched)
+
+    def _domains_touched(self) -> None:
+        self._quick = None
+
+    def _domain_opened(self, ask_class: AskClass, domain: Domain, closing: Closing) -> None:
         """Make an ask class schedulable on the nodes of a domain that had refused it."""
-        wakes = False
-        for node in domain.nodes:
+        orders = [one for one in self._orders.values() if one.ask_class in (None, ask_class)]
+        for node in closing.marked:
             node.unfit &= ~ask_class.bit
-            for order in self._orders.values():
-                if order.ask_class is None or order.ask_class is ask_class:
-                    order.open_to(node, ask_class.bit)
-            if node.reservations:
-                self.regained.append(node)
-            if not wakes and ask_class.fits(node):
-                wakes = node.is_free or ask_class.is_pinned
-        if wakes:
-            self._pending_classes.mark_schedulable(ask_class)
+            for order in orders:
+                order.open_to(node, ask_class.bit)
+        holder = ask_class.reserving_ask
+        if holder is not None and holder.reserved in domain.nodes:
+            self.regained.append(holder.reserved)
+        self._pending_classes.mark_schedulable(ask_class)
 
     def judge_without(self, ask: Ask, node: Node, gone: Sequence[Allocation]) -> str | None:
         """Return None if `ask` may reserve `node` once the allocations in `gone` end, else a reason."""

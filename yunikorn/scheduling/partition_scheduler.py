@@ -175,6 +175,7 @@ class PartitionScheduler:
         books = Books(keepers, self.failures, self.instances.distrust) if keepers else None
         self.partition.accounting.keep_books(books)
         self.orders.books = books
+        self.orders.watch_domains()
         if books is not None:
             known = () if before is None else [keeper.plugin for keeper in before.keepers]
             books.fill(known, self.partition.nodes.values())

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, AskClasses
-    from yunikorn.model.domain import Domain
+    from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
 
 
@@ -58,6 +58,10 @@ class PredicateChain:
         self._prepared: list[Prepared] = []
         self._by_domain: list[tuple[Condition, PredicateDomains]] = []
         """Predicates whose answers are remembered per domain; asked between the other two kinds."""
+        self.has_domains = False
+        """True if a predicate declares domains."""
+        self.exhausted = False
+        """True if a predicate turned out to refuse the ask class everywhere during this search."""
         self.is_hypothetical = False
         """True while books lack tasks that run: no answer is then remembered."""
         self._reasons: list[str] = []
@@ -102,6 +106,7 @@ class PredicateChain:
             for condition in conditions
             if condition.by_domain
         ]
+        self.has_domains = bool(self._by_domain)
         self._passing = [
             condition
             for condition in conditions
@@ -178,10 +183,10 @@ class PredicateChain:
         if node.domains:
             self._by_domain[at][1].changed(task, node.domains[at], others, released)
 
-    @property
-    def has_domains(self) -> bool:
-        """True if a predicate declares domains."""
-        return bool(self._by_domain)
+    def watch_domains(self, touched: Callable[[], None]) -> None:
+        """Call `touched` before refusals may end; `review_domains` is then due."""
+        for _, domains in self._by_domain:
+            domains.on_touched = touched
 
     def join_domains(self, node: Node) -> None:
         """Add a node to its domain of each predicate that declares them."""
@@ -198,11 +203,19 @@ class PredicateChain:
         for _, domains in self._by_domain:
             domains.forget(ask_class)
 
-    def review_domains(self, opened: Callable[[AskClass, Domain], None]) -> None:
+    def review_domains(self, opened: Callable[[AskClass, Domain, Closing], None]) -> None:
         """Check the refusals again that may have ended since the last call; `opened` gets those that have."""
         self.prepare_again()
         for _, domains in self._by_domain:
             domains.review(opened)
+
+    def refuses_everywhere(self, ask_class: AskClass) -> bool:
+        """Return True if a predicate refuses the ask class in all of its domains; starts a search."""
+        self.exhausted = False
+        for _, domains in self._by_domain:
+            if domains.is_closed(ask_class):
+                return True
+        return False
 
     def is_closed(self, ask_class: AskClass, node: Node) -> bool:
         """Return True if a domain of the node is known to refuse the ask class."""
@@ -301,8 +314,6 @@ class PredicateChain:
 
     def first(self, ask: Ask, nodes: Iterable[Node]) -> Node | None:
         """Return the first of `nodes` that no predicate refuses; all nodes have room. Records refusals."""
-        if self._by_domain:
-            return self._first_by_domain(ask, nodes)
         # Hot loop for predicates that declare no dependencies: every ask is checked on every node.
         lasting, verdicts, reasons = self._lasting, ask.ask_class.verdicts, self._reasons
         sole = self._sole
@@ -339,27 +350,25 @@ class PredicateChain:
                 self.personal = True
         return found
 
-    def _first_by_domain(self, ask: Ask, nodes: Iterable[Node]) -> Node | None:
-        """As `first`; nodes of a domain that refuses the ask class are marked as unfit, and not recorded."""
-        bit, passing = ask.ask_class.bit, self._passing
-        by_domain = [domains for _, domains in self._by_domain]
-        for node in nodes:
-            reason = self._lasting_refusal(ask, node)
+    def accepts(self, ask: Ask, node: Node) -> bool:
+        """Return True if `ask` may be placed on `node`, whose domains are not known to refuse it."""
+        reason = self._lasting_refusal(ask, node)
+        if reason is None:
+            for (condition, domains), domain in zip(self._by_domain, node.domains, strict=True):
+                reason = self._answer(condition, ask, node)
+                if reason is not None:
+                    domains.close(ask, domain, reason).marked.append(node)
+                    node.unfit |= ask.ask_class.bit
+                    self.exhausted = domains.is_closed(ask.ask_class)
+                    return False
+            if not self._passing:
+                return True
+            reason = self._passing_refusal(ask, node)
             if reason is None:
-                for domains, domain in zip(by_domain, node.domains, strict=True):
-                    if domains.refusal(ask, node, domain) is not None:
-                        node.unfit |= bit
-                        break
-                else:
-                    if passing:
-                        reason = self._passing_refusal(ask, node)
-                        self.unsettled += reason is not None
-                    if reason is None:
-                        return node
-                    self._reasons.append(reason)
-            else:
-                self._reasons.append(reason)
-        return None
+                return True
+            self.unsettled += 1
+        self._reasons.append(reason)
+        return False
 
     def _domain_refusal(self, ask: Ask, node: Node) -> str | None:
         """Return the refusal of a predicate with domains; remembered except in a what-if."""
@@ -367,7 +376,8 @@ class PredicateChain:
             if self.is_hypothetical:
                 reason = self._answer(condition, ask, node)
             else:
-                reason = domains.refusal(ask, node, domain)
+                closing = domains.refusal(ask, node, domain)
+                reason = None if closing is None else closing.reason
             if reason is not None:
                 return reason
         return None

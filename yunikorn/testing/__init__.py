@@ -30,7 +30,7 @@ except ImportError as error:
 pytest.register_assert_rewrite(
     *(
         f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"
-        for kind in ("answers", "placement", "plugin", "predicate", "resolver", "sink", "sort")
+        for kind in ("answers", "books", "placement", "plugin", "predicate", "resolver", "sink", "sort")
     )
 )
 

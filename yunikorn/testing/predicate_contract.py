@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,11 +12,12 @@ from yunikorn.api import Predicate
 from yunikorn.framework.kinds import PREDICATE
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.books_contract import BooksContract, answer_of
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import Amounts, AskSample, NodeSample, application, ask, node
 
 
-class PredicateContract(AnswersContract):
+class PredicateContract(AnswersContract, BooksContract):
     """Tests that a predicate must pass; set `predicate = Mine(...)`.
 
     Override `asks` and `nodes` with cases that matter to the predicate, because wrong class declarations are
@@ -59,7 +60,8 @@ class PredicateContract(AnswersContract):
         """Check that an answer is None or a non-empty reason."""
         predicate = self.fresh()
         for wanted, found in self._pairs():
-            for answer in (predicate.check(wanted, found), predicate.check_reservation(wanted, found)):
+            for method in ("check", "check_reservation"):
+                answer = answer_of(predicate, wanted, found, method)
                 fault = self.fault_of(answer)
                 assert not fault, f"check({wanted.key}, {found.id}) is {answer!r}: {fault}"
 
@@ -67,12 +69,12 @@ class PredicateContract(AnswersContract):
         """Check that `check_nodes` gives the same answers as calls for single nodes."""
         predicate, nodes = self.fresh(), self.nodes()
         for wanted in self.asks():
-            for allocate, one in ((True, predicate.check), (False, predicate.check_reservation)):
+            for allocate, method in ((True, "check"), (False, "check_reservation")):
                 together = list(predicate.check_nodes(wanted, nodes, allocate=allocate))
-                alone = [one(wanted, found) for found in nodes]
+                alone = [answer_of(predicate, wanted, found, method) for found in nodes]
                 assert together == alone, (
                     f"check_nodes({wanted.key}, all nodes, allocate={allocate}) is {together!r}, "
-                    f"but {one.__name__} for each node is {alone!r}: both must agree, because the scheduler "
+                    f"but {method} for each node is {alone!r}: both must agree, because the scheduler "
                     "may call either"
                 )
 
@@ -85,7 +87,7 @@ class PredicateContract(AnswersContract):
         for wanted, found in self._pairs():
             of_node = predicate.node_class(found) if _declares(predicate, "node_class") else found.id
             classes = (predicate.ask_class(wanted), of_node)
-            answer = predicate.check(wanted, found)
+            answer = answer_of(predicate, wanted, found)
             first, before = known.setdefault(classes, (f"check({wanted.key}, {found.id})", answer))
             assert answer == before, (
                 f"{first} is {before!r} and check({wanted.key}, {found.id}) is {answer!r}, although the "
@@ -128,12 +130,24 @@ class PredicateContract(AnswersContract):
             for method in ("check", "check_reservation")
         ]
 
+    def hosts(self) -> Sequence[NodeSample]:
+        """Return the nodes."""
+        return self.nodes()
+
+    def requests(self) -> Sequence[AskSample]:
+        """Return the requests."""
+        return self.asks()
+
+    def all_answers(self, plugin: Any) -> Mapping[str, Any]:
+        """Return all answers by question."""
+        return {question.text: question.put(plugin) for question in self.questions()}
+
     def _pairs(self) -> Iterator[tuple[AskSample, NodeSample]]:
         return ((wanted, found) for wanted in self.asks() for found in self.nodes())
 
 
 def _ask(method: str, wanted: AskSample, found: NodeSample, predicate: Any) -> Any:
-    return getattr(predicate, method)(wanted, found)
+    return answer_of(predicate, wanted, found, method)
 
 
 def _declares(predicate: Predicate, method: str) -> bool:

@@ -17,6 +17,7 @@ from yunikorn.clock import ManualClock
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
 from yunikorn.resources import INT64_MAX, Resource
 from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question
+from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.operations import count_operations
 from yunikorn.testing.order_laws import Keyed, broken_laws
 from yunikorn.testing.plugin_contract import PluginContract, Yaml
@@ -228,7 +229,7 @@ class QueueSortPolicyContract(SortContract):
         )
 
 
-class NodeSortPolicyContract(SortContract):
+class NodeSortPolicyContract(SortContract, BooksContract):
     """Tests that a node sort policy must pass; set `policy = Mine(...)`.
 
     The policy has `score(node)` or `score(node, ask_class)`. Override `ask_classes` with requests that matter
@@ -270,6 +271,18 @@ class NodeSortPolicyContract(SortContract):
             ask("huge", memory=HUGE),
             ask("urgent", vcore=1, priority=10, tags={"zone": "a", "": ""}),
         ]
+
+    def hosts(self) -> Sequence[NodeSample]:
+        """Return the nodes."""
+        return self.samples()
+
+    def requests(self) -> Sequence[AskSample]:
+        """Return the requests."""
+        return self.ask_classes()
+
+    def all_answers(self, plugin: Any) -> Mapping[str, Any]:
+        """Return all scores by question."""
+        return {question.text: question.put(plugin) for question in self.questions()}
 
     def wide(self, types: int) -> NodeSample:
         """Return a node with many resource types."""
