@@ -225,6 +225,15 @@ def test_reload_fills_the_books_of_new_plugins_only() -> None:
     assert rm.at_work().partition.accounting.books is None
 
 
+def test_domains_stay_in_use_after_a_reload() -> None:
+    rm = ready("few")
+    rm.app()
+    rm.reload(configuration(queue("a"), queue("b"), predicates=["few"]))
+    rm.node("n4", {"zone": "x"}, vcore=8)
+    rm.ask(count=5, vcore=1)
+    assert len(rm.schedule()) == 4
+
+
 def test_predicate_whose_books_fail_refuses_until_a_reload() -> None:
     rm = ready("faulty", more=[Faulty])
     rm.app()

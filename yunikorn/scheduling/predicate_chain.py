@@ -121,6 +121,10 @@ class PredicateChain:
             if not condition.by_ask
         ]
         self.refresh = min((round(one * SECOND) for one in seconds if one), default=None)
+        self._read_inputs()
+
+    def _read_inputs(self) -> None:
+        """Keep known refusals if the code of all predicates without classes shows their inputs."""
         self.release_bits()
         if self._ask_classes is not None and self._passing and not self._by_domain:
             inputs = [condition.inputs() for condition in self._passing]
@@ -131,7 +135,8 @@ class PredicateChain:
     def use_bits(self, ask_classes: AskClasses) -> None:
         """Take bits for known refusals from now on."""
         self._ask_classes = ask_classes
-        self.bind()
+        # Not `bind`, because nodes have joined the domains already.
+        self._read_inputs()
 
     def release_bits(self) -> None:
         """Forget all known refusals."""
