@@ -16,6 +16,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.api import Predicate
+from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.purity import MISSING, inputs_of
 from yunikorn.interface.messages import NodeAction
 from yunikorn.scheduling import predicate_calls
@@ -179,6 +180,20 @@ def test_predicates_with_further_methods_are_asked_every_time(members: dict[str,
     made = type(predicate_of(PURE["attribute"][0], **members))
     rm = RM(configuration(predicates=["made"]), with_plugins(predicates=[made]))
     assert rm.at_work().policies.predicates.known is None
+
+
+def test_statistics_do_not_hide_the_code() -> None:
+    statistics = PluginStatistics(iter(range(10**9)).__next__)
+    registry = with_plugins(predicates=[WithOptions]).counting(statistics)
+    rm = RM(configuration(predicates=["with-options"]), registry)
+    assert rm.at_work().policies.predicates.known is not None
+    for number in range(9):
+        rm.node(f"n{number}", {"zone": "ab"[number == 5]}, vcore=9)
+    rm.app()
+    rm.ask(count=4, vcore=1, tags={"zone": "b"})
+    assert [node for _, _, node in rm.schedule()] == ["n5"] * 4
+    (use,) = [use for use in statistics if use.method == "check"]
+    assert use.calls == 9 + 3
 
 
 # -- calls that are saved ------------------------------------------------------------------------------------
@@ -354,7 +369,7 @@ class Side:
         )
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(st.sampled_from(range(3)), st.lists(operations, max_size=50))
 def test_everything_is_as_without_known_refusals(variant: int, story: list[tuple[str, Any]]) -> None:
     sides = [Side(known, VARIANTS[variant]) for known in (True, False)]

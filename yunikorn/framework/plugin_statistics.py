@@ -25,6 +25,16 @@ SAMPLED = 64
 SECOND = 1_000_000_000
 
 
+_COUNTED = "_counted_by_yunikorn"
+"""Attribute of a derived class with the class of the plugin."""
+
+
+def uncounted(cls: type[Any]) -> type[Any]:
+    """Return the class of a plugin, given that of its object."""
+    found: type[Any] = type.__getattribute__(cls, "__dict__").get(_COUNTED, cls)
+    return found
+
+
 @attrs.frozen
 class MethodUse:
     """Use of one method of a plugin since the start of the statistics."""
@@ -117,6 +127,7 @@ class PluginStatistics:
     def _derive(self, cls: type[Any], kind: Kind, origin: str) -> type[Any] | None:
         """Return a class with the same layout whose methods count; None if there can be none."""
         namespace: dict[str, Any] = {"__slots__": (), "__doc__": None, "__module__": cls.__module__}
+        namespace[_COUNTED] = cls
         for name in sorted({*dir(kind.base), kind.method}):
             found = inspect.getattr_static(cls, name)
             is_own = found is not inspect.getattr_static(kind.base, name, None)

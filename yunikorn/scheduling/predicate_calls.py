@@ -10,7 +10,9 @@ are the same as with one question at a time. See `docs/decisions/0032`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from inspect import getattr_static
 from itertools import islice
+from types import FunctionType, MethodType
 from typing import Any
 
 import attrs
@@ -18,6 +20,7 @@ import attrs
 from yunikorn import api
 from yunikorn.api import NodeSortPolicy, Predicate
 from yunikorn.containment import contained, entries_of, read_attribute, safe_repr
+from yunikorn.framework.plugin_statistics import uncounted
 from yunikorn.framework.purity import Inputs, inputs_of
 
 FIRST, MOST = 16, 512
@@ -177,7 +180,8 @@ class Condition:
         plain = kind.check_reservation is Predicate.check_reservation and kind.prepare is Predicate.prepare
         if self.by_ask or self.keeps_books or not plain or self.check != self.predicate.check:
             return None
-        return inputs_of(self.check)
+        check = getattr_static(uncounted(kind), "check")
+        return inputs_of(MethodType(check, self.predicate)) if isinstance(check, FunctionType) else None
 
 
 def keeps_books(plugin: object) -> bool:
