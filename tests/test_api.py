@@ -16,8 +16,8 @@ from yunikorn.framework.registry import KINDS
 VIEWS = {
     "Queue": "allocated fair_max guaranteed max parent path pending priority properties recent",
     "Application": (
-        "allocated allocations allocations_by_node fair_total groups id pending priority queue queue_name "
-        "state submitted tags user waiting_since"
+        "allocated allocations allocations_by_node arrival fair_total groups id pending priority queue "
+        "queue_name state submitted tags user waiting_since"
     ),
     "Task": "app execution_timeout key originator placeholder priority resource tags task_group",
     "Ask": "created required_node",
@@ -50,15 +50,16 @@ PUBLIC = {
     ],
     "EventSink": ["send(batch)"],
     "UserGroupResolver": ["groups(user)"],
+    "PreemptionPolicy": ["rank(victim, cause)", "protects(victim, cause)", "cost(victim, cause)"],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
-VALUES = ("Context", "Event", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl")
+VALUES = ("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl")
 TESTING = """
     AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster Clusters
     EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract Placement PlacementRuleContract
-    PluginContract PredicateContract QueueSample QueueSortPolicyContract UserGroupResolverContract allocation
-    application ask assert_node_order assert_order assert_pending_because assert_placed assert_queue
-    assert_rejected_because node queue registry_with
+    PluginContract PredicateContract PreemptionPolicyContract QueueSample QueueSortPolicyContract
+    UserGroupResolverContract allocation application ask assert_node_order assert_order
+    assert_pending_because assert_placed assert_queue assert_rejected_because node queue registry_with
 """
 """All names in `yunikorn.testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """

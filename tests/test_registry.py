@@ -146,6 +146,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "predicate": ["node-selector", "taints", "spread", "anti-affinity", "licences", "rm"],
         "event-sink": ["log", "jsonl", "rm"],
         "user-groups": ["os"],
+        "preemption": ["standard"],
     }
 
 

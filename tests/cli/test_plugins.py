@@ -86,6 +86,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["event-sink", "jsonl"],
         ["event-sink", "rm"],
         ["user-groups", "os"],
+        ["preemption", "standard"],
     ]
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in lines)

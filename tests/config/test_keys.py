@@ -45,7 +45,8 @@ def test_own_keys_are_marked() -> None:
     assert BY_NAME["top"].own == ("events", "plugins", "priorityclasses", "samehierarchy")
     assert BY_NAME["partition"].own == ("predicates", "nodesortpolicies", "periods")
     assert [key.path for key in BY_NAME["partition"].keys if key.ours and key.inside] == [
-        "preemption.shrunknodes"
+        "preemption.shrunknodes",
+        "preemption.policy",
     ]
 
 

@@ -526,7 +526,7 @@ class Everything(RuleBasedStateMachine):
         at.orders.replace(at.orders.policies, at.orders.predicates)
         at.partition.reconsider()
         config = at.config.preemption
-        at.preemption.reconfigure(at.preemption.quotas(config), config)
+        at.preemption.reconfigure(at.preemption.quotas(config), config, at.preemption.policy)
         reported = len(rm.all_said)
         assert self._schedule(None) == 0, "this was overlooked"
         assert rm.evicted == {}, "this was overslept"

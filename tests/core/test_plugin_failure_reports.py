@@ -118,6 +118,18 @@ def user_groups(answer: Answer) -> Setting:
     return Setting("user_group_resolvers", Bad, FINE, partition={"usergroupresolver": {"type": "bad"}})
 
 
+def preemption(answer: Answer) -> Setting:
+    class Bad(api.PreemptionPolicy):
+        name = "bad"
+
+        def rank(self, victim: api.Allocation, cause: api.PreemptionCause) -> Any:
+            return answer()
+
+    return Setting(
+        "preemption_policies", Bad, ALL, partition={"preemption": {"policy": "bad", "shrunknodes": True}}
+    )
+
+
 NAN: Answer = lambda: float("nan")  # noqa: E731
 SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "app-sort": (app_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
@@ -128,6 +140,7 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     # A sink returns nothing, so raising is its only possible failure.
     "event-sink": (event_sink, {}),
     "user-groups": (user_groups, {"wrong type": lambda: 7, "wrong items": lambda: [1]}),
+    "preemption": (preemption, {"NaN": NAN, "not comparable": Uncomparable}),
 }
 CASES = [
     pytest.param(make(answer), id=f"{kind}: {operation}")
@@ -170,6 +183,8 @@ def test_plugin_failures_are_contained_named_counted_and_visible(
         rm.node(node_id, vcore=20)
     rm.schedule()
     rm.app("last", "root.b", user="last", groups=())
+    for node_id in ("n1", "n2"):
+        rm.change_node(node_id, vcore=1)
 
     assert {one.application_id for one in rm.running.values()} == setting.placed, "contained"
     failures = list(rm.scheduler.failures)

@@ -22,6 +22,7 @@ from yunikorn.framework.kinds import (
     NODE_SORT,
     PLACEMENT,
     PREDICATE,
+    PREEMPTION,
     QUEUE_SORT,
     RESOLVER,
 )
@@ -38,6 +39,7 @@ PAGE = {
     PREDICATE: DOCS / "plugins" / "predicates.md",
     EVENT_SINK: DOCS / "plugins" / "event-sinks.md",
     RESOLVER: DOCS / "plugins" / "user-groups.md",
+    PREEMPTION: DOCS / "plugins" / "preemption.md",
 }
 RM_PAGE = DOCS / "plugins" / "resource-managers.md"
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)

@@ -38,6 +38,7 @@ class App:
     waiting_since: int = 0
     allocations: Mapping[str, Allocation] = attrs.field(factory=dict)
     allocations_by_node: Mapping[str, Sequence[Allocation]] = attrs.field(factory=dict)
+    arrival: int = 0
 
 
 @attrs.define

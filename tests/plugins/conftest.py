@@ -29,6 +29,7 @@ class App:
     pending: Mapping[str, int] = NOTHING
     fair_total: Mapping[str, int] = NOTHING
     waiting_since: int = 0
+    arrival: int = 0
 
 
 @attrs.frozen

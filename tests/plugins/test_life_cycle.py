@@ -12,6 +12,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn.api import (
+    Allocation,
     Application,
     AppSortPolicy,
     Ask,
@@ -23,6 +24,8 @@ from yunikorn.api import (
     PlacementRule,
     Plugin,
     Predicate,
+    PreemptionCause,
+    PreemptionPolicy,
     Queue,
     QueueSortPolicy,
     UserGroupResolver,
@@ -32,7 +35,7 @@ from yunikorn.framework.registry import Registry
 
 HEARD: list[str] = []
 """Life-cycle calls of the plugins, in order."""
-PLUGINS = ("app", "queue", "node", "rule", "condition", "groups")
+PLUGINS = ("app", "queue", "node", "rule", "condition", "groups", "victims")
 
 
 class LifeCycleRecorder(Plugin):
@@ -121,6 +124,15 @@ class Groups(LifeCycleRecorder, UserGroupResolver):
         return ["all"]
 
 
+class Victims(LifeCycleRecorder, PreemptionPolicy):
+    """A preemption policy without an order."""
+
+    name = "victims"
+
+    def rank(self, victim: Allocation, cause: PreemptionCause) -> int:
+        return 0
+
+
 @pytest.fixture(autouse=True)
 def _silence() -> Iterator[None]:
     yield
@@ -137,6 +149,7 @@ def registry() -> Registry:
         placement_rules=[Rule],
         predicates=[Condition],
         user_group_resolvers=[Groups],
+        preemption_policies=[Victims],
     )
 
 
@@ -152,6 +165,7 @@ def text(app_sort: str = "app") -> str:
         placementrules=[{"name": "rule"}],
         predicates=["condition"],
         usergroupresolver={"type": "groups"},
+        preemption={"policy": "victims"},
     )
 
 
@@ -164,7 +178,7 @@ def test_kept_objects_are_notified_of_a_reload_and_removed_ones_closed(registry:
     rm = RM(text(), registry)
     HEARD.clear()
     rm.reload(text("other"))
-    stay = ("node", "condition", "rule", "groups", "queue")
+    stay = ("node", "condition", "victims", "rule", "groups", "queue")
     assert [each for each in HEARD if "reloaded" in each] == [f"{name} reloaded in default" for name in stay]
     assert [each for each in HEARD if "reloaded" not in each] == ["other opened in default", "app closed"]
 

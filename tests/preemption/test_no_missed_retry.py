@@ -61,7 +61,9 @@ def test_no_retry_is_missed(config: str, nodes: list[Any], running: list[Any], s
         raise AssertionError("work displaces work without an end")
     at_work = rm.at_work()
     preemption = at_work.config.preemption
-    at_work.preemption.reconfigure(at_work.preemption.quotas(preemption), preemption)
+    at_work.preemption.reconfigure(
+        at_work.preemption.quotas(preemption), preemption, at_work.preemption.policy
+    )
     assert rm.schedule() == []
     assert rm.evicted == {}, "this was overslept"
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.kit import RM, configuration, queue
-from yunikorn.scheduling.preemption.quota_preemption import in_order, select_for_quota
+from yunikorn.api import PreemptionCause
+from yunikorn.scheduling.preemption.quota_preemption import select_for_quota
 
 
 def ordered(rm: RM, *types: str) -> list[str]:
     found = rm.at_work().partition.accounting.allocations.values()
-    return [one.key for one in in_order(found, types, {"first": 10})]
+    cause = PreemptionCause("quota", rm.find_queue(), amount=dict.fromkeys(types, 1))
+    return [one.key for one in rm.at_work().policies.preemption.in_order(found, cause)]
 
 
 def started() -> RM:
-    rm = RM(configuration(queue("a")))
+    rm = RM(configuration(queue("a", resources={"max": {"first": "100"}})))
     rm.node("n1", memory=100, vcore=100, first=100, second=100, third=100)
     rm.app("app")
     return rm
@@ -54,5 +56,5 @@ def test_too_large_victims_are_skipped() -> None:
     rm = started()
     for key, amount in (("large", 6), ("small", 2), ("middle", 3)):
         place(rm, key, memory=amount)
-    found = select_for_quota(rm.find_queue(), {"memory": 4})
+    found = select_for_quota(rm.find_queue(), {"memory": 4}, rm.at_work().policies.preemption)
     assert [one.key for one in found] == ["small"]

@@ -28,6 +28,7 @@ from yunikorn.api import (
     PlacementRule,
     Plugin,
     Predicate,
+    PreemptionPolicy,
     Queue,
     QueueSortPolicy,
     UserGroupResolver,
@@ -39,6 +40,7 @@ from yunikorn.testing import (
     PlacementRuleContract,
     PluginContract,
     PredicateContract,
+    PreemptionPolicyContract,
     QueueSortPolicyContract,
     UserGroupResolverContract,
 )
@@ -51,6 +53,7 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
     Predicate: PredicateContract,
     EventSink: EventSinkContract,
     UserGroupResolver: UserGroupResolverContract,
+    PreemptionPolicy: PreemptionPolicyContract,
 }
 
 
@@ -359,6 +362,7 @@ METHODS = {
     Predicate: "check",
     EventSink: "send",
     UserGroupResolver: "groups",
+    PreemptionPolicy: "rank",
 }
 SOUND: dict[str, Callable[..., Any]] = {
     "key": lambda self, asked: 0,
@@ -367,6 +371,7 @@ SOUND: dict[str, Callable[..., Any]] = {
     "check": lambda self, ask, node: None,
     "send": lambda self, batch: None,
     "groups": lambda self, user: ["staff"],
+    "rank": lambda self, victim, cause: 0,
 }
 
 
@@ -447,6 +452,7 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
     "place": ("a", "b"),
     "check": (None, "no"),
     "groups": (["a"], ["b"]),
+    "rank": (1, 2),
 }
 
 

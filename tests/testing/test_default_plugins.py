@@ -15,7 +15,7 @@ from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
 from yunikorn_plugins.predicates import NodeSelector, Taints
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_plugins.spread import Spread
-from yunikorn_policies import app_sort, node_sort, queue_sort
+from yunikorn_policies import app_sort, node_sort, preemption, queue_sort
 
 from yunikorn.framework.registry import Registry
 from yunikorn.testing import (
@@ -25,6 +25,7 @@ from yunikorn.testing import (
     PlacementRuleContract,
     PluginContract,
     PredicateContract,
+    PreemptionPolicyContract,
     QueueSortPolicyContract,
     UserGroupResolverContract,
     application,
@@ -63,6 +64,10 @@ class TestFairNodesByWeight(NodeSortPolicyContract):
 
 class TestBinPacking(NodeSortPolicyContract):
     policy = node_sort.BinPacking({"memory": 0.0, "vcore": 3.0})
+
+
+class TestStandard(PreemptionPolicyContract):
+    policy = preemption.Standard()
 
 
 class TestProvided(PlacementRuleContract):

@@ -14,6 +14,7 @@ Units: `vcore` in milli-vcores, `memory` in bytes, times in nanoseconds since 19
 from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
 from yunikorn.api.event_sinks import EventSink
 from yunikorn.api.node_choice import Predicate
+from yunikorn.api.preemption import PreemptionCause, PreemptionPolicy
 from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.api.submission import PlacementRule, UserGroupResolver
 from yunikorn.api.views import (
@@ -43,6 +44,8 @@ __all__ = [
     "PlacementRule",
     "Plugin",
     "Predicate",
+    "PreemptionCause",
+    "PreemptionPolicy",
     "Queue",
     "QueueSortPolicy",
     "Resource",

@@ -120,6 +120,11 @@ class Application(Protocol):
         ...
 
     @property
+    def arrival(self) -> int:
+        """Number in the order of arrival in the partition, unique and increasing."""
+        ...
+
+    @property
     def submitted(self) -> int:
         """Submission time: arrival in the core, or the earliest creation time of its asks (ns)."""
         ...

@@ -117,6 +117,8 @@ def _value(key: Key, registry: Registry) -> Schema:
             "type": "array",
             "items": any_of(_names(kind, offers), _mapping("name", kind, offers), NOTHING),
         }
+    if key.value.options:
+        return any_of(_names(kind, offers), _mapping("name", kind, offers))
     if kind is RESOLVER:
         return _mapping("type", kind, offers)
     names = _names(kind, offers)

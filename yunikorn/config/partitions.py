@@ -8,7 +8,13 @@ import attrs
 
 from yunikorn.config.keys import Draft
 from yunikorn.config.node_orders import read_node_sort, read_node_sorts
-from yunikorn.config.plugin_refs import REQUIRED, PluginCheck, QueuePolicyCheck, read_plugin_list
+from yunikorn.config.plugin_refs import (
+    REQUIRED,
+    PluginCheck,
+    QueuePolicyCheck,
+    read_plugin_list,
+    read_plugin_ref,
+)
 from yunikorn.config.queues import QueueDraft, read_queues
 from yunikorn.config.queues_yaml import (
     PARTITION,
@@ -24,6 +30,7 @@ from yunikorn.config.queues_yaml import (
 from yunikorn.config.quotas import check_applications, check_limits, check_resources
 from yunikorn.config.reading import Findings, Table
 from yunikorn.config.rules import RuleDraft, check_paths, read_rules
+from yunikorn.framework import kinds
 from yunikorn.framework.kinds import PREDICATE, RESOLVER
 
 DEFAULT_NAME = "default"
@@ -55,8 +62,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     draft.name = DEFAULT_NAME if name.lower() in ("", DEFAULT_NAME) else name
     draft.root = read_queues(table)
     draft.placement_rules = read_rules(table, plugins)
-    if (preemption := table.table("preemption")) is not None:
-        draft.preemption = PreemptionConfig(**PREEMPTION.read(preemption))
+    draft.preemption = _read_preemption(table, plugins)
     draft.node_sort = read_node_sort(table, plugins)
     draft.node_sorts = read_node_sorts(table, plugins)
     draft.user_group_resolver = _read_resolver(table, plugins)
@@ -70,6 +76,17 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     check_paths(draft.placement_rules, draft.root, findings)
     QueuePolicyCheck(plugins, draft.node_sorts).check(draft.root)
     return draft
+
+
+def _read_preemption(partition: Table, plugins: PluginCheck) -> PreemptionConfig:
+    default = PreemptionConfig()
+    table = partition.table("preemption")
+    if table is None:
+        plugins.check(kinds.PREEMPTION, default.policy, partition.here(), partition.here())
+        return default
+    given = PREEMPTION.read(table)
+    given["policy"] = read_plugin_ref(table, "policy", kinds.PREEMPTION, default.policy, plugins)
+    return PreemptionConfig(**given)
 
 
 def _read_resolver(partition: Table, plugins: PluginCheck) -> ResolverRef | None:

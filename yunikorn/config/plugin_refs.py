@@ -140,6 +140,17 @@ def read_plugin_list(table: Table, key: str, kind: Kind, plugins: PluginCheck) -
     return tuple(refs)
 
 
+def read_plugin_ref(
+    table: Table, key: str, kind: Kind, default: PluginRef, plugins: PluginCheck
+) -> PluginRef:
+    """Read a plugin, a name or a mapping with `name` and options; a missing key is the default."""
+    spot = table.spot(key)
+    if table.get(key) is None:
+        plugins.check(kind, default, spot, spot)
+        return default
+    return _read_ref(spot, kind, plugins) or default
+
+
 def _read_ref(spot: Spot, kind: Kind, plugins: PluginCheck) -> PluginRef | None:
     findings = plugins.findings
     if isinstance(spot.node, Scalar):

@@ -19,8 +19,9 @@ from yunikorn.config.filters import FilterConfig
 from yunikorn.config.keys import Key, Section, key, keys_inside
 from yunikorn.config.properties import QueueSettings
 from yunikorn.config.reading import Table
-from yunikorn.config.values import built, mapping, plugin, plugins, rows
+from yunikorn.config.values import built, mapping, plugin, plugin_ref, plugins, rows
 from yunikorn.framework.kinds import EVENT_SINK, NODE_SORT, PLACEMENT, PREDICATE, RESOLVER
+from yunikorn.framework.kinds import PREEMPTION as PREEMPTION_POLICY
 from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.resources import Resource
 
@@ -318,6 +319,14 @@ class PreemptionConfig:
         False,
         "true if allocations are preempted on a node whose capacity dropped below its usage",
         "true",
+        ours=True,
+    )
+    policy: PluginRef = key(
+        plugin_ref(PREEMPTION_POLICY),
+        PluginRef("standard"),
+        "the [preemption policy](plugins/preemption.md), which chooses the victims: a name or"
+        " `{name: NAME, OPTION: VALUE}`",
+        "standard",
         ours=True,
     )
 

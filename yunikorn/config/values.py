@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -55,6 +56,8 @@ class Value:
     """True if the value is a list of sections or plugins."""
     plugins: Kind | None = None
     """Kind of plugin that the value names or lists."""
+    options: bool = False
+    """True if the single plugin may also be a mapping with its name and options."""
 
 
 # -- schemas ------------------------------------------------------------------------------------------
@@ -307,6 +310,11 @@ def rows(section: str, build: Callable[[Any], Any] | None = all_built) -> Value:
 def plugin(kind: Kind) -> Value:
     """Return the kind of a value that names a plugin."""
     return Value("text", read=Table.text, plugins=kind)
+
+
+def plugin_ref(kind: Kind) -> Value:
+    """Return the kind of a plugin, a name or a mapping with a name; a reference spells its name."""
+    return Value("text or mapping", plugins=kind, options=True, spell=attrgetter("name"))
 
 
 def plugins(kind: Kind) -> Value:

@@ -250,7 +250,17 @@ def _of_next_attempt(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         yield Reason("preemption", summary, f"{summary}: in {describe_duration(left)}")
     elif ask.barred_until != INT64_MIN:
         summary = "preemption found no suitable victims"
-        yield Reason("preemption", summary, summary)
+        yield Reason("preemption", summary, f"{summary}{_protections(at, ask)}")
+
+
+def _protections(at: PartitionScheduler, ask: Ask) -> str:
+    """Return the reasons for which the preemption policy protects allocations; empty if there are none."""
+    found = at.preemption.protections(ask)
+    if not found:
+        return ""
+    reasons = ", ".join(f"{reason} ({number})" for reason, number in found.items())
+    allocations = f"{sum(found.values())} allocation{'' if sum(found.values()) == 1 else 's'}"
+    return f"; policy {at.preemption.policy.name} protects {allocations}: {reasons}"
 
 
 def _of_quotas(ask: Ask) -> Iterator[Reason]:

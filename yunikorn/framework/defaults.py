@@ -24,6 +24,7 @@ DEFAULT_PLUGINS = (
     "yunikorn_plugins.events",
     "yunikorn_plugins.os_groups",
     "yunikorn_plugins.rm",
+    "yunikorn_policies.preemption",
 )
 SOURCE_ROOTS = {"yunikorn_plugins": "plugins", "yunikorn_policies": "policies"}
 

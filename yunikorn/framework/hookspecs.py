@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         NodeSortPolicy,
         PlacementRule,
         Predicate,
+        PreemptionPolicy,
         QueueSortPolicy,
         UserGroupResolver,
     )
@@ -116,4 +117,18 @@ def yunikorn_user_group_resolvers() -> list[type[UserGroupResolver]]:  # type: i
     The core calls `groups(user)` and caches the answer for a limited time.
 
     :returns: the classes, each a subclass of `UserGroupResolver`.
+    """
+
+
+@hookspec
+def yunikorn_preemption_policies() -> list[type[PreemptionPolicy]]:  # type: ignore[empty-body]
+    """Return the policies that choose the victims of preemption.
+
+    Named in YAML by a partition's `preemption: {policy: NAME}` or `{policy: {name: NAME, OPTION: VALUE}}`.
+    The default is `standard`.
+
+    The core calls `rank(victim, cause)`; the smallest rank is preempted first. A policy that protects
+    allocations also has `protects(victim, cause)`, and one that chooses the node has `cost(victim, cause)`.
+
+    :returns: the classes, each a subclass of `PreemptionPolicy`.
     """

@@ -121,4 +121,13 @@ RESOLVER = Kind(
     arguments=("user",),
     reserved=("type", "cache"),
 )
-KINDS = (APP_SORT, QUEUE_SORT, NODE_SORT, PLACEMENT, PREDICATE, EVENT_SINK, RESOLVER)
+PREEMPTION = Kind(
+    id="preemption",
+    title="preemption policy",
+    hook="yunikorn_preemption_policies",
+    base=api.PreemptionPolicy,
+    method="rank",
+    arguments=("victim", "cause"),
+    reserved=("name",),
+)
+KINDS = (APP_SORT, QUEUE_SORT, NODE_SORT, PLACEMENT, PREDICATE, EVENT_SINK, RESOLVER, PREEMPTION)

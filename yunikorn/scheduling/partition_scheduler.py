@@ -145,7 +145,9 @@ class PartitionScheduler:
             failures,
         )
         self.cycle = Cycle(self.partition, self.orders)
-        self.preemption = Preemption(self.partition, self.cycle, self.orders, config.preemption)
+        self.preemption = Preemption(
+            self.partition, self.cycle, self.orders, config.preemption, self.policies.preemption
+        )
         self.existing = ExistingAllocations(self.partition, self.preemption)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
@@ -479,7 +481,7 @@ class PartitionScheduler:
         for app in partition.applications.values():
             self._reconsider(app)
         partition.reconsider()
-        self.preemption.reconfigure(quotas, config.preemption)
+        self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
         policies_of_queues = {id(queue.order.policy) for queue in partition.queues}
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
 

@@ -14,7 +14,7 @@ from yunikorn.config.properties import InForce, QueueSettings
 from yunikorn.config.queues_yaml import WeightedRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.instances import make_instance
-from yunikorn.framework.registry import APP_SORT, NODE_SORT, PREDICATE, QUEUE_SORT
+from yunikorn.framework.registry import APP_SORT, NODE_SORT, PREDICATE, PREEMPTION, QUEUE_SORT
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
@@ -22,6 +22,7 @@ from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.node_policies import Member, NamedPolicy, WeightedScores
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_chain import PredicateChain
+from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Kind, Registry
     from yunikorn.model.queue import Queue
+
+
+DEFAULT_VICTIMS = "standard"
+"""Preemption policy to use instead of one that cannot be used and is not required."""
 
 
 class Policies:
@@ -61,6 +66,11 @@ class Policies:
             for ref in config.predicates
         ]
         self.predicates = PredicateChain([(one.plugin, one.origin) for one in predicates if one], failures)
+        chosen = config.preemption.policy
+        victims = plan.make_if_usable(
+            PREEMPTION, chosen.name, chosen.options, required=chosen.required
+        ) or plan.make(PREEMPTION, DEFAULT_VICTIMS, {})
+        self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
         settings: dict[tuple[int, bool], QueueSettings] = {}

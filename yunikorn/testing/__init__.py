@@ -30,7 +30,10 @@ except ImportError as error:
 pytest.register_assert_rewrite(
     *(
         f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"
-        for kind in ("answers", "books", "placement", "plugin", "predicate", "resolver", "sink", "sort")
+        for kind in (
+            *("answers", "books", "placement", "plugin", "predicate", "preemption", "resolver", "sink"),
+            "sort",
+        )
     )
 )
 
@@ -48,6 +51,7 @@ from yunikorn.testing.offering import registry_with  # noqa: E402
 from yunikorn.testing.placement_contract import PlacementRuleContract  # noqa: E402
 from yunikorn.testing.plugin_contract import PluginContract  # noqa: E402
 from yunikorn.testing.predicate_contract import PredicateContract  # noqa: E402
+from yunikorn.testing.preemption_contract import PreemptionPolicyContract  # noqa: E402
 from yunikorn.testing.resolver_contract import UserGroupResolverContract  # noqa: E402
 from yunikorn.testing.samples import (  # noqa: E402
     AllocationSample,
@@ -85,6 +89,7 @@ __all__ = [
     "PlacementRuleContract",
     "PluginContract",
     "PredicateContract",
+    "PreemptionPolicyContract",
     "QueueSample",
     "QueueSortPolicyContract",
     "UserGroupResolverContract",

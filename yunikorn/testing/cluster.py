@@ -159,6 +159,7 @@ class Cluster:
                 ask.count,
                 ask.priority,
                 tags=dict(ask.tags),
+                originator=ask.originator,
             )
             for ask in asks
         ]

@@ -100,6 +100,7 @@ class ApplicationSample:
     pending: Resource = NOTHING
     fair_total: Resource = NOTHING
     waiting_since: int = 0
+    arrival: int = 0
     allocations: Mapping[str, AllocationSample] = MappingProxyType({})
 
     @property
@@ -232,6 +233,7 @@ def application(
     allocated: Amounts = NOTHING,
     pending: Amounts = NOTHING,
     fair_total: Amounts = NOTHING,
+    arrival: int = 0,
 ) -> ApplicationSample:
     """Return an application: `application("app-1", "root.batch", user="ann")`; times are in seconds.
 
@@ -252,6 +254,7 @@ def application(
         amounts(pending),
         amounts(fair_total),
         round(since * 1_000_000_000),
+        arrival,
     )
 
 
@@ -263,6 +266,7 @@ def ask(
     priority: int = 0,
     tags: Mapping[str, str] | None = None,
     created: float = 0,
+    originator: bool = False,
     resource: Amounts = NOTHING,
     **more: Amount,
 ) -> AskSample:
@@ -278,6 +282,7 @@ def ask(
         _texts(tags),
         round(created * 1_000_000_000),
         count,
+        originator=originator,
     )
 
 

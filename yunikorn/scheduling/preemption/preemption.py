@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.preemption.preemptor import Preemptor
 from yunikorn.scheduling.preemption.quota_preemption import PreviousQuota, QuotaPreemption
-from yunikorn.scheduling.preemption.victim_search import victims_of
+from yunikorn.scheduling.preemption.victim_search import overuse, victims_of
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
+    from yunikorn.clock import Timer
     from yunikorn.config.queues_yaml import PreemptionConfig
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
@@ -18,19 +19,29 @@ if TYPE_CHECKING:
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 
 
 class Preemption:
     """Entry point of the partition scheduler for all kinds of preemption."""
 
     def __init__(
-        self, partition: Partition, cycle: Cycle, orders: NodeOrders, config: PreemptionConfig
+        self,
+        partition: Partition,
+        cycle: Cycle,
+        orders: NodeOrders,
+        config: PreemptionConfig,
+        policy: VictimPolicy,
     ) -> None:
         self._partition = partition
         self._config = config
-        self._preemptor = Preemptor(partition, cycle, orders, config)
+        self.policy = policy
+        self._preemptor = Preemptor(partition, cycle, orders, config, policy)
         self._evictor = self._preemptor.evictor
-        self._quotas = QuotaPreemption(partition, self._evictor, enabled=config.quota_preemption_enabled)
+        enabled = config.quota_preemption_enabled
+        self._quotas = QuotaPreemption(partition, self._evictor, policy, enabled=enabled)
+        self._shrunk: dict[Node, Timer] = {}
+        """Nodes on which a policy whose answers depend on the time is asked again."""
 
     def notice(self, ask: Ask) -> None:
         """Handle a request that is new or has changed."""
@@ -48,14 +59,21 @@ class Preemption:
         """Return the time (ns) of the first attempt for a pending request; None if there is none."""
         return self._preemptor.next_attempt_at(ask)
 
+    def protections(self, ask: Ask) -> dict[str, int]:
+        """Return the number of allocations that the policy protects from `ask`, by reason."""
+        return self._preemptor.protections(ask)
+
     def quotas(self, config: PreemptionConfig) -> dict[Queue, PreviousQuota]:
         """Return the quotas before a configuration change, for `reconfigure` with the same `config`."""
         return self._quotas.before(enabled=config.quota_preemption_enabled)
 
-    def reconfigure(self, before: Mapping[Queue, PreviousQuota], config: PreemptionConfig) -> None:
+    def reconfigure(
+        self, before: Mapping[Queue, PreviousQuota], config: PreemptionConfig, policy: VictimPolicy
+    ) -> None:
         """Apply a new configuration, after the queues have been reconfigured."""
         self._config = config
-        self._preemptor.reconfigure(config)
+        self.policy = self._quotas.policy = policy
+        self._preemptor.reconfigure(config, policy)
         self._quotas.after(before, enabled=config.quota_preemption_enabled)
 
     def booked(self, app: Application) -> None:
@@ -66,11 +84,18 @@ class Preemption:
 
     def resized(self, node: Node) -> None:
         """Preempt on a node whose capacity has become smaller than its usage, if configured."""
+        timer = self._shrunk.pop(node, None)
+        if timer is not None:
+            timer.cancel()
         if self._config.shrunk_nodes and any(amount < 0 for amount in node.available.values()):
-            victims = victims_of(node)
+            victims = victims_of(node, self.policy)
             if victims:
                 self._evictor.evict(
                     victims,
                     f"preempting allocations to fit node {node.id}, which became smaller",
                     f"Preempted because node {node.id} became smaller",
+                )
+            if self.policy.refresh and overuse(node) and self._partition.nodes.get(node.id) is node:
+                self._shrunk[node] = self._partition.timers.after(
+                    self.policy.refresh, lambda: self.resized(node)
                 )

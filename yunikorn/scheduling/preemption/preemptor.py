@@ -7,9 +7,12 @@ it, have a higher priority than its victims.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
+from yunikorn.api import PreemptionCause
 from yunikorn.clock import SECOND
 from yunikorn.event_types import EventType
 from yunikorn.model.queue import Queue
@@ -30,8 +33,15 @@ from yunikorn.scheduling.preemption.snapshot import (
     guarantees,
     quotas,
 )
-from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, least, victims_on, youngest
-from yunikorn.scheduling.preemption.victims import Candidates, Pool, across_queues, by_priority, candidates_on
+from yunikorn.scheduling.preemption.victim_policy import may_go
+from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, victims_on
+from yunikorn.scheduling.preemption.victims import (
+    Candidates,
+    Pool,
+    across_queues,
+    by_priority,
+    candidates_on,
+)
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -42,6 +52,7 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
     from yunikorn.scheduling.preemption.victims import EligibleLeaves, Entry
 
 ATTEMPTS = 10
@@ -57,9 +68,10 @@ PRECHECK_PAUSE = SECOND
 class _Round:
     """State of one round for one queue: attempts made, and the time of the next round."""
 
-    def __init__(self, now: int, delay: int, changes: int) -> None:
+    def __init__(self, now: int, delay: int, changes: int, policy: VictimPolicy) -> None:
         self._now = now
         self._delay = delay
+        self._policy = policy
         self._changes = changes
         self._left = ATTEMPTS
         self._failed: dict[AskClass, int] = {}
@@ -109,14 +121,21 @@ class _Round:
             self.eligible_at = min(self.eligible_at, ask.barred_until)
         else:
             self.retry = min(self.retry, ask.barred_until)
+            self._repeat(ask.barred_until)
+
+    def _repeat(self, until: int) -> None:
+        """Make a round due by time, not before `until`, if the answers of the policy depend on the time."""
+        if self._policy.refresh:
+            self.eligible_at = min(self.eligible_at, max(until, self._now + self._policy.refresh))
 
     def pool(self, ask: Ask, eligible: EligibleLeaves, guaranteed: bool) -> Pool:
         """Return a pool with at least the candidates for `ask` in the eligible leaves."""
         shared = ask.priority, guaranteed
         every = self._candidates.get(shared)
         if every is None or not every.covers(eligible):
-            order = youngest if guaranteed else least
-            every = self._candidates[shared] = Candidates(eligible, candidates_on(eligible), order)
+            kind: Literal["guarantee", "priority"] = "guarantee" if guaranteed else "priority"
+            cause = PreemptionCause(kind, ask.app.chain[0], ask.priority)
+            every = self._candidates[shared] = Candidates(eligible, self._policy, cause)
         key = ask.ask_class, ask.priority, guaranteed
         found = self.pools.get(key)
         if found is None or not found.every.covers(eligible):
@@ -139,6 +158,7 @@ class _Round:
     def failed(self, ask: Ask, until: int) -> None:
         """Bar a request that failed, and for this round all requests that would fail as well."""
         self.attempted(ask, until)
+        self._repeat(until)
         self._failed[ask.ask_class] = max(ask.priority, self._failed.get(ask.ask_class, ask.priority))
 
 
@@ -146,9 +166,15 @@ class Preemptor:
     """Preemption for the requests of one partition."""
 
     def __init__(
-        self, partition: Partition, cycle: Cycle, orders: NodeOrders, config: PreemptionConfig
+        self,
+        partition: Partition,
+        cycle: Cycle,
+        orders: NodeOrders,
+        config: PreemptionConfig,
+        policy: VictimPolicy,
     ) -> None:
         self.config = config
+        self.policy = policy
         self.evictor = Evictor(partition)
         self._partition = partition
         self._cycle = cycle
@@ -175,9 +201,9 @@ class Preemptor:
             if leaf in self._schedule or _has_cause(leaf):
                 self._schedule.notice(leaf, ask.created + leaf.settings.preemption_delay)
 
-    def reconfigure(self, config: PreemptionConfig) -> None:
-        """Reschedule all pending requests after a change of guarantees or properties."""
-        self.config = config
+    def reconfigure(self, config: PreemptionConfig, policy: VictimPolicy) -> None:
+        """Reschedule all pending requests after a change of guarantees, properties or the policy."""
+        self.config, self.policy = config, policy
         self._schedule.clear()
         self._required.clear()
         for app in self._partition.applications.values():
@@ -220,7 +246,8 @@ class Preemptor:
         if precheck.cannot_help(leaf):
             self._schedule.reschedule(entry, eligible_at=NEVER, retry=now + PRECHECK_PAUSE)
             return 0
-        attempts = _Round(now, leaf.settings.preemption_delay, self._partition.accounting.changes)
+        changes = self._partition.accounting.changes
+        attempts = _Round(now, leaf.settings.preemption_delay, changes, self.policy)
         for run in self._runs(leaf):
             for ask in run:
                 if not ask.may_preempt or ask.ask_class.required:
@@ -268,6 +295,29 @@ class Preemptor:
         if ask.app.max_apps_blocker is not None or _over_limit(ask):
             return None
         return ask.created + leaf.settings.preemption_delay
+
+    def protections(self, ask: Ask) -> dict[str, int]:
+        """Return the number of allocations that the policy protects from preemption for `ask`, by reason.
+
+        For explanations; changes nothing.
+        """
+        leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
+        snapshot = PreemptionSnapshot(self.evictor.promised())
+        searches: list[tuple[PreemptionCause, EligibleLeaves]] = []
+        for entitled in entitlements(ask, snapshot):
+            cause = PreemptionCause("guarantee", leaf, ask.priority)
+            searches.append((cause, across_queues(ask, snapshot, entitled)))
+        if settings.preempts_by_priority or settings.preempts_within:
+            outside, inside = settings.preempts_by_priority, settings.preempts_within
+            eligible = by_priority(ask, snapshot, outside=outside, inside=inside)
+            searches.append((PreemptionCause("priority", leaf, ask.priority), eligible))
+        found: dict[str, str] = {}
+        for cause, leaves in searches:
+            for one in candidates_on(leaves, partial(may_go, originators=True)):
+                reason = self.policy.protection(one, cause, quiet=True)
+                if reason is not None:
+                    found.setdefault(one.uuid, reason)
+        return Counter(found.values())
 
     # -- attempts -----------------------------------------------------------------------------------
 
@@ -373,7 +423,7 @@ class Preemptor:
             return
         node = self._partition.nodes.get(node_id)
         ready = [ask for ask in asks if not (ask.gang_blocked or self.evictor.is_waiting(ask))]
-        attempts = _Round(now, 0, self._partition.accounting.changes)
+        attempts = _Round(now, 0, self._partition.accounting.changes, self.policy)
         if node is None or not ready:
             attempts.retry = now
         else:
@@ -382,7 +432,7 @@ class Preemptor:
                     attempts.passed_over(ask)
                 else:
                     self._make_room(ask, node)
-                    attempts.attempted(ask, now + RETRY_INTERVAL)
+                    attempts.failed(ask, now + RETRY_INTERVAL)
         self._schedule.reschedule(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
 
     def _make_room(self, ask: Ask, node: Node) -> None:
@@ -395,7 +445,7 @@ class Preemptor:
         if not node.could_host(pairs) or ask.ask_class.fits(node):
             return
         rivals = [other for other in self.evictor.promised() if other.reserved is node]
-        victims = victims_on(node, ask, rivals)
+        victims = victims_on(node, ask, self.policy, rivals)
         if victims:
             self.evictor.evict_for(ask, node, victims, kind="daemon set ask")
         elif victims is None:

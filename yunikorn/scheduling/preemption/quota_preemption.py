@@ -1,8 +1,8 @@
 """Quota preemption: a queue whose max was lowered releases its excess after a delay.
 
 Each change triggers one preemption down to the new max, independent of pending requests. As in YuniKorn 1.9,
-except that originators are the last victims, that allocations which opted out are no victims, and that a
-queue without a previous max counts as lowered.
+except that allocations which opted out are no victims, and that a queue without a previous max counts as
+lowered. The partition's preemption policy orders the victims, and may protect some.
 
 The victims never exceed the excess of any resource type, and leave every queue its guarantee. The rules are
 those of YuniKorn 1.9.
@@ -10,16 +10,16 @@ those of YuniKorn 1.9.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.clock import SECOND
+from yunikorn.api import PreemptionCause
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.resources import NOTHING, Resource, Tally, describe, shrink
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
-from yunikorn.scheduling.preemption.victims import may_go
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.schedule import Evictor
+    from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 
 
-HOUR = 3600 * SECOND
-
-
-def select_for_quota(queue: Queue, amount: Mapping[str, int]) -> list[Allocation]:
+def select_for_quota(queue: Queue, amount: Mapping[str, int], policy: VictimPolicy) -> list[Allocation]:
     """Return victims in `queue` and its descendants whose sum is close to, and at most, `amount`.
 
     Children contribute in proportion to their usage above their guarantees. The remainder, left because
     allocations do not divide evenly, is then taken from any leaf.
     """
     snapshot = PreemptionSnapshot()
-    victims = _share(queue, amount, snapshot)
+    victims = _share(queue, amount, snapshot, policy)
     rest: Tally = dict(amount)
     for victim in victims:
         _reduce(rest, victim)
-    left = [one for leaf in queue.walk() if leaf.is_leaf for one in _victims(leaf) if one not in victims]
-    victims += _take(left, rest, queue, snapshot)
+    left = [one for leaf in queue.walk() if leaf.is_leaf for one in _running(leaf) if one not in victims]
+    victims += _take(left, rest, queue, snapshot, policy)
     return victims
 
 
-def _share(queue: Queue, amount: Mapping[str, int], snapshot: PreemptionSnapshot) -> list[Allocation]:
+def _share(
+    queue: Queue, amount: Mapping[str, int], snapshot: PreemptionSnapshot, policy: VictimPolicy
+) -> list[Allocation]:
     if queue.is_leaf:
-        return _take(_victims(queue), dict(amount), queue, snapshot)
+        return _take(_running(queue), dict(amount), queue, snapshot, policy)
     shares = [(child, _above_guarantee(child, snapshot)) for child in queue.children.values()]
     victims: list[Allocation] = []
     for child, own in shares:
@@ -60,7 +60,7 @@ def _share(queue: Queue, amount: Mapping[str, int], snapshot: PreemptionSnapshot
             if own.get(name, 0):
                 part[name] = own[name] * wanted // whole
         if any(part.values()):
-            victims += _share(child, part, snapshot)
+            victims += _share(child, part, snapshot, policy)
     return victims
 
 
@@ -73,22 +73,23 @@ def _above_guarantee(queue: Queue, snapshot: PreemptionSnapshot) -> Tally:
     }
 
 
-def _victims(leaf: Queue) -> list[Allocation]:
-    return [
-        one
-        for app in leaf.applications.values()
-        for one in app.allocations.values()
-        if may_go(one, originators=True)
-    ]
+def _running(leaf: Queue) -> list[Allocation]:
+    return [one for app in leaf.applications.values() for one in app.allocations.values()]
 
 
 def _take(
-    candidates: Sequence[Allocation], amount: Tally, queue: Queue, snapshot: PreemptionSnapshot
+    running: Iterable[Allocation],
+    amount: Tally,
+    queue: Queue,
+    snapshot: PreemptionSnapshot,
+    policy: VictimPolicy,
 ) -> list[Allocation]:
-    """Return the candidates that fit into `amount`, in order; reduces `amount` accordingly."""
+    """Return the victims that fit into `amount`, in order; reduces `amount` accordingly."""
     taken: list[Allocation] = []
-    types = [name for name, value in amount.items() if value > 0]
-    for victim in in_order(candidates, types, queue.max or {}):
+    wanted = {name: value for name, value in amount.items() if value > 0}
+    types = [*wanted]
+    cause = PreemptionCause("quota", queue, amount=MappingProxyType(wanted))
+    for victim in policy.in_order(filter(policy.eligible(cause), running), cause):
         resource = victim.resource
         fits = all(resource.get(name, 0) <= amount.get(name, 0) for name in types)
         if fits and any(resource.get(name, 0) for name in types) and snapshot.keeps_guarantees(victim):
@@ -102,25 +103,6 @@ def _reduce(amount: Tally, victim: Allocation) -> None:
     shrink(amount, {name: value for name, value in victim.resource.items() if name in amount})
 
 
-def in_order(
-    candidates: Iterable[Allocation], types: Sequence[str], most: Mapping[str, int]
-) -> list[Allocation]:
-    """Return the candidates in the order of preemption.
-
-    Originators are last. Then come, in this order: the largest share of wanted resource types, the lowest
-    priority, the youngest by the hour, and the smallest amount of these types.
-    """
-
-    def rank(victim: Allocation) -> tuple[float, ...]:
-        held = [name for name, amount in victim.resource.items() if amount]
-        wanted = [name for name in held if name in types]
-        size = sum(victim.resource[name] / (most.get(name) or 1) for name in wanted)
-        match = len(wanted) / len(held) if held else 0.0
-        return (victim.originator, -match, victim.priority, -(victim.placed // HOUR), size)
-
-    return sorted(reversed(list(candidates)), key=rank)
-
-
 @attrs.frozen
 class PreviousQuota:
     """Max and delay of a queue before a configuration change."""
@@ -132,7 +114,10 @@ class PreviousQuota:
 class QuotaPreemption:
     """Quota preemption for the configured queues of a partition."""
 
-    def __init__(self, partition: Partition, evictor: Evictor, *, enabled: bool) -> None:
+    def __init__(
+        self, partition: Partition, evictor: Evictor, policy: VictimPolicy, *, enabled: bool
+    ) -> None:
+        self.policy = policy
         self._partition = partition
         self._evictor = evictor
         self._timers: dict[Queue, Timer] = {}
@@ -186,28 +171,31 @@ class QuotaPreemption:
         if queue not in self._timers and excess(queue):
             self._start(queue, self._partition.clock.now() + delay)
 
-    def _start(self, queue: Queue, due: int) -> None:
+    def _start(self, queue: Queue, due: int, *, repeated: bool = False) -> None:
         self._clear(queue)
         due = max(due, self._partition.clock.now())
-        self._timers[queue] = self._partition.timers.at(due, lambda: self._run(queue))
+        self._timers[queue] = self._partition.timers.at(due, lambda: self._run(queue, repeated=repeated))
 
     def _clear(self, queue: Queue) -> None:
         timer = self._timers.pop(queue, None)
         if timer is not None:
             timer.cancel()
 
-    def _run(self, queue: Queue) -> None:
-        """Preempt the excess at the end of the delay."""
+    def _run(self, queue: Queue, *, repeated: bool = False) -> None:
+        """Preempt the excess at the end of the delay; again later if the policy's answers depend on time."""
         del self._timers[queue]
         over = excess(queue)
-        victims = select_for_quota(queue, over) if over else []
         if not over:
             return
+        victims = select_for_quota(queue, over, self.policy)
         path = queue.path
         if victims:
             message = f"preempting allocations to enforce new max quota for queue : {path}"
             event = f"Preempted by Quota change enforcement process in {path}"
             self._evictor.evict(victims, message, event)
+        self._repeat(queue)
+        if repeated and not victims:
+            return
         claimed: Tally = {}
         for victim in victims:
             for name, amount in victim.resource.items():
@@ -224,6 +212,11 @@ class QuotaPreemption:
             detail=EventDetail.QUEUE_QUOTA_PREEMPTION,
             message=summary,
         )
+
+    def _repeat(self, queue: Queue) -> None:
+        """Try again after the refresh interval of the policy while usage remains above the quota."""
+        if self.policy.refresh and excess(queue):
+            self._start(queue, self._partition.clock.now() + self.policy.refresh, repeated=True)
 
 
 def excess(queue: Queue) -> Tally:

@@ -1,8 +1,9 @@
 """Search for the victims of one request, and for the node on which the request will run.
 
 Victims free the missing amount of every resource type, and leave every queue its guarantee. The set is
-minimal: without any one of the victims the request could not run. The order is that of YuniKorn 1.9. Unlike
-1.9, nothing is preempted if the request would still lack any resource type.
+minimal: without any one of the victims the request could not run. The partition's preemption policy decides
+who may be a victim, in which order victims are chosen, and by their cost the node. Unlike in YuniKorn 1.9,
+nothing is preempted if the request would still lack any resource type.
 
 On a node that a request requires, neither guarantees nor fences protect victims, since the request can run on
 no other node. Free room counts first, so that nothing is preempted for room that already exists.
@@ -16,24 +17,29 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import attrs
 
+from yunikorn.api import PreemptionCause
 from yunikorn.model.node import Node
 from yunikorn.resources import Tally, grow, shrink
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
-from yunikorn.scheduling.preemption.victims import may_go, prune, room_on, shortage, uses_any_of
+from yunikorn.scheduling.preemption.victims import prune, room_on, shortage, uses_any_of
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.snapshot import Bound
+    from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
     from yunikorn.scheduling.preemption.victims import Entry, Pool
 
 
-def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocation] | None:
+def victims_on(
+    node: Node, ask: Ask, policy: VictimPolicy, rivals: Iterable[Ask] = ()
+) -> list[Allocation] | None:
     """Return the victims on `node` for `ask`; empty if pending releases suffice, None if no choice does.
 
     `rivals` are requests whose victims on the same node have not ended yet.
@@ -44,9 +50,12 @@ def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocat
     pairs = tuple((name, amount) for name, amount in wanted.items() if name in ask.ask_class.resource)
     short = shortage(room_on(node), pairs)
     chosen: list[Allocation] = []
-    running = reversed(list(node.allocations.values()))
-    candidates = [one for one in running if may_go(one) and one.priority <= ask.priority]
-    for victim in sorted(candidates, key=lambda one: (*least(one), sum(one.resource.values()))):
+    cause = PreemptionCause(
+        "required-node", ask.app.chain[0], ask.priority, node, MappingProxyType({**short})
+    )
+    may_go = policy.eligible(cause)
+    candidates = [one for one in node.allocations.values() if one.priority <= ask.priority and may_go(one)]
+    for victim in policy.in_order(candidates, cause) if short else ():
         if not short:
             break
         if uses_any_of(victim, tuple(short.items())):
@@ -57,24 +66,26 @@ def victims_on(node: Node, ask: Ask, rivals: Iterable[Ask] = ()) -> list[Allocat
     return prune(chosen, lambda _, rest: not shortage(room_on(node, rest), pairs))
 
 
-def victims_of(node: Node) -> list[Allocation]:
-    """Return the victims that let the rest fit `node`: lowest priority first, then the latest."""
+def victims_of(node: Node, policy: VictimPolicy) -> list[Allocation]:
+    """Return the victims that let the rest fit `node`, as far as possible."""
     snapshot = PreemptionSnapshot()
-    short = _overuse(node, [])
+    short = overuse(node)
     chosen: list[Allocation] = []
-    running = reversed(list(node.allocations.values()))
-    for victim in sorted((one for one in running if may_go(one)), key=least):
+    cause = PreemptionCause("shrunk-node", node=node, amount=MappingProxyType({**short}))
+    candidates = filter(policy.eligible(cause), node.allocations.values())
+    for victim in policy.in_order(candidates, cause):
         if not short:
             break
         helps = any(victim.resource.get(name, 0) > 0 for name in short)
         if helps and snapshot.keeps_guarantees(victim):
             snapshot.go(victim)
             chosen.append(victim)
-            short = _overuse(node, chosen)
-    return prune(chosen, lambda _, rest: _overuse(node, rest) == short)
+            short = overuse(node, chosen)
+    return prune(chosen, lambda _, rest: overuse(node, rest) == short)
 
 
-def _overuse(node: Node, going: list[Allocation]) -> Tally:
+def overuse(node: Node, going: Iterable[Allocation] = ()) -> Tally:
+    """Return the usage above the capacity of `node` once `going` and all pending releases have ended."""
     room = room_on(node, going)
     return shortage(room, ((name, 0) for name in room))
 
@@ -85,16 +96,6 @@ class PreemptionPlan:
 
     victims: tuple[Allocation, ...]
     node: Node | None
-
-
-def youngest(victim: Allocation) -> tuple[int, ...]:
-    """Sort key across queues: the latest allocation first, as in YuniKorn 1.9."""
-    return (-victim.placed, -victim.app.arrival)
-
-
-def least(victim: Allocation) -> tuple[int, ...]:
-    """Sort key by priority: the lowest priority first, then the latest."""
-    return (victim.priority, -victim.placed, -victim.app.arrival)
 
 
 class Search:
@@ -137,15 +138,15 @@ class Search:
         if has_room:
             extras = self._make_bounds_hold([])
             return None if extras is None else PreemptionPlan(tuple(self._prune(extras, None)), None)
-        for node, victims in self._by_number(choices()):
+        for node, victims in self._by_cost(choices()):
             if (plan := self._extend(node, victims)) is not None:
                 return plan
         return None
 
     # -- nodes --------------------------------------------------------------------------------------
 
-    def _by_number(self, heap: list[Entry]) -> Iterator[tuple[Node, list[Allocation]]]:
-        """Yield nodes and the victims there, fewest victims first, then by node id.
+    def _by_cost(self, heap: list[Entry]) -> Iterator[tuple[Node, list[Allocation]]]:
+        """Yield nodes and the victims there, lowest cost first, then by node id.
 
         Victims of a node are computed only when its lower bound reaches the top of the heap.
         """
@@ -154,7 +155,7 @@ class Search:
             if victims is not None:
                 yield node, victims
             elif (victims := self._on_node(node)) is not None:
-                heapq.heappush(heap, (len(victims), node.id, node, victims))
+                heapq.heappush(heap, (self._pool.every.cost(victims), node.id, node, victims))
 
     def _on_node(self, node: Node) -> list[Allocation] | None:
         """Return the victims that make room on `node`; None if they cannot, or if none are needed."""

@@ -12,34 +12,18 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from yunikorn.model.ask import REQUIRED_NODE_TAG
 from yunikorn.resources import Tally, grow
 from yunikorn.scheduling.preemption.snapshot import fence_root, reaches
+from yunikorn.scheduling.preemption.victim_policy import may_go
 
 if TYPE_CHECKING:
+    from yunikorn.api import PreemptionCause
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.preemption.snapshot import Entitlement, Pairs, PreemptionSnapshot
-
-
-def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
-    """Return True if an allocation can be a victim at all.
-
-    Excluded are allocations that opted out or require their node (daemon sets), allocations that are being
-    released already, and those that wait for the end of a placeholder. Originators can be victims only where
-    `originators` allows it (`docs/decisions/0023`).
-    """
-    # Called for every running allocation: most have no extras, so these are checked first.
-    spec, extras = allocation.spec, allocation.extras
-    if extras is not None and (extras.releasing is not None or extras.replaces is not None):
-        return False
-    return (
-        spec.may_be_preempted
-        and (originators or not spec.originator)
-        and not (spec.tags and spec.tags.get(REQUIRED_NODE_TAG))
-    )
+    from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 
 
 def uses_any_of(allocation: Allocation, pairs: Pairs) -> bool:
@@ -94,8 +78,10 @@ def _shared(queue: Queue, other: Queue) -> Queue:
     return next(each for each in queue.chain if each in above)
 
 
-def candidates_on(eligible: EligibleLeaves) -> Iterator[Allocation]:
-    """Yield the candidates in the eligible leaves."""
+def candidates_on(
+    eligible: EligibleLeaves, may_go: Callable[[Allocation], bool] = may_go
+) -> Iterator[Allocation]:
+    """Yield the candidates in the eligible leaves; `may_go` includes the protection by the policy."""
     for leaf, most in eligible.items():
         for app in leaf.applications.values():
             for allocation in app.allocations.values():
@@ -113,26 +99,31 @@ def _outside(ask: Ask, snapshot: PreemptionSnapshot, root: Queue, *, less: bool)
     return found
 
 
-Order = Callable[["Allocation"], tuple[int, ...]]
-"""Sort key of victims; the smallest is preempted first."""
 EligibleLeaves = Mapping["Queue", int | None]
 """Leaves whose allocations may be preempted, with the highest eligible priority; None means any."""
-Entry = tuple[int, str, "Node", "list[Allocation] | None"]
-"""Heap entry: (lower bound or number of victims, node id, node, victims or None if not computed yet)."""
+Entry = tuple[float, str, "Node", "list[Allocation] | None"]
+"""Heap entry: (lower bound of the cost, or the cost, node id, node, victims or None if not computed yet).
+
+Without costs of the policy, the cost is the number of victims."""
 
 
 class Candidates:
     """All candidates for requests of one priority, independent of ask class, and the free room of nodes."""
 
-    def __init__(self, eligible: EligibleLeaves, candidates: Iterable[Allocation], order: Order) -> None:
+    def __init__(self, eligible: EligibleLeaves, policy: VictimPolicy, cause: PreemptionCause) -> None:
         self._eligible = eligible
-        # The sort is stable and an application's later allocations come later, so reversed they are first.
-        self.ordered = sorted(reversed(list(candidates)), key=order)
+        self.ordered = policy.in_order(candidates_on(eligible, policy.eligible(cause)), cause)
+        self.costs: Mapping[str, float] | None = None
+        """Costs of the candidates by uuid; None if each costs 1."""
+        if policy.has_costs:
+            self.costs = policy.costs(self.ordered, cause)
+            self.ordered = [one for one in self.ordered if one.uuid in self.costs]
         self.by_node: dict[str, list[Allocation]] = {}
         """Candidates by node id, in the same order."""
         for candidate in self.ordered:
             self.by_node.setdefault(candidate.node.id, []).append(candidate)
         self._largest: dict[str, Tally] = {}
+        self._cheapest: dict[str, list[float]] = {}
         self._rooms: dict[str, Tally] = {}
 
     def covers(self, eligible: EligibleLeaves) -> bool:
@@ -150,6 +141,19 @@ class Candidates:
                     if amount > found.get(name, 0):
                         found[name] = amount
         return found
+
+    def bound(self, node_id: str, number: int) -> float:
+        """Return a lower bound on the cost of this number of victims on a node, for candidates with costs."""
+        cheapest = self._cheapest.get(node_id)
+        if cheapest is None:
+            costs = self.costs or {}
+            cheapest = self._cheapest[node_id] = sorted(costs[one.uuid] for one in self.by_node[node_id])
+        return sum(cheapest[:number])
+
+    def cost(self, victims: Sequence[Allocation]) -> float:
+        """Return the cost of victims."""
+        costs = self.costs
+        return len(victims) if costs is None else sum(sorted(costs[one.uuid] for one in victims))
 
     def room(self, node: Node) -> Tally:
         """Return the free room of `node` once all pending releases have ended."""
@@ -182,18 +186,19 @@ class Pool:
             self._changed[node.id] = node
 
     def choices(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[Entry]:
-        """Return a heap of the possible nodes by the minimum number of victims on each.
+        """Return a heap of the possible nodes by the lower bound of the cost on each.
 
         `fits` returns True for nodes that may host the request.
         """
+        entry_of = self._entry if self.every.costs is None else self._entry_by_cost
         if self._heap is None:
             there = self.by_node
             open_ = [node for node in nodes if node.id in there and fits(node)]
-            self._heap = [entry for node in open_ if (entry := self._entry(node))]
+            self._heap = [entry for node in open_ if (entry := entry_of(node))]
             heapq.heapify(self._heap)
         elif self._changed:
             entries = [entry for entry in self._heap if entry[1] not in self._changed]
-            renewed = (self._entry(node) for node in self._changed.values() if fits(node))
+            renewed = (entry_of(node) for node in self._changed.values() if fits(node))
             self._heap = [*entries, *filter(None, renewed)]
             heapq.heapify(self._heap)
         self._changed.clear()
@@ -208,6 +213,12 @@ class Pool:
             return None
         least = _fewest(self.shortage(node), self.every.largest(node.id))
         return (least, node.id, node, None) if least else None
+
+    def _entry_by_cost(self, node: Node) -> Entry | None:
+        entry = self._entry(node)
+        if entry is None:
+            return None
+        return (self.every.bound(node.id, round(entry[0])), node.id, node, None)
 
 
 def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:

@@ -1,0 +1,61 @@
+"""Default preemption policy: `standard`, the order of YuniKorn 1.9.
+
+A partition selects a policy in its preemption settings:
+
+    partitions:
+      - name: default
+        preemption:
+          policy: standard
+
+A policy ranks the allocations that may be preempted; the smallest rank is preempted first. It may also
+protect allocations, and give each a cost, by which the node is chosen. To write a policy, copy this class
+into a module with the hook at the end of this file.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.api import Allocation, PreemptionCause, PreemptionPolicy, hookimpl
+
+HOUR = 3600 * 1_000_000_000
+
+
+@attrs.frozen
+class Standard(PreemptionPolicy):
+    """The youngest allocation, or that of lowest priority, is preempted first."""
+
+    name = "standard"
+
+    def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[float, ...]:
+        """Return the order of YuniKorn 1.9 for the cause.
+
+        For a guarantee the youngest allocation is first, else the one of lowest priority, then the youngest.
+        On a required node the smaller of equals is first.
+        """
+        if cause.kind == "guarantee":
+            return (-victim.placed, -victim.app.arrival)
+        if cause.kind == "quota":
+            return _rank_for_quota(victim, cause)
+        rank = (victim.priority, -victim.placed, -victim.app.arrival)
+        return (*rank, sum(victim.resource.values())) if cause.kind == "required-node" else rank
+
+
+def _rank_for_quota(victim: Allocation, cause: PreemptionCause) -> tuple[float, ...]:
+    """Return the rank of a victim of a lowered quota.
+
+    Originators are last. Then come, in this order: the largest share of resource types to free, the lowest
+    priority, the youngest by the hour, and the smallest amount of these types.
+    """
+    most = (cause.queue.max if cause.queue is not None else None) or {}
+    held = [name for name, amount in victim.resource.items() if amount]
+    wanted = [name for name in held if name in cause.amount]
+    size = sum(victim.resource[name] / (most.get(name) or 1) for name in wanted)
+    match = len(wanted) / len(held) if held else 0.0
+    return (victim.originator, -match, victim.priority, -(victim.placed // HOUR), size)
+
+
+@hookimpl
+def yunikorn_preemption_policies() -> list[type[PreemptionPolicy]]:
+    """Return the default policies."""
+    return [Standard]

@@ -1,0 +1,77 @@
+"""Base class of policies that choose the victims of preemption, and the cause of a preemption."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import attrs
+
+from yunikorn.api.base import Plugin
+from yunikorn.api.views import Allocation, Node, Queue
+from yunikorn.resources import NOTHING
+
+
+@attrs.frozen(slots=True)
+class PreemptionCause:
+    """Purpose of a search for victims."""
+
+    kind: Literal["guarantee", "priority", "required-node", "quota", "shrunk-node"]
+    """Cause of the preemption.
+
+    A pending request of `queue` is covered by a guarantee (`guarantee`), or has a higher priority than its
+    victims (`priority`). A request can run on no node but `node` (`required-node`). The usage of `queue` is
+    above its lowered quota (`quota`). The usage of `node` is above its capacity (`shrunk-node`).
+    """
+    queue: Queue | None = None
+    """Queue of the requests, or queue above its quota; None for a shrunk node."""
+    priority: int | None = None
+    """Priority of the requests; None where no request is the cause."""
+    node: Node | None = None
+    """Required or shrunk node; None where victims may be on any node."""
+    amount: Mapping[str, int] = NOTHING
+    """Amounts to free, by resource type.
+
+    Empty for `guarantee` and `priority`, because one order of victims serves requests of all sizes.
+    """
+
+
+class PreemptionPolicy(Plugin):
+    """Base class of policies that choose the victims of preemption in a partition.
+
+    The core keeps its own rules: no queue falls below its guarantee, a preemption frees enough or nothing,
+    each victim is needed, and allocations that opted out or require their node are never victims.
+    """
+
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds after which a failed search for victims is repeated without a change; None for never.
+
+        For answers that depend on the time. Read once, when a configuration is loaded. A policy with a
+        constant value writes `refresh_every = 60.0`.
+        """
+        return None
+
+    def protects(self, victim: Allocation, cause: PreemptionCause) -> str | None:
+        """Return why `victim` must not be preempted for `cause`, or None if it may be.
+
+        By default originators are protected, except from a lowered quota.
+        """
+        if victim.originator and cause.kind != "quota":
+            return "originators are protected"
+        return None
+
+    def rank(self, victim: Allocation, cause: PreemptionCause) -> Any:
+        """Return the sort key of `victim`, any comparable value; the smallest is preempted first.
+
+        Ranks are computed once per search, or once for several searches with an equal cause.
+        """
+        raise TypeError(f"{type(self).__name__} has no rank(victim, cause)")
+
+    def cost(self, victim: Allocation, cause: PreemptionCause) -> float:
+        """Return the cost of losing `victim`, 0 or more.
+
+        Of several nodes on which victims would make room for a request, the node with the lowest sum is
+        chosen, and of equal ones the first by id. By default each victim costs 1.
+        """
+        return 1.0

@@ -1,0 +1,173 @@
+"""Preemption policy of a partition: the plugin's answers, checked, with its failures contained.
+
+An allocation for which the plugin fails is protected, because work that is ended cannot be brought back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import islice, repeat
+from operator import le
+from typing import TYPE_CHECKING, Any
+
+from yunikorn.api import PreemptionPolicy
+from yunikorn.clock import SECOND
+from yunikorn.errors import CONTAINED
+from yunikorn.framework.plugin_failures import read_seconds
+from yunikorn.model.ask import REQUIRED_NODE_TAG
+
+if TYPE_CHECKING:
+    from yunikorn.api import PreemptionCause
+    from yunikorn.framework.plugin_failures import PluginFailures
+    from yunikorn.model.allocation import Allocation
+
+FAILED = "the preemption policy failed"
+"""Reason of the protection of an allocation for which the plugin raised or returned no valid answer."""
+
+
+def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
+    """Return True if an allocation can be a victim at all.
+
+    Excluded are allocations that opted out or require their node (daemon sets), allocations that are being
+    released already, and those that wait for the end of a placeholder. Originators can be victims only where
+    `originators` allows it (`docs/decisions/0023`).
+    """
+    # Called for every running allocation: most have no extras, so these are checked first.
+    spec, extras = allocation.spec, allocation.extras
+    if extras is not None and (extras.releasing is not None or extras.replaces is not None):
+        return False
+    return (
+        spec.may_be_preempted
+        and (originators or not spec.originator)
+        and not (spec.tags and spec.tags.get(REQUIRED_NODE_TAG))
+    )
+
+
+class VictimPolicy:
+    """The preemption policy of one partition."""
+
+    def __init__(self, plugin: PreemptionPolicy, name: str, origin: str, failures: PluginFailures) -> None:
+        self.name = name
+        self._origin = origin
+        self._failures = failures
+        every = read_seconds(plugin, "refresh_every", origin, failures)
+        self.refresh = round(every * SECOND) if every else 0
+        """Time (ns) after which a failed search is repeated without a change; 0 for never."""
+        kind = type(plugin)
+        self._rank: Callable[[Allocation, PreemptionCause], Any] = plugin.rank
+        self._protects = None if kind.protects is PreemptionPolicy.protects else plugin.protects
+        """Method of the plugin; None for the rule of the base class, which `may_go` knows."""
+        self._cost = None if kind.cost is PreemptionPolicy.cost else plugin.cost
+        """Method of the plugin; None if each victim costs 1."""
+
+    @property
+    def has_costs(self) -> bool:
+        """True if victims have different costs, and the number of victims does not decide between nodes."""
+        return self._cost is not None
+
+    # -- protection ---------------------------------------------------------------------------------
+
+    def eligible(self, cause: PreemptionCause) -> Callable[[Allocation], bool]:
+        """Return the function that is true for allocations that may be victims for `cause`."""
+        if self._protects is None:
+            return partial(may_go, originators=True) if cause.kind == "quota" else may_go
+        return lambda one: may_go(one, originators=True) and self.protection(one, cause) is None
+
+    def protection(self, victim: Allocation, cause: PreemptionCause, *, quiet: bool = False) -> str | None:
+        """Return why the policy protects `victim`, or None; with `quiet`, failures are not reported."""
+        if self._protects is None:
+            return "originators are protected" if victim.originator and cause.kind != "quota" else None
+        try:
+            reason = self._protects(victim, cause)
+            if reason is None or (isinstance(reason, str) and reason.strip()):
+                return reason
+            what: BaseException | str = f"{_shown(reason)} is neither None nor a reason"
+        except CONTAINED as error:
+            what = error
+        if not quiet:
+            self._report("protecting", what, victim)
+        return FAILED
+
+    # -- order --------------------------------------------------------------------------------------
+
+    def in_order(self, candidates: Iterable[Allocation], cause: PreemptionCause) -> list[Allocation]:
+        """Return the candidates by rank; of equal rank, in reverse.
+
+        An application's later allocations come later, so those of equal rank are first. Candidates for which
+        the plugin fails are left out.
+        """
+        found = list(candidates)
+        found.reverse()
+        # Loops in C, because there may be thousands of candidates.
+        try:
+            ranks = list(map(self._rank, found, repeat(cause)))
+            order = sorted(range(len(ranks)), key=ranks.__getitem__)
+            if not ranks or _is_rising(list(map(ranks.__getitem__, order))):
+                return list(map(found.__getitem__, order))
+        except CONTAINED:
+            pass  # found again below, with the allocation that caused it
+        return self._in_order_checked(found, cause)
+
+    def _in_order_checked(self, candidates: list[Allocation], cause: PreemptionCause) -> list[Allocation]:
+        """Rank one by one, and leave out candidates without a valid rank; all if ranks do not compare."""
+        ranked: list[tuple[Any, Allocation]] = []
+        for victim in candidates:
+            try:
+                rank = self._rank(victim, cause)
+                # A NaN inside a tuple compares unequal only with a copy that is not the same object.
+                if _is_rising([rank, rank]) and not _has_nan(rank):
+                    ranked.append((rank, victim))
+                    continue
+                what: BaseException | str = f"{_shown(rank)} does not compare"
+            except CONTAINED as error:
+                what = error
+            self._report("ranking", what, victim)
+        try:
+            ranked.sort(key=lambda entry: entry[0])
+        except CONTAINED as error:
+            self._failures.report(self._origin, "comparing the ranks of victims", error)
+            return []
+        return [victim for _, victim in ranked]
+
+    # -- cost ---------------------------------------------------------------------------------------
+
+    def costs(self, victims: Iterable[Allocation], cause: PreemptionCause) -> Mapping[str, float]:
+        """Return the costs of victims by uuid, without those for which the plugin fails."""
+        found: dict[str, float] = {}
+        assert self._cost is not None
+        for victim in victims:
+            try:
+                cost = self._cost(victim, cause)
+                if isinstance(cost, (int, float)) and 0 <= (number := float(cost)) < math.inf:
+                    found[victim.uuid] = number
+                    continue
+                what: BaseException | str = f"{_shown(cost)} is no number of 0 or more"
+            except CONTAINED as error:
+                what = error
+            self._report("computing the cost of", what, victim)
+        return found
+
+    def _report(self, operation: str, cause: BaseException | str, victim: Allocation) -> None:
+        self._failures.report(self._origin, operation, cause, victim.label)
+
+
+def _is_rising(ranks: list[Any]) -> bool:
+    """Return True if no rank is above the next; False reveals NaN. Ranks of other types are not checked."""
+    if type(ranks[0]) not in (int, float, tuple):
+        return True
+    return all(map(le, ranks, islice(ranks, 1, None))) and ranks[-1] <= ranks[-1]
+
+
+def _has_nan(rank: Any) -> bool:
+    if isinstance(rank, tuple):
+        return any(map(_has_nan, rank))
+    return isinstance(rank, float) and rank != rank
+
+
+def _shown(answer: object) -> str:
+    try:
+        return repr(answer)[:200]
+    except CONTAINED:
+        return f"an object of class {type(answer).__name__}"

@@ -1,0 +1,134 @@
+"""Contract test of preemption policies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import attrs
+
+from yunikorn.api import PreemptionCause, PreemptionPolicy
+from yunikorn.clock import ManualClock
+from yunikorn.framework.kinds import PREEMPTION
+from yunikorn.resources import Resource
+from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.order_laws import Keyed, broken_laws
+from yunikorn.testing.plugin_contract import Yaml
+from yunikorn.testing.samples import AllocationSample, allocation, application, ask, node, queue
+
+SHOWN = 5
+"""Maximum number of order violations in a message."""
+METHODS = ("rank", "protects", "cost")
+
+
+class PreemptionPolicyContract(AnswersContract):
+    """Tests that a preemption policy must pass; set `policy = Mine(...)`.
+
+    Override `victims` with cases that matter to the policy.
+    """
+
+    kind = PREEMPTION
+    policy: ClassVar[PreemptionPolicy]
+
+    def name_in(self, document: Yaml) -> None:
+        """Add the policy to the partition, and guarantees, priorities and a shrinking node that need it."""
+        partition = document["partitions"][0]
+        partition["preemption"] = {"policy": self.named("name"), "shrunknodes": True}
+        root = partition["queues"][0]
+        root["properties"] = {"preemption.delay": "1s", "preemption.by.priority": "enabled"}
+        root["queues"][1]["resources"] = {"guaranteed": {"vcore": 6}}
+
+    def victims(self) -> Sequence[AllocationSample]:
+        """Return running allocations of different age, size, priority and role."""
+        batch = application("batch", queue=queue("root.batch"), tags={"team": "physics"}, arrival=3)
+        here, there = node("node-1", vcore=16), node("node-2", {"zone": "b"}, vcore=4)
+        placeholder = attrs.evolve(
+            ask("placeholder", app=batch, vcore=1), task_group="workers", placeholder=True
+        )
+        limited = attrs.evolve(ask("limited", vcore=1), execution_timeout=600_000_000_000)
+        return [
+            allocation(ask("plain", vcore=1), here),
+            allocation(ask("large", vcore=8, memory="16Gi"), here, placed=-60),
+            allocation(ask("old", app=batch, vcore=1), here, placed=-86_400),
+            allocation(ask("young", app=batch, vcore=1), there, placed=-3_599),
+            allocation(ask("urgent", vcore=1, priority=100), here),
+            allocation(ask("low", memory="1Gi", priority=-100, tags={"team": "chemistry"}), there),
+            allocation(ask("driver", app=batch, vcore=1, originator=True), here),
+            allocation(placeholder, there),
+            allocation(limited, here),
+            allocation(ask("rare", resource={"gpu": 2, "licence": 0}), there),
+            allocation(ask("nothing"), here),
+        ]
+
+    def causes(self) -> Sequence[PreemptionCause]:
+        """Return one cause of each kind."""
+        asking = queue("root.asking", guaranteed={"vcore": 4}, max={"vcore": 8})
+        place = node("node-1", vcore=8)
+        amount = Resource(vcore=1_000)
+        return [
+            PreemptionCause("guarantee", asking, 0),
+            PreemptionCause("priority", asking, 50),
+            PreemptionCause("required-node", asking, 0, place, amount),
+            PreemptionCause("quota", asking, amount=amount),
+            PreemptionCause("shrunk-node", node=place, amount=amount),
+        ]
+
+    def questions(self) -> Sequence[Question]:
+        """Return a question for each method, victim and cause."""
+        return [
+            Question(f"{method}({victim.key}, {cause.kind})", partial(_ask, method, victim, cause))
+            for victim, cause in self._pairs()
+            for method in METHODS
+        ]
+
+    def _pairs(self) -> Iterator[tuple[AllocationSample, PreemptionCause]]:
+        return ((victim, cause) for cause in self.causes() for victim in self.victims())
+
+    def test_protection_is_a_reason_or_none(self) -> None:
+        """Check that `protects` returns None or a non-empty reason."""
+        policy = self.fresh()
+        for victim, cause in self._pairs():
+            answer = policy.protects(victim, cause)
+            assert answer is None or (isinstance(answer, str) and answer.strip()), (
+                f"protects({victim.key}, {cause.kind}) is {answer!r}: return None, or the reason as text"
+            )
+
+    def test_ranks_have_a_total_order(self) -> None:
+        """Check for a total order of the victims of each cause."""
+        policy = self.fresh()
+        for cause in self.causes():
+            keyed = [Keyed(victim.key, policy.rank(victim, cause)) for victim in self.victims()]
+            broken = broken_laws(keyed)
+            assert not broken, "\n".join([f"ranks for {cause.kind} have no total order:", *broken[:SHOWN]])
+
+    def test_cost_is_a_number_of_zero_or_more(self) -> None:
+        """Check that `cost` returns a finite number of 0 or more."""
+        policy = self.fresh()
+        for victim, cause in self._pairs():
+            cost = policy.cost(victim, cause)
+            fits = isinstance(cost, (int, float)) and 0 <= cost < math.inf
+            assert fits, f"cost({victim.key}, {cause.kind}) is {cost!r}: return a finite number of 0 or more"
+
+    def test_time_dependent_answer_declares_its_refresh_interval(self) -> None:
+        """Check that a policy whose protection changes with time alone sets `refresh_every`."""
+        clock = ManualClock()
+        policy = self.fresh(clock)
+        every = policy.refresh_every
+        assert every is None or every > 0, (
+            f"refresh_every is {every!r}: set a positive number of seconds, or None"
+        )
+        if every is not None:
+            return
+        protected = [policy.protects(victim, cause) is not None for victim, cause in self._pairs()]
+        clock.advance(86_400)
+        later = [policy.protects(victim, cause) is not None for victim, cause in self._pairs()]
+        assert protected == later, (
+            "protects() changes with time alone, which the scheduler would not notice: set refresh_every to "
+            "the number of seconds after which a failed preemption is tried again"
+        )
+
+
+def _ask(method: str, victim: AllocationSample, cause: PreemptionCause, policy: Any) -> Any:
+    return getattr(policy, method)(victim, cause)
