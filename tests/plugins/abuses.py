@@ -147,7 +147,7 @@ def mutating(*arguments: object, **_: object) -> Any:
                 value.update(vcore=10**9)
 
 
-AMOUNTS = ("tags", "attributes", "capacity", "guaranteed", "max")
+AMOUNTS = ("tags", "attributes", "properties", "capacity", "occupied", "resource", "guaranteed", "max")
 """Mappings of views that are read-only."""
 
 
@@ -201,6 +201,7 @@ RETURNING: dict[str, Abuse] = {
     "endless iterator": returning(endless),
     "coroutine": coroutine,
     "generator": generator,
+    "changes its argument": mutating,
     "prints": printing,
 }
 """Abuses that return; each is either harmless for a method, or reported."""

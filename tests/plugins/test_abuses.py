@@ -14,11 +14,14 @@ from tests.core.partition_checks import check_sums
 from tests.core.strict import StrictRM, Submitted
 from tests.plugins.abuses import ABUSES, RAISING, Abuse, coroutine, generator
 from yunikorn import testing
+from yunikorn.clock import ManualClock
 from yunikorn.containment import describe_error, interrupts_known
 from yunikorn.errors import ConfigError
 from yunikorn.framework.kinds import KINDS, Kind
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
+from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.testing import PluginContract
 
 PLUGIN = ("test-plugin", "yunikorn-test", "1.0")
@@ -42,8 +45,30 @@ def members(kind: Kind) -> list[str]:
     return sorted({*public, kind.method, "__init__"})
 
 
+EVERYWHERE = {
+    "Exception",
+    "exception that cannot be shown",
+    "SystemExit(0)",
+    "KeyboardInterrupt",
+    "value that cannot be compared",
+    "value that fails later",
+    "huge number",
+    "endless iterator",
+    "changes its argument",
+}
+"""Abuses that are tried in every member, even without the slow tests."""
+LIFE_CYCLE = {"exception that cannot be shown", "KeyboardInterrupt"}
+"""The same for members whose calls all kinds have in common."""
+
+
+def marks(kind: Kind, member: str, abuse: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of a case: all abuses of the method of a kind are fast, and some of other members."""
+    chosen = LIFE_CYCLE if member in ("__init__", "opened", "reloaded", "closed") else EVERYWHERE
+    return [] if member == kind.method or abuse in chosen else [pytest.mark.slow]
+
+
 CASES = [
-    pytest.param(kind, member, abuse, id=f"{kind.id}.{member}: {abuse}")
+    pytest.param(kind, member, abuse, id=f"{kind.id}.{member}: {abuse}", marks=marks(kind, member, abuse))
     for kind in KINDS
     for member in members(kind)
     for abuse in ABUSES
@@ -151,6 +176,29 @@ def check(kind: Kind, member: str, abuse: str) -> None:
             play(kind, abuse, calls)
     finally:
         REGISTRY.unregister("test-plugin")
+
+
+IN_A_THREAD = [
+    "SystemExit(0)",
+    "KeyboardInterrupt",
+    "exception that cannot be shown",
+    "value that fails later",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
+def test_abuses_are_contained_in_the_thread_of_a_service(kind: Kind) -> None:
+    """There, no handler of signals is needed to tell a `KeyboardInterrupt` of a plugin from a Ctrl-C."""
+    with ThreadedScheduler(lambda clock: Scheduler(REGISTRY, clock), ManualClock()) as core:
+        for abuse in IN_A_THREAD:
+            calls = Calls()
+            cls = plugin_class(kind, kind.method, ABUSES[abuse], calls)
+            assert REGISTRY.register(plugin_with(**{kind.hook.removeprefix("yunikorn_"): [cls]}), *PLUGIN)
+            try:
+                core.call(lambda _, abuse=abuse, calls=calls: play(kind, abuse, calls))  # type: ignore[misc]
+            finally:
+                REGISTRY.unregister("test-plugin")
+        assert core.alive
 
 
 def play(kind: Kind, abuse: str, calls: Calls) -> None:

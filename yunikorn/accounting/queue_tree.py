@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.config.names import is_queue_name
@@ -65,7 +66,7 @@ class QueueTree:
     def _configure(self, queue: Queue, config: QueueConfig, in_force: InForce) -> None:
         was_managed, queue.managed = queue.managed, True
         self._set_type(queue, is_leaf=not config.parent)
-        queue.properties = in_force.properties
+        queue.properties = MappingProxyType(in_force.properties)
         queue.admin_acl, queue.submit_acl = config.admin_acl, config.submit_acl
         queue.limits = config.limits
         queue.max_applications = config.max_applications
@@ -193,7 +194,7 @@ class QueueTree:
         if is_leaf and template is not None and queue.path != RECOVERY:
             queue.max_applications = template.max_applications
             queue.set_quota(template.guaranteed, template.max)
-            queue.properties = dict(template.properties)
+            queue.properties = MappingProxyType(dict(template.properties))
         self._settle(queue, read_settings(queue.properties)[0])
         return queue
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.index.sorted_members import QueueMember
@@ -164,7 +165,7 @@ class Application(QueueMember):
         self.user = user
         self.groups: tuple[str, ...] = tuple(groups)
         self.queue_name = queue_name
-        self.tags = tags
+        self.tags = tags if type(tags) is MappingProxyType else MappingProxyType(tags)
         self.arrival = arrival
         self.listener = listener
         self.state_log: list[StateLogEntry] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
@@ -48,7 +49,7 @@ class AskSpec:
         task_group: str = "",
         placeholder: bool = False,
     ) -> None:
-        self.tags = tags
+        self.tags = tags if type(tags) is MappingProxyType else MappingProxyType(tags)
         self.may_preempt = may_preempt
         """True if the request may preempt other allocations."""
         self.may_be_preempted = may_be_preempted

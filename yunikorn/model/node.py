@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.resources import Resource, Tally, shrink, sum_of, without_zeros
@@ -64,7 +65,7 @@ class Node:
         self.gained = False
         """True if the node may fit more than at the latest update of the node orders."""
         # Attributes used only when the node is added, changed or removed.
-        self.attributes: Mapping[str, str] = dict(attributes)
+        self.attributes: Mapping[str, str] = MappingProxyType(dict(attributes))
         self.reported: Resource = without_zeros(occupied)
         """Occupied resources reported by the RM as an amount, without foreign allocations."""
         self.foreign: dict[str, ForeignAllocation] = {}

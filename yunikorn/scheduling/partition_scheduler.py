@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 import attrs
@@ -443,7 +444,7 @@ class PartitionScheduler:
         if books is not None:
             books.node_removed(node)
             self.policies.predicates.leave_domains(node)
-        node.attributes = dict(attributes)
+        node.attributes = MappingProxyType(dict(attributes))
         self._classify(node)
         if books is not None:
             books.node_added(node)
