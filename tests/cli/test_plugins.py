@@ -205,6 +205,7 @@ def test_plugins_of_a_configuration_with_their_places(uses: Path, run: Run) -> N
         ("predicate", "taints"): ["partitions[0].predicates[0]"],
         ("event-sink", "log"): ["events.sinks[0]"],
         ("user-groups", "os"): ["partitions[0].usergroupresolver"],
+        ("preemption", "standard"): ["partitions[0].preemption.policy"],
     }
     assert {name: [one["kind"] for one in gone] for name, gone in data["disabled"].items()} == {
         "rm": ["predicate", "event-sink"],

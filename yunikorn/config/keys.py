@@ -92,6 +92,15 @@ def keys_of(cls: type[Any]) -> list[Key]:
     return found
 
 
+def mappings_of(owner: Any) -> list[tuple[str, Any]]:
+    """Return the attributes that `keys_inside` declares, with the name of the mapping and the value."""
+    return [
+        (field.name.replace("_", ""), getattr(owner, field.name))
+        for field in attrs.fields(type(owner))
+        if isinstance(field.metadata.get(_METADATA), type)
+    ]
+
+
 def _default_of(field: attrs.Attribute[Any]) -> Any:
     default: Any = field.default
     return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.config.keys import keys_of
+from yunikorn.config.keys import keys_of, mappings_of
 from yunikorn.config.properties import APP_SORT as APP_SORT_PROPERTY
 from yunikorn.config.properties import QUEUE_SORT as QUEUE_SORT_PROPERTY
 from yunikorn.config.properties import InForce
@@ -62,6 +62,8 @@ def _walk_keys(owner: Any, path: str, found: list[PluginUse]) -> None:
             named = key.value.plugins is not None and key.path == "name"
             inner = path if named else f"{path}.{key.path}".removeprefix(".")
             _walk(getattr(owner, key.field), kind, inner, found)
+    for name, value in mappings_of(owner):
+        _walk(value, None, f"{path}.{name}".removeprefix("."), found)
 
 
 _KINDS = {section.name: section.options_of for section in SECTIONS if section.options_of is not None}
