@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import traceback
 from typing import Any
 
@@ -28,7 +29,7 @@ PLUGIN = ("test-plugin", "yunikorn-test", "1.0")
 REGISTRY = Registry.load(third_party=False)
 """Registry of all cases; each adds its plugin, and removes it."""
 ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"
-SOUND: dict[str, Any] = {"key": 0, "score": 0.0, "place": "root.default", "groups": ()}
+SOUND: dict[str, Any] = {"key": 0, "rank": 0, "score": 0.0, "place": "root.default", "groups": ()}
 """Sound answer of the method of a kind; None for the others."""
 CONTRACTS: dict[str, type[PluginContract]] = {
     contract.kind.id: contract
@@ -106,7 +107,11 @@ def config(kind: Kind, also: str = "") -> str:
     stand_in = plugin_class(kind, kind.method, lambda *_, **__: SOUND.get(kind.method), Calls())
     contract = CONTRACTS[kind.id]
     case: PluginContract = type("Contract", (contract,), {contract.subject: stand_in()})()
-    return case.configuration(also)
+    document = json.loads(case.configuration(also))
+    for queue in document["partitions"][0]["queues"][0]["queues"]:
+        if queue["name"] == "other":
+            queue["resources"] = {"guaranteed": {"vcore": "4m"}}
+    return json.dumps(document)
 
 
 def run(rm: StrictRM, kind: Kind) -> None:
@@ -114,16 +119,19 @@ def run(rm: StrictRM, kind: Kind) -> None:
     for number in (1, 2):
         rm.nodes[f"n{number}"] = None
         rm.node(f"n{number}", {"zone": f"{number}"}, vcore=4)
-    for number, queue in enumerate(["root.default", "root.other", "root.default"]):
+    # The first two fill the nodes, and the last one preempts.
+    for number, queue in enumerate(["root.default", "root.default", "root.other"]):
         name = f"app-{number}"
         rm.apps[name] = Submitted()
         rm.app(name, queue, user=f"user-{number}", groups=(), zone="1")
         if name in rm.apps:
             rm.wanted[name, "ask"] += 2
             rm.ask(name, count=2, vcore=2, tags={"zone": "1"})
-    rm.schedule()
+        rm.schedule()
     examine(rm)
     rm.pass_time(70)
+    rm.schedule()
+    rm.confirm(*rm.evicted)
     rm.apps["gang"] = Submitted()
     rm.gang("gang", queue_name="root.default", vcore=2)
     if "gang" in rm.apps:

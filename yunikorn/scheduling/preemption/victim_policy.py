@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import PreemptionPolicy
 from yunikorn.clock import SECOND
-from yunikorn.errors import CONTAINED
+from yunikorn.containment import contained, number_or_none, read_attribute, safe_repr, text_or_none
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.model.ask import REQUIRED_NODE_TAG
 
@@ -56,10 +56,12 @@ class VictimPolicy:
         self.refresh = round(every * SECOND) if every else 0
         """Time (ns) after which a failed search is repeated without a change; 0 for never."""
         kind = type(plugin)
-        self._rank: Callable[[Allocation, PreemptionCause], Any] = plugin.rank
-        self._protects = None if kind.protects is PreemptionPolicy.protects else plugin.protects
+        self._rank: Callable[[Allocation, PreemptionCause], Any] = read_attribute(plugin, "rank")
+        self._protects = (
+            None if kind.protects is PreemptionPolicy.protects else read_attribute(plugin, "protects")
+        )
         """Method of the plugin; None for the rule of the base class, which `may_go` knows."""
-        self._cost = None if kind.cost is PreemptionPolicy.cost else plugin.cost
+        self._cost = None if kind.cost is PreemptionPolicy.cost else read_attribute(plugin, "cost")
         """Method of the plugin; None if each victim costs 1."""
 
     @property
@@ -81,10 +83,13 @@ class VictimPolicy:
             return "originators are protected" if victim.originator and cause.kind != "quota" else None
         try:
             reason = self._protects(victim, cause)
-            if reason is None or (isinstance(reason, str) and reason.strip()):
-                return reason
-            what: BaseException | str = f"{_shown(reason)} is neither None nor a reason"
-        except CONTAINED as error:
+            if reason is None:
+                return None
+            text = text_or_none(reason)
+            if text is not None and text.strip():
+                return text
+            what: BaseException | str = f"{safe_repr(reason)} is neither None nor a reason"
+        except contained() as error:
             what = error
         if not quiet:
             self._report("protecting", what, victim)
@@ -104,9 +109,10 @@ class VictimPolicy:
         try:
             ranks = list(map(self._rank, found, repeat(cause)))
             order = sorted(range(len(ranks)), key=ranks.__getitem__)
-            if not ranks or _is_rising(list(map(ranks.__getitem__, order))):
+            # A `StopIteration` of the plugin ends `map` without an error.
+            if len(ranks) == len(found) and (not ranks or _is_rising(list(map(ranks.__getitem__, order)))):
                 return list(map(found.__getitem__, order))
-        except CONTAINED:
+        except contained():
             pass  # found again below, with the allocation that caused it
         return self._in_order_checked(found, cause)
 
@@ -120,13 +126,13 @@ class VictimPolicy:
                 if _is_rising([rank, rank]) and not _has_nan(rank):
                     ranked.append((rank, victim))
                     continue
-                what: BaseException | str = f"{_shown(rank)} does not compare"
-            except CONTAINED as error:
+                what: BaseException | str = f"{safe_repr(rank)} does not compare"
+            except contained() as error:
                 what = error
             self._report("ranking", what, victim)
         try:
             ranked.sort(key=lambda entry: entry[0])
-        except CONTAINED as error:
+        except contained() as error:
             self._failures.report(self._origin, "comparing the ranks of victims", error)
             return []
         return [victim for _, victim in ranked]
@@ -140,11 +146,12 @@ class VictimPolicy:
         for victim in victims:
             try:
                 cost = self._cost(victim, cause)
-                if isinstance(cost, (int, float)) and 0 <= (number := float(cost)) < math.inf:
-                    found[victim.uuid] = number
+                number = number_or_none(cost)
+                if number is not None and 0 <= number < math.inf:
+                    found[victim.uuid] = float(number)
                     continue
-                what: BaseException | str = f"{_shown(cost)} is no number of 0 or more"
-            except CONTAINED as error:
+                what: BaseException | str = f"{safe_repr(cost)} is no number of 0 or more"
+            except contained() as error:
                 what = error
             self._report("computing the cost of", what, victim)
         return found
@@ -164,10 +171,3 @@ def _has_nan(rank: Any) -> bool:
     if isinstance(rank, tuple):
         return any(map(_has_nan, rank))
     return isinstance(rank, float) and rank != rank
-
-
-def _shown(answer: object) -> str:
-    try:
-        return repr(answer)[:200]
-    except CONTAINED:
-        return f"an object of class {type(answer).__name__}"
