@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar
 
 import attrs
 import pytest
@@ -309,8 +309,46 @@ operations = st.one_of(
     st.tuples(st.just("time"), st.integers(1, 5)),
     st.tuples(st.just("release"), st.integers(0, 9)),
 )
+
+
+class Uncrowded(Predicate):
+    """Depends on the load of the node, and counts its calls."""
+
+    name = "uncrowded"
+    calls: ClassVar[list[str]] = []
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        self.calls.append(f"{ask.key} on {node.id}")
+        return "crowded" if len(node.allocations) > 2 else None
+
+
+class ByLoad(Predicate):
+    """Depends on the load of the node, and declares so."""
+
+    name = "by-load"
+
+    def ask_class(self, ask: api.Ask) -> Hashable:
+        return ""
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        return "busy" if len(node.allocations) > 1 else None
+
+
+class Remote(Uncrowded):
+    """Is asked about many nodes at once."""
+
+    name = "remote"
+
+    def check_nodes(self, ask: api.Ask, nodes: Sequence[api.Node], *, allocate: bool) -> Sequence[str | None]:
+        self.calls.append(f"{ask.key} on {[node.id for node in nodes]}")
+        return [None if len(node.allocations) < 2 or node.id < "n20" else "remote" for node in nodes]
+
+
 VARIANTS: list[dict[str, Any]] = [
     {"predicates": ["in-zone"]},
+    {"predicates": ["in-zone", "uncrowded"]},
+    {"predicates": ["in-zone", "limited", "by-load"]},
+    {"predicates": ["in-zone", "remote"]},
     {"predicates": ["in-zone", "limited"], "nodesortpolicy": {"type": "binpacking"}},
     {"predicates": ["node-selector", "in-zone"]},
 ]
@@ -324,7 +362,7 @@ class Side:
             if not known:
                 patch.setattr(predicate_calls, "inputs_of", lambda check: None)
             config = configuration(queue("a", resources={"guaranteed": {"vcore": "8"}}), queue("b"), **keys)
-            self.rm = GangRM(config, with_plugins(predicates=[InZone, Limited]))
+            self.rm = GangRM(config, with_plugins(predicates=[InZone, Limited, Uncrowded, ByLoad, Remote]))
         self.rm.app("app", "root.a")
         self.rm.app("other", "root.b", **{"yunikorn.apache.org/node-selector": "zone=a"})
         chain = self.rm.at_work().policies.predicates
@@ -335,6 +373,7 @@ class Side:
         """Apply an operation; return everything that can be seen of it."""
         rm = self.rm
         self.count += 1
+        Uncrowded.calls.clear()
         match operation:
             case "node":
                 rm.node(f"n{value[0]:02}", {"zone": value[1]}, vcore=value[2])
@@ -365,12 +404,13 @@ class Side:
             [repr(response) for response in rm.responses[-3:]],
             [(ask.app.id, ask.key, ask.pending, dict(ask.refusals), ask.unschedulable) for ask in asks],
             {node.id: [ask.key for ask in node.reservations] for node in partition.nodes.values()},
+            list(Uncrowded.calls),
             [(failure.message, failure.count) for failure in rm.scheduler.failures],
         )
 
 
 @settings(max_examples=50)
-@given(st.sampled_from(range(3)), st.lists(operations, max_size=50))
+@given(st.sampled_from(range(6)), st.lists(operations, max_size=50))
 def test_everything_is_as_without_known_refusals(variant: int, story: list[tuple[str, Any]]) -> None:
     sides = [Side(known, VARIANTS[variant]) for known in (True, False)]
     for number in range(35):

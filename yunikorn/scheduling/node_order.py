@@ -431,7 +431,7 @@ class NodeOrder:
         for block in passed_blocks:
             if not block.bits & bit:
                 passed += [entry[2] for entry in block.entries]
-        predicates.record_passed(ask, [node for node in passed if self._may_take(node, ask_class)], known)
+        predicates.record_passed([node for node in passed if self._may_take(node, ask_class)], known)
         return None
 
     def _scan_beyond(

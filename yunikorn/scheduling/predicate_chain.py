@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from yunikorn import api
@@ -77,7 +78,9 @@ class PredicateChain:
         """True between `expect` and `forget`."""
         self._ask_classes: AskClasses | None = None
         self.known: KnownRefusals | None = None
-        """Refusals of predicates that declare nothing, if the code of all of them shows their inputs."""
+        """Refusals of the first predicates that declare nothing, if their code shows their inputs."""
+        self._readable = 0
+        """Number of these predicates, the first in `_passing`."""
         self.refresh: int | None = None
         """Interval (ns) after which refusals may change without a change in the core; None if unused."""
         self.bind()
@@ -127,9 +130,11 @@ class PredicateChain:
         """Keep known refusals if the code of all predicates without classes shows their inputs."""
         self.release_bits()
         if self._ask_classes is not None and self._passing and not self._by_domain:
-            inputs = [condition.inputs() for condition in self._passing]
+            # A predicate behind one that has to be asked is asked as often as before.
+            inputs = takewhile(bool, (condition.inputs() for condition in self._passing))
             found = [one for one in inputs if one is not None]
-            if len(found) == len(inputs):
+            self._readable = len(found)
+            if found:
                 self.known = KnownRefusals(found, self._ask_classes, by_class=bool(self._lasting))
 
     def use_bits(self, ask_classes: AskClasses) -> None:
@@ -389,33 +394,40 @@ class PredicateChain:
 
     def first_beyond(self, ask: Ask, nodes: Sequence[Node], known: RefusalClass) -> Node | None:
         """Return the first of `nodes` as `first`; remember refusals in `known`, and mark the nodes."""
+        start = self._readable
+        readable, asks_others = self._passing[:start], start < len(self._passing)
         for node in nodes:
             reason = self._lasting_refusal(ask, node)
             if reason is None:
                 reason = known.reasons.get(node.id)
                 if reason is None:
-                    reason = self._asked(ask, node, known)
-                    if reason is None:
+                    reason = self._ask_readable(readable, ask, node, known)
+                if reason is not None:
+                    self.personal = True
+                    if node.id in known.reasons:
+                        node.unfit |= known.bit
+                else:
+                    found = self._who_refuses(ask, node, start=start) if asks_others else None
+                    if found is None:
                         return node
-                if node.id in known.reasons:
-                    node.unfit |= known.bit
+                    self.personal = self.personal or not found[0].by_ask
+                    reason = found[1]
                 self.unsettled += 1
-                self.personal = True
             self._reasons.append(reason)
         return None
 
-    def record_passed(self, ask: Ask, nodes: Sequence[Node], known: RefusalClass) -> None:
+    def record_passed(self, nodes: Sequence[Node], known: RefusalClass) -> None:
         """Record the refusals of nodes with room that a search has passed."""
         for node in nodes:
-            reason = known.reasons.get(node.id) or self._asked(ask, node, known)
-            if reason is not None:
-                self._reasons.append(reason)
-                self.unsettled += 1
-                self.personal = True
+            self._reasons.append(known.reasons[node.id])
+            self.unsettled += 1
+            self.personal = True
 
-    def _asked(self, ask: Ask, node: Node, known: RefusalClass) -> str | None:
-        """Return the answer of the predicates without a lasting one, and remember a refusal; no failures."""
-        for condition in self._passing:
+    def _ask_readable(
+        self, conditions: Sequence[Condition], ask: Ask, node: Node, known: RefusalClass
+    ) -> str | None:
+        """Return the answer of predicates whose inputs are known; remember a refusal, but no failure."""
+        for condition in conditions:
             try:
                 reason = condition.check(ask, node)
             except contained() as error:
@@ -495,8 +507,10 @@ class PredicateChain:
             self.personal = True
         return found[1]
 
-    def _who_refuses(self, ask: Ask, node: Node, *, reserve: bool = False) -> tuple[Condition, str] | None:
-        for condition in self._passing:
+    def _who_refuses(
+        self, ask: Ask, node: Node, *, reserve: bool = False, start: int = 0
+    ) -> tuple[Condition, str] | None:
+        for condition in islice(self._passing, start, None) if start else self._passing:
             if condition.by_ask:
                 reason = self._remembered(condition, ask, node)
             else:
