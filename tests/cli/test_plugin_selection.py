@@ -136,3 +136,18 @@ def test_a_plugin_that_exits_is_contained_in_a_command(tmp_path: Path, run_pytho
     done = run("validate", str(config), installed=tmp_path)
     assert done.returncode == 1
     assert "plugin exits of exits (exits 1.0): creating it: " in done.stdout
+
+
+def test_plugins_that_are_not_required_and_missing_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "queues.yaml"
+    missing = {"name": "missing", "required": False}
+    config.write_text(document(partition(queue("a"), predicates=["taints", missing])), "utf-8")
+    assert main(["plugins", "--config", str(config)]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "Not used, because of required: false:\n  partitions[0].predicates[1]: no predicate is called" in text
+    )
+    assert main(["plugins", "--json", "--config", str(config)]) == 0
+    assert list(json.loads(capsys.readouterr().out)["left_out"]) == ["partitions[0].predicates[1]"]

@@ -171,6 +171,7 @@ def command(
         _print_table(_listed(registry, kind, used), used)
         if used is not None:
             _print_disabled(used)
+            _print_left_out(used)
         _print_broken(registry.broken)
     ctx.exit(BROKEN if registry.broken else 0)
 
@@ -188,6 +189,8 @@ class Used:
     """Places that name a plugin, by kind, name and plugin."""
     disabled: dict[str, list[Offer]]
     """Plugins that each name in `plugins.disable` switches off."""
+    left_out: dict[str, str]
+    """Reasons why a plugin with `required: false` is not used, by the place that names the plugin."""
 
     @classmethod
     def of(cls, text: bytes, registry: Registry) -> Used:
@@ -196,18 +199,20 @@ class Used:
         whole = registry.configured((), config.overriding, config.loaded)
         enabled = whole.without(config.disabled)
         places: dict[tuple[str, str, str], list[str]] = {}
+        left_out: dict[str, str] = {}
         for use in plugin_uses(config):
             offer = next((one for one in CORE if (one.kind, one.name) == (use.kind, use.name)), None)
             try:
                 offer = offer or enabled.find(use.kind, use.name)
-            except UnknownPlugin:
-                continue  # it is not required
+            except UnknownPlugin as error:
+                left_out[use.place] = str(error)
+                continue
             places.setdefault(_key(offer), []).append(use.place)
         disabled = {}
         for name in config.disabled:
             left = whole.without([name]).offers()
             disabled[name] = [offer for offer in whole.offers() if offer not in left]
-        return cls(whole, places, disabled)
+        return cls(whole, places, disabled, left_out)
 
     def of_offer(self, offer: Offer) -> list[str]:
         """Return the places that name a plugin."""
@@ -232,6 +237,7 @@ def as_data(registry: Registry, kind: Kind | None = None, used: Used | None = No
             name: [{"kind": offer.kind.id, "name": offer.name, "plugin": offer.plugin} for offer in offers]
             for name, offers in used.disabled.items()
         }
+        data["left_out"] = used.left_out
     return data
 
 
@@ -381,6 +387,15 @@ def _print_disabled(used: Used) -> None:
     for name, offers in used.disabled.items():
         gone = ", ".join(f"{offer.kind.title} {offer.origin}" for offer in offers)
         echo(f"  {printable(name)}: {gone or 'not installed, or broken'}")
+
+
+def _print_left_out(used: Used) -> None:
+    if not used.left_out:
+        return
+    echo("")
+    echo("Not used, because of required: false:")
+    for place, reason in used.left_out.items():
+        echo(f"  {place}: {printable(reason)}")
 
 
 def _print_broken(broken: list[Broken]) -> None:
