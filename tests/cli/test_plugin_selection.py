@@ -1,4 +1,4 @@
-"""Which installed plugins a process uses, and what their imports and prints may do to a command."""
+"""Selection of installed plugins by an operator; slow imports and prints of plugins in a command."""
 
 from __future__ import annotations
 

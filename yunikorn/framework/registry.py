@@ -150,7 +150,9 @@ class Registry:
 
         Returns False if the plugin is not usable; the reason is then the last entry of `broken`.
         """
-        key = f"{name}@{distribution}" if distribution and self.has_plugin(name) else name
+        key = name
+        if distribution and self.has_plugin(name) and self._beneath is None:
+            key = f"{name}@{distribution}"
         taken = self._pm.get_plugin(key)
         try:
             if self.has_plugin(key):
