@@ -24,6 +24,7 @@ VIEWS = {
     "Allocation": "node placed uuid",
     "AskClass": "resource",
     "Node": "allocated allocations attributes available capacity id occupied",
+    "QueueTree": "",
 }
 PUBLIC = {
     "AppSortPolicy": ["key(app)", "admission_class(app)", "admission_limits(counts)"],
@@ -51,15 +52,21 @@ PUBLIC = {
     "EventSink": ["send(batch)"],
     "UserGroupResolver": ["groups(user)"],
     "PreemptionPolicy": ["rank(victim, cause)", "protects(victim, cause)", "cost(victim, cause)"],
+    "SubmitPolicy": ["submit(app)"],
+    "AdmissionPolicy": ["admit(app)"],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
-VALUES = ("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl")
+VALUES = (
+    *("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl"),
+    *("Refused", "Submission"),
+)
 TESTING = """
-    AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster Clusters
-    EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract Placement PlacementRuleContract
+    AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster
+    Clusters EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract Placement PlacementRuleContract
     PluginContract PredicateContract PreemptionPolicyContract QueueSample QueueSortPolicyContract
-    UserGroupResolverContract allocation application ask assert_node_order assert_order
-    assert_pending_because assert_placed assert_queue assert_rejected_because node queue registry_with
+    QueueTreeSample SubmitPolicyContract UserGroupResolverContract allocation application ask
+    assert_node_order assert_order assert_pending_because assert_placed assert_queue assert_rejected_because
+    node queue registry_with submission
 """
 """All names in `yunikorn.testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """

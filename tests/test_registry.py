@@ -147,6 +147,8 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "event-sink": ["log", "jsonl", "rm"],
         "user-groups": ["os"],
         "preemption": ["standard"],
+        "submit": ["default-tags"],
+        "admission": ["admission-window"],
     }
 
 

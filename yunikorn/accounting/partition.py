@@ -215,6 +215,9 @@ class Partition:
         if app.backoff_timer is not None:
             app.backoff_timer.cancel()
             app.backoff_timer = None
+        if app.held is not None:
+            app.held.withdraw()
+            app.held = None
         del queue.applications[app.id]
         app.mark_dirty()
         app.queue_name = queue.path

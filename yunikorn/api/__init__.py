@@ -16,7 +16,15 @@ from yunikorn.api.event_sinks import EventSink
 from yunikorn.api.node_choice import Predicate
 from yunikorn.api.preemption import PreemptionCause, PreemptionPolicy
 from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
-from yunikorn.api.submission import PlacementRule, UserGroupResolver
+from yunikorn.api.submission import (
+    AdmissionPolicy,
+    PlacementRule,
+    QueueTree,
+    Refused,
+    Submission,
+    SubmitPolicy,
+    UserGroupResolver,
+)
 from yunikorn.api.views import (
     Allocation,
     Application,
@@ -31,6 +39,7 @@ from yunikorn.api.views import (
 from yunikorn.resources import Resource
 
 __all__ = [
+    "AdmissionPolicy",
     "Allocation",
     "AppSortPolicy",
     "Application",
@@ -48,8 +57,12 @@ __all__ = [
     "PreemptionPolicy",
     "Queue",
     "QueueSortPolicy",
+    "QueueTree",
+    "Refused",
     "Resource",
     "ResourceManager",
+    "Submission",
+    "SubmitPolicy",
     "Task",
     "UserGroupResolver",
     "Wait",

@@ -2,21 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from yunikorn.api.base import Plugin
-from yunikorn.api.views import Application
+import attrs
+
+from yunikorn.api.base import Plugin, Wait
+from yunikorn.api.views import Application, Queue
+
+
+@attrs.frozen
+class Submission:
+    """An application as submitted, before it is placed in a queue.
+
+    A submit policy changes it with `attrs.evolve`; `id`, `user`, `groups` and the two attributes of the gang
+    cannot be changed.
+    """
+
+    id: str
+    """Identifier, unique in the partition."""
+    user: str
+    """Name of the user who submitted the application."""
+    groups: tuple[str, ...] = ()
+    """Groups of the user, the primary group first."""
+    queue_name: str = ""
+    """Requested queue, as written; placement rules may use it."""
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+    """Tags set by the resource manager. Do not modify the mapping; replace it."""
+    priority: int | None = None
+    """Priority that replaces that of all asks of the application; None leaves the priority of each ask."""
+    gang_total: Mapping[str, int] = attrs.field(factory=dict)
+    """Total resources of the tasks of the gang; empty without a gang."""
+    gang_style: str = ""
+    """Gang scheduling style as submitted; empty without one."""
+
+
+@attrs.frozen(slots=True)
+class Refused:
+    """Answer of a placement rule that rejects the application; no later rule is tried."""
+
+    reason: str
+    """Reason, as shown to users."""
+
+
+class QueueTree(Protocol):
+    """Read-only view of the queues of a partition.
+
+    In a dry run (`yunikorn place`) these are the queues of the configuration.
+    """
+
+    def get(self, path: str) -> Queue | None:
+        """Return the queue with this full path, ignoring case, or None."""
+        ...
+
+    def children(self, path: str) -> Sequence[Queue]:
+        """Return the children of a queue, sorted by name; empty for a leaf or an unknown queue."""
+        ...
+
+
+class SubmitPolicy(Plugin):
+    """Base class of policies that check and change applications before they are placed in a queue."""
+
+    def submit(self, app: Submission) -> Submission | str | None:
+        """Return None to leave `app` as it is, a changed copy of `app`, or the reason for a rejection.
+
+        The policies of a partition are called in order; each receives the result of the previous one.
+        """
+        raise TypeError(f"{type(self).__name__} has no submit(app)")
+
+
+class AdmissionPolicy(Plugin):
+    """Base class of policies that decide when an application may be scheduled."""
+
+    def admit(self, app: Application) -> str | Wait | None:
+        """Return None to admit `app`, the reason for a rejection, or `Wait` to hold it for now.
+
+        The application has been placed: `app.queue` is its queue. Nothing of a held application is scheduled.
+        An admitted application is not asked about again.
+        """
+        raise TypeError(f"{type(self).__name__} has no admit(app)")
 
 
 class PlacementRule(Plugin):
     """Base class of rules that choose the queue of an application."""
 
-    def place(self, app: Application) -> str | None:
-        """Return the name of the queue, or None for "no match, try the next rule".
+    def place(self, app: Application) -> str | Refused | None:
+        """Return the name of the queue, None for "no match, try the next rule", or `Refused`.
 
         A name that starts with `root.`, in any case, is a full path; `root.` alone is root itself. Any
         other name is relative to the queue of the parent rule, or to root. A dot separates levels; use
         `dotless` for text that is a single level.
+
+        A rule that depends on the queues of the partition has a second parameter: `place(app, queues)`
+        receives a `QueueTree`.
         """
         raise TypeError(f"{type(self).__name__} has no place(app)")
 

@@ -31,7 +31,7 @@ from yunikorn.config.quotas import check_applications, check_limits, check_resou
 from yunikorn.config.reading import Findings, Table
 from yunikorn.config.rules import RuleDraft, check_paths, read_rules
 from yunikorn.framework import kinds
-from yunikorn.framework.kinds import PREDICATE, RESOLVER
+from yunikorn.framework.kinds import ADMISSION, PREDICATE, RESOLVER, SUBMIT
 
 DEFAULT_NAME = "default"
 NO_RESOLVER = ("", "none")
@@ -51,6 +51,8 @@ class PartitionDraft(Draft[PartitionConfig]):
     node_sorts: dict[str, PluginRef]
     user_group_resolver: ResolverRef | None
     predicates: tuple[PluginRef, ...]
+    submit_policies: tuple[PluginRef, ...]
+    admission: tuple[PluginRef, ...]
     periods: dict[str, int | None]
 
 
@@ -67,6 +69,8 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     draft.node_sorts = read_node_sorts(table, plugins)
     draft.user_group_resolver = _read_resolver(table, plugins)
     draft.predicates = read_plugin_list(table, "predicates", PREDICATE, plugins)
+    draft.submit_policies = read_plugin_list(table, "submitpolicies", SUBMIT, plugins)
+    draft.admission = read_plugin_list(table, "admission", ADMISSION, plugins)
     if (periods := table.table("periods")) is not None:
         PERIODS.check_keys(periods)
         draft.periods = PERIODS.given(periods, {})

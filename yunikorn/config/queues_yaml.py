@@ -20,7 +20,15 @@ from yunikorn.config.keys import Key, Section, key, keys_inside
 from yunikorn.config.properties import QueueSettings
 from yunikorn.config.reading import Table
 from yunikorn.config.values import built, mapping, plugin, plugin_ref, plugins, rows
-from yunikorn.framework.kinds import EVENT_SINK, NODE_SORT, PLACEMENT, PREDICATE, RESOLVER
+from yunikorn.framework.kinds import (
+    ADMISSION,
+    EVENT_SINK,
+    NODE_SORT,
+    PLACEMENT,
+    PREDICATE,
+    RESOLVER,
+    SUBMIT,
+)
 from yunikorn.framework.kinds import PREEMPTION as PREEMPTION_POLICY
 from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.resources import Resource
@@ -415,6 +423,23 @@ class PartitionConfig:
         "[predicates](plugins/predicates.md) that a node must pass, each a name or"
         " `{name: NAME, OPTION: VALUE}`",
         "[node-selector, {name: taints, attribute: stains}]",
+        ours=True,
+    )
+    submit_policies: tuple[PluginRef, ...] = key(
+        plugins(SUBMIT),
+        (),
+        "[submit policies](plugins/submit-policies.md) that check and change applications before their"
+        " placement, in order, each a name or `{name: NAME, OPTION: VALUE}`",
+        "[{name: default-tags, tags: {team: none}}]",
+        name="submitpolicies",
+        ours=True,
+    )
+    admission: tuple[PluginRef, ...] = key(
+        plugins(ADMISSION),
+        (),
+        "[admission policies](plugins/admission-policies.md) that decide when an application may be"
+        " scheduled, in order, each a name or `{name: NAME, OPTION: VALUE}`",
+        '[{name: admission-window, start: "22:00", end: "06:00"}]',
         ours=True,
     )
     node_sorts: Mapping[str, PluginRef] = key(

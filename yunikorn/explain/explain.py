@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 CHECKS = (
     "stopped",
     "application limit",
+    "admission",
     "order",
     "back-off",
     "preemption",
@@ -172,6 +173,10 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
         yield Reason(
             "application limit", f"no more applications may run: {holder.label}", max_apps_message(holder)
         )
+    if app.held is not None:
+        left = describe_duration(max(app.held.until - partition.clock.now(), 0))
+        summary = f"held by admission policy {app.held.policy}"
+        yield Reason("admission", summary, f"{app.held.message}; asked again in {left}")
     if app.queue is not None and not app.admitted:
         summary = f"other applications of queue {app.queue.path} have precedence"
         yield Reason(

@@ -69,6 +69,8 @@ def _of_running(app: Application) -> Iterator[str]:
 
 
 def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
+    if app.held is not None:
+        yield f"admission policy {app.held.policy} must admit the application"
     if app.queue is not None and not app.admitted:
         yield f"an application with precedence in queue {app.queue.path} must start running or end"
     if app.backoff_timer is not None:

@@ -25,6 +25,8 @@ DEFAULT_PLUGINS = (
     "yunikorn_plugins.os_groups",
     "yunikorn_plugins.rm",
     "yunikorn_policies.preemption",
+    "yunikorn_plugins.submit_policies",
+    "yunikorn_plugins.admission_policies",
 )
 SOURCE_ROOTS = {"yunikorn_plugins": "plugins", "yunikorn_policies": "policies"}
 

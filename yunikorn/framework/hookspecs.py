@@ -16,6 +16,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from yunikorn.api import (
+        AdmissionPolicy,
         AppSortPolicy,
         EventSink,
         NodeSortPolicy,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         Predicate,
         PreemptionPolicy,
         QueueSortPolicy,
+        SubmitPolicy,
         UserGroupResolver,
     )
 
@@ -77,8 +79,9 @@ def yunikorn_placement_rules() -> list[type[PlacementRule]]:  # type: ignore[emp
     Named in YAML by a partition's `placementrules: [{name: NAME, create: BOOL, filter: ..., parent:
     ..., OPTION: VALUE}]`. Rule names ignore case.
 
-    The core calls `place(app)`. The core itself evaluates the chain of rules, filters, parent rules, the
-    creation of queues, ACLs, and the completion of relative names.
+    The core calls `place(app)`, or `place(app, queues)` for a rule that depends on the queues. The core
+    itself evaluates the chain of rules, filters, parent rules, the creation of queues, ACLs, and the
+    completion of relative names.
 
     :returns: the classes, each a subclass of `PlacementRule`.
     """
@@ -131,4 +134,28 @@ def yunikorn_preemption_policies() -> list[type[PreemptionPolicy]]:  # type: ign
     allocations also has `protects(victim, cause)`, and one that chooses the node has `cost(victim, cause)`.
 
     :returns: the classes, each a subclass of `PreemptionPolicy`.
+    """
+
+
+@hookspec
+def yunikorn_submit_policies() -> list[type[SubmitPolicy]]:  # type: ignore[empty-body]
+    """Return the policies that check and change applications before they are placed in a queue.
+
+    Named in YAML by a partition's `submitpolicies: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.
+
+    The core calls `submit(app)` once for each application, after its groups are known.
+
+    :returns: the classes, each a subclass of `SubmitPolicy`.
+    """
+
+
+@hookspec
+def yunikorn_admission_policies() -> list[type[AdmissionPolicy]]:  # type: ignore[empty-body]
+    """Return the policies that decide when an application may be scheduled.
+
+    Named in YAML by a partition's `admission: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.
+
+    The core calls `admit(app)` when the application has a queue, and again while the policy holds it.
+
+    :returns: the classes, each a subclass of `AdmissionPolicy`.
     """

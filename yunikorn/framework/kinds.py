@@ -130,4 +130,33 @@ PREEMPTION = Kind(
     arguments=("victim", "cause"),
     reserved=("name",),
 )
-KINDS = (APP_SORT, QUEUE_SORT, NODE_SORT, PLACEMENT, PREDICATE, EVENT_SINK, RESOLVER, PREEMPTION)
+SUBMIT = Kind(
+    id="submit",
+    title="submit policy",
+    hook="yunikorn_submit_policies",
+    base=api.SubmitPolicy,
+    method="submit",
+    arguments=("app",),
+    reserved=("name",),
+)
+ADMISSION = Kind(
+    id="admission",
+    title="admission policy",
+    hook="yunikorn_admission_policies",
+    base=api.AdmissionPolicy,
+    method="admit",
+    arguments=("app",),
+    reserved=("name",),
+)
+KINDS = (
+    APP_SORT,
+    QUEUE_SORT,
+    NODE_SORT,
+    PLACEMENT,
+    PREDICATE,
+    EVENT_SINK,
+    RESOLVER,
+    PREEMPTION,
+    SUBMIT,
+    ADMISSION,
+)

@@ -20,6 +20,10 @@ class InvalidOffer(YunikornError):
     """Violation of the rules of a plugin's kind; the message names the class and the correction."""
 
 
+OPTIONAL = {"score": "ask_class", "place": "queues"}
+"""Second arguments that the methods of these names may have: `score(node, ask_class)`."""
+
+
 @attrs.frozen
 class Option:
     """Option of a plugin class, declared as a typed attribute."""
@@ -217,8 +221,8 @@ def _check_method(kind: Kind, cls: Any) -> None:
     try:
         inspect.signature(method).bind(*given)
     except TypeError:
-        # The request is an optional second argument: score(node, ask_class).
-        if kind.method == "score" and _binds(method, [*given, "ask_class"]):
+        optional = OPTIONAL.get(kind.method)
+        if optional is not None and _binds(method, [*given, optional]):
             return
         signature = inspect.signature(method)
         raise InvalidOffer(

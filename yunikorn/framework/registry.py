@@ -29,6 +29,7 @@ from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
 from yunikorn.framework.event_wants import read_wants
 from yunikorn.framework.installed import InstalledPlugin, PendingPlugins, installed_plugins
 from yunikorn.framework.kinds import (
+    ADMISSION,
     APP_SORT,
     EVENT_SINK,
     KINDS,
@@ -38,6 +39,7 @@ from yunikorn.framework.kinds import (
     PREEMPTION,
     QUEUE_SORT,
     RESOLVER,
+    SUBMIT,
     Kind,
 )
 from yunikorn.framework.offers import (
@@ -56,6 +58,7 @@ from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.text import suggest
 
 __all__ = [
+    "ADMISSION",
     "APP_SORT",
     "DEFAULT_PLUGINS",
     "EVENT_SINK",
@@ -66,6 +69,7 @@ __all__ = [
     "PREEMPTION",
     "QUEUE_SORT",
     "RESOLVER",
+    "SUBMIT",
     "Broken",
     "Kind",
     "Offer",

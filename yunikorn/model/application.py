@@ -63,6 +63,28 @@ class ExecutionTimeout:
             self._timer = None
 
 
+class Hold:
+    """Hold of an application by an admission policy."""
+
+    __slots__ = ("policy", "since", "until", "why", "withdraw")
+
+    def __init__(self, policy: str, why: str, since: int, until: int, withdraw: Callable[[], None]) -> None:
+        self.policy = policy
+        """Name of the policy."""
+        self.why = why
+        self.since = since
+        """Time at which the application was first held (ns)."""
+        self.until = until
+        """Time at which the policy is asked again (ns)."""
+        self.withdraw = withdraw
+        """Ends the questions about the application; called when it leaves."""
+
+    @property
+    def message(self) -> str:
+        """Message that names the policy and its reason."""
+        return f"held by admission policy {self.policy}: {self.why}"
+
+
 COUNTED = frozenset({STARTING, RUNNING})
 """States in which an application counts as running (docs/states.md)."""
 
@@ -87,6 +109,7 @@ class Application(QueueMember):
         "admitted",
         "allocations",
         "arrival",
+        "ask_priority",
         "asks",
         "atomic",
         "backoff_timer",
@@ -102,6 +125,7 @@ class Application(QueueMember):
         "gang_style",
         "group",
         "groups",
+        "held",
         "id",
         "leaving",
         "limit_trackers",
@@ -109,6 +133,7 @@ class Application(QueueMember):
         "misses",
         "node_order",
         "not_started",
+        "paused",
         "queue_name",
         "reason",
         "requests",
@@ -141,6 +166,8 @@ class Application(QueueMember):
         self.requests = Requests()
         self.backoff_timer: Timer | None = None
         """Timer that ends the back-off after requests that fit no node; None outside of a back-off."""
+        self.paused = False
+        """True while a back-off or an admission policy keeps the requests from being tried."""
         self.admitted = True
         """False while the policy of its queue excludes the application from scheduling."""
         self.not_started = True
@@ -170,7 +197,6 @@ class Application(QueueMember):
         self.listener = listener
         self.state_log: list[StateLogEntry] = []
         self.reason = ""
-        """Reason for rejection or failure."""
         self.forced = False
         """True if the application must be accepted even if no placement rule matches (recovery)."""
         self.finished = 0
@@ -178,14 +204,11 @@ class Application(QueueMember):
         """True while the RM removes the application, which then does not become Completing."""
         self.timer: Timer | None = None
         self.execution_timeout: ExecutionTimeout | None = None
-        """None if the run time is unlimited."""
         self.gang: Gang | None = None
-        """The gang with placeholders, if the application is one."""
         self.gang_style = SOFT
         """Gang scheduling style; also applies if placeholders that arrive later make the application a
         gang."""
         self.atomic: AtomicGang | None = None
-        """The atomic gang, if the application is one."""
         self.counted = False
         """True if the application counts as running in its leaf queue and all parents."""
         self.counted_by_limits = False
@@ -202,6 +225,9 @@ class Application(QueueMember):
         self.admission_class: Hashable = None
         self.admission_key: SortKey | None = None
         """Position in its admission class, if its queue has admission classes."""
+        self.ask_priority: int | None = None
+        """Priority of all its asks, set by a submit policy; None for the priority of each ask."""
+        self.held: Hold | None = None
 
     @property
     def label(self) -> str:
@@ -225,12 +251,7 @@ class Application(QueueMember):
 
     def is_schedulable(self) -> bool:
         """Return True if any request may be scheduled at the application's turn."""
-        return (
-            self.requests.bits != 0
-            and self.backoff_timer is None
-            and self.admitted
-            and self._queue is not None
-        )
+        return self.requests.bits != 0 and not self.paused and self.admitted and self._queue is not None
 
     @property
     def has_waiting(self) -> bool:
@@ -336,7 +357,7 @@ class Application(QueueMember):
     @property
     def is_idle(self) -> bool:
         """True if the application is active but has no allocations and no requests left."""
-        if self.allocations or self.has_waiting or self.leaving:
+        if self.allocations or self.has_waiting or self.leaving or self.held is not None:
             return False
         return self.state in (ACCEPTED, STARTING, RUNNING)
 
@@ -391,9 +412,21 @@ class Application(QueueMember):
         """Recompute the priority and propagate a change to the queues."""
         priority = self.requests.priority
         if priority != self.priority:
-            if self._queue is not None:
+            if self._queue is not None and self.held is None:
                 self._queue.count_priority(self.priority, priority)
             self.priority = priority
+
+    def hold(self, hold: Hold) -> None:
+        """Keep the application from being scheduled; it must not have pending asks yet."""
+        self.held, self.paused = hold, True
+
+    def end_hold(self) -> None:
+        """Let the application be scheduled again; its queues now count its priority and its requests."""
+        self.held, self.paused = None, self.backoff_timer is not None
+        if self._queue is not None:
+            self._queue.count_priority(INT32_MIN, self.priority)
+        self.mark_dirty()
+        self.activate(self.requests.bits)
 
     def __repr__(self) -> str:
         return f"<Application {self.id} {self.state}>"

@@ -149,7 +149,7 @@ class MaxAppsEvents:
 
     @staticmethod
     def _is_waiting_to_start(app: Application) -> bool:
-        return app.not_started and app.has_waiting and app.queue is not None
+        return app.not_started and app.has_waiting and app.queue is not None and app.held is None
 
     def _record(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
         if isinstance(holder, UsageTracker):

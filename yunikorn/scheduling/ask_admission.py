@@ -117,6 +117,9 @@ class AskAdmission:
         if batch is None or not batch.asks:
             return
         app, asks = batch.app, batch.asks
+        if app.ask_priority is not None:
+            for ask in asks:
+                ask.priority = app.ask_priority
         self._partition.accounting.pending_accounting.add_all(app, asks)
         if app.not_started and self._partition.event_recorder.wants_waiting:
             self._max_apps_events.watch(app)
@@ -154,6 +157,8 @@ class AskAdmission:
         if reason := _other_part(ask, spec):
             self._partition.outbox.rejected_asks.append(Refusal(ask.key, reason, ask.app.id))
             return
+        if ask.app.ask_priority is not None:
+            priority = ask.app.ask_priority
         accounting = self._partition.accounting
         same = (ask.resource, ask.priority, ask.tags) == (resource, priority, spec.tags)
         ask.spec = spec

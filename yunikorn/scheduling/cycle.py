@@ -232,7 +232,8 @@ class Cycle:
         admission_classes, sorted_members, put = order.admission_classes, leaf.sorted_members, order.put
         for app in dirty:
             app.is_dirty = False
-            here = app.queue is leaf
+            # A held application takes no place in its admission class.
+            here = app.queue is leaf and app.held is None
             if admission_classes is not None:
                 if here:
                     admission_classes.update(app, order.admission_key(app))

@@ -206,7 +206,8 @@ class ExistingAllocations:
         accounting = self._partition.accounting
         uuid = one.uuid or accounting.new_uuid(one.key)
         spec = _spec(one, app)
-        booked = accounting.recover(app, node, uuid, one.key, one.resource, one.priority, spec, created)
+        priority = one.priority if app.ask_priority is None else app.ask_priority
+        booked = accounting.recover(app, node, uuid, one.key, one.resource, priority, spec, created)
         self._preemption.booked(app)
         return booked
 

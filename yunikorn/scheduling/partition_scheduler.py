@@ -11,7 +11,7 @@ import attrs
 from yunikorn.accounting.books import Books, Keeper
 from yunikorn.accounting.outbox import Refusal, SchedulingState
 from yunikorn.accounting.partition import Partition
-from yunikorn.api import Context, ResourceManager
+from yunikorn.api import Context, ResourceManager, Submission
 from yunikorn.errors import StateError
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.framework.instances import PluginInstances
@@ -28,6 +28,7 @@ from yunikorn.scheduling.application_admission import (
     report_oversize,
     report_style,
 )
+from yunikorn.scheduling.application_holds import ApplicationHolds
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.cycle import Cycle
@@ -71,6 +72,18 @@ class ApplicationSpec:
     gang_style: str = ""
     implicit: bool = False
     """True if the core created the application for an ask without one; then only the ask is answered."""
+
+    def view(self) -> Submission:
+        """Return the application as submit policies see it."""
+        return Submission(
+            self.id,
+            self.user,
+            tuple(self.groups),
+            self.queue_name,
+            self.tags,
+            gang_total=self.gang,
+            gang_style=self.gang_style,
+        )
 
 
 class StateReporter(Protocol):
@@ -152,6 +165,7 @@ class PartitionScheduler:
         self.existing = ExistingAllocations(self.partition, self.preemption)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
+        self.holds = ApplicationHolds(self.partition, self.policies.admission, self._admitted)
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
@@ -253,29 +267,25 @@ class PartitionScheduler:
         app.forced = is_forced(submission.tags)
         style = style_named(submission.gang_style) if submission.gang_style else SOFT
         app.gang_style = style or SOFT
-        if not is_zero(submission.gang):
-            make_gang(app, submission.gang, submission.execution_timeout, partition)
-        elif submission.execution_timeout:
-            app.execution_timeout = ExecutionTimeout(submission.execution_timeout)
-        reason = self._take_in(app)
+        reason = self._take_in(app, submission)
         if reason:
             partition.reject_application(app, reason, answered=not submission.implicit)
         else:
             if style is None:
                 report_style(app, submission.gang_style, partition)
+            self.holds.report(app)
             self.existing.arrived(app)
         return app
 
-    def _take_in(self, app: Application) -> str:
+    def _take_in(self, app: Application, submission: ApplicationSpec) -> str:
+        """Add an application to the queue that placement chooses; return the reason for a rejection."""
         partition = self.partition
         if reason := partition.closed_to(f"application {app.id}"):
             return reason
         if app.id in partition.applications:
             return f"application {app.id} exists already in partition {self.name}"
-        owner = self.policies.users.identify(app.user, app.groups, forced=app.forced)
-        if owner.refusal:
-            return owner.refusal
-        app.user, app.groups = owner.user, owner.groups
+        if reason := self._check(app, submission):
+            return reason
         placement = self.policies.placement.place(app)
         if not placement.queue:
             return f"failed to place application {app.id}: {placement.reason}"
@@ -291,13 +301,39 @@ class PartitionScheduler:
         if not queue.managed:
             apply_namespace_quota(queue, app.tags)
         reason = gang_refusal(app, queue, self.queue_policies.registry)
+        if not reason:
+            app.enter(queue)
+            reason = self.holds.ask(app)
         if reason:
+            app.leave()
             partition.queues.check_empty(queue)
             return reason
         app.node_order = self._node_order(app, queue.settings.node_sort)
         partition.add_application(app, queue)
         report_oversize(app, partition)
         return ""
+
+    def _check(self, app: Application, submission: ApplicationSpec) -> str:
+        """Apply resolver and submit policies, and make the gang; return the reason for a rejection."""
+        checked = self.policies.checks.check(submission.view())
+        if checked.refusal:
+            return checked.refusal
+        app.user, app.groups = checked.owner.user, checked.owner.groups
+        app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
+        if not is_zero(submission.gang):
+            make_gang(app, submission.gang, submission.execution_timeout, self.partition)
+        elif submission.execution_timeout:
+            app.execution_timeout = ExecutionTimeout(submission.execution_timeout)
+        return ""
+
+    def _admitted(self, app: Application) -> None:
+        """Notify those that decide on requests of an application that is no longer held."""
+        self.cycle.replacement.resume()
+        if app.not_started and self.partition.event_recorder.enabled:
+            self.max_apps_events.watch(app)
+        for ask in app.asks.values():
+            if ask.pending:
+                self.preemption.notice(ask)
 
     def _node_order(self, app: Application, of_queue: str) -> str:
         chosen = app.tags.get(NODE_SORT_TAG, "")
@@ -483,6 +519,7 @@ class PartitionScheduler:
             self._reconsider(app)
         partition.reconsider()
         self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
+        self.holds.reconfigure(policies.admission)
         policies_of_queues = {id(queue.order.policy) for queue in partition.queues}
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
 

@@ -18,12 +18,15 @@ its dynamic queue.
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
+from yunikorn.api import Refused
 from yunikorn.config.names import RECOVERY, ROOT, is_queue_name
 from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.containment import contained, cut, read_attribute, safe_repr, text_or_none
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from yunikorn.api import Application, PlacementRule
+    from yunikorn.api import Queue as QueueView
     from yunikorn.framework.instances import InstancePlan
     from yunikorn.framework.registry import Offer
     from yunikorn.model.queue import Queue
@@ -86,6 +90,7 @@ def _whole(value: object) -> int:
     return value
 
 
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 COMPLETE = f"{ROOT}."
 """Prefix of a fully qualified queue name (case-insensitive)."""
 
@@ -132,7 +137,9 @@ class RuleResult:
     queue: str = ""
     reason: str = ""
     failed: bool = False
-    """True after an error: no later rule may place the application."""
+    """True after an error or a refusal: no later rule may place the application."""
+    refused: bool = False
+    """True if the rule refused the application with a reason."""
 
 
 class BoundRule:
@@ -152,7 +159,10 @@ class BoundRule:
         self.plugin: PlacementRule = made.plugin
         self._origin = made.origin
         self.parent = BoundRule(config.parent, plan, tree, failures) if config.parent else None
-        self._place = read_attribute(self.plugin, "place")
+        place = read_attribute(self.plugin, "place")
+        self._place: Callable[[Application], Any] = place
+        if _takes_queues(place):
+            self._place = partial(_place_with, place, TreeView(tree))
         self._create = config.create
         self._filter = config.filter
         self._tree = tree
@@ -164,6 +174,8 @@ class BoundRule:
             return RuleResult(reason=f"its filter excludes user '{app.user}'")
         try:
             answer = self._place(app)
+            if issubclass(type(answer), Refused):
+                return RuleResult(reason=_reason_of(answer), failed=True, refused=True)
             name = text_or_none(answer)
             if name is None and answer is not None:
                 raise TypeError(f"it returned {safe_repr(answer)} instead of a queue name or None")
@@ -204,6 +216,44 @@ class BoundRule:
         return choice
 
 
+class TreeView:
+    """Queues as a placement rule sees them; see `yunikorn.api.QueueTree`."""
+
+    def __init__(self, tree: PlacementTree) -> None:
+        self._tree = tree
+
+    def get(self, path: str) -> QueueView | None:
+        """Return the queue with this full path, ignoring case, or None."""
+        found: Any = self._tree.queue(path)
+        queue: QueueView | None = found
+        return queue
+
+    def children(self, path: str) -> Sequence[QueueView]:
+        """Return the children of a queue, sorted by name; empty for a leaf or an unknown queue."""
+        queue: Any = self._tree.queue(path)
+        return [] if queue is None else [queue.children[name] for name in sorted(queue.children)]
+
+
+def _takes_queues(place: Callable[..., object]) -> bool:
+    """Return True if a rule has a parameter for the queues."""
+    try:
+        parameters = inspect.signature(place).parameters.values()
+    except contained():
+        return False  # extension types may have no signature
+    return len([one for one in parameters if one.kind in POSITIONAL]) > 1
+
+
+def _place_with(place: Callable[[Application, TreeView], Any], queues: TreeView, app: Application) -> Any:
+    return place(app, queues)
+
+
+def _reason_of(refusal: Refused) -> str:
+    reason = text_or_none(refusal.reason)
+    if reason is None:
+        raise TypeError(f"it refused with the reason {safe_repr(refusal.reason)} instead of text")
+    return reason
+
+
 def plugin_options(config: RuleConfig, offer: Offer) -> dict[str, Any]:
     """Return the options of a configured rule that its plugin receives.
 
@@ -242,7 +292,7 @@ class Step:
     """Position in the list of rules, from 1."""
     rule: str
     outcome: str
-    """One of `match`, `no match` and `error`."""
+    """One of `match`, `no match`, `refused` and `error`."""
     queue: str = ""
     reason: str = ""
     title: str = ""
@@ -350,5 +400,10 @@ class PlacementChain:
 
 
 def _step(number: int, rule: str, choice: RuleResult, title: str) -> Step:
-    outcome = "match" if choice.queue else "error" if choice.failed else "no match"
+    if choice.queue:
+        outcome = "match"
+    elif choice.failed:
+        outcome = "refused" if choice.refused else "error"
+    else:
+        outcome = "no match"
     return Step(number, rule, outcome, choice.queue, choice.reason, title)

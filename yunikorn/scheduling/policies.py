@@ -14,9 +14,19 @@ from yunikorn.config.properties import InForce, QueueSettings
 from yunikorn.config.queues_yaml import WeightedRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.instances import make_instance
-from yunikorn.framework.registry import APP_SORT, NODE_SORT, PREDICATE, PREEMPTION, QUEUE_SORT
+from yunikorn.framework.registry import (
+    ADMISSION,
+    APP_SORT,
+    NODE_SORT,
+    PREDICATE,
+    PREEMPTION,
+    QUEUE_SORT,
+    SUBMIT,
+)
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
+from yunikorn.scheduling.application_checks import ApplicationChecks
+from yunikorn.scheduling.application_holds import AdmissionChain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.node_policies import Member, NamedPolicy, WeightedScores
@@ -26,7 +36,7 @@ from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from yunikorn.accounting.queue_tree import QueueTree
     from yunikorn.clock import Clock
@@ -61,11 +71,8 @@ class Policies:
         self.node_sorts = {DEFAULT: self._node_sort(config.node_sort)} | {
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
-        predicates = [
-            plan.make_if_usable(PREDICATE, ref.name, ref.options, required=ref.required)
-            for ref in config.predicates
-        ]
-        self.predicates = PredicateChain([(one.plugin, one.origin) for one in predicates if one], failures)
+        predicates = self._usable(PREDICATE, config.predicates)
+        self.predicates = PredicateChain([(one.plugin, one.origin) for one in predicates], failures)
         chosen = config.preemption.policy
         victims = plan.make_if_usable(
             PREEMPTION, chosen.name, chosen.options, required=chosen.required
@@ -73,10 +80,17 @@ class Policies:
         self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
+        self.checks = ApplicationChecks(self.users, self._usable(SUBMIT, config.submit_policies), failures)
+        self.admission = AdmissionChain(self._usable(ADMISSION, config.admission), failures)
         settings: dict[tuple[int, bool], QueueSettings] = {}
         _collect(config.root, InForce({}).below(config.root.properties), settings)
         for (_, is_leaf), each in settings.items():
             plan.share(*_policy_of(each, is_leaf=is_leaf))
+
+    def _usable(self, kind: Kind, refs: Sequence[PluginRef]) -> list[PluginInstance]:
+        """Return the instances of a list of plugins, without those that `required: false` leaves out."""
+        made = (self.plan.make_if_usable(kind, ref.name, ref.options, required=ref.required) for ref in refs)
+        return [one for one in made if one is not None]
 
     @classmethod
     def of(

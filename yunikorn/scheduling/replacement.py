@@ -38,10 +38,10 @@ class Replacement:
         self._orders = orders
         self._unschedulable_queue = unschedulable_queue
         self._stopped: list[TaskGroup] = []
-        """Ready task groups whose queue was stopped."""
+        """Ready task groups whose queue was stopped or whose application is held."""
 
     def resume(self) -> None:
-        """Re-examine task groups of stopped queues, after a queue was stopped or started."""
+        """Re-examine these task groups, after a queue was stopped or started or an application admitted."""
         self._gangs.ready.extend(self._stopped)
         self._stopped = []
 
@@ -55,7 +55,7 @@ class Replacement:
                 ready.popleft()
                 group.is_ready = False
                 continue
-            if any(queue.state == STOPPED for queue in ask.app.chain):
+            if ask.app.held is not None or any(queue.state == STOPPED for queue in ask.app.chain):
                 self._stopped.append(ready.popleft())
                 continue
             found = self._find(group, ask)

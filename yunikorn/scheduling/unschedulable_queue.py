@@ -53,6 +53,7 @@ class AppBackoff:
         misses, app.misses = app.misses, 0
         if app.backoff_timer is None:
             app.backoff_timer = self._partition.timers.after(settings.backoff_delay, lambda: self.wake(app))
+            app.paused = True
             app.mark_dirty()
             after = describe_duration(settings.backoff_delay)
             message = (
@@ -65,6 +66,7 @@ class AppBackoff:
         if app.backoff_timer is not None:
             app.backoff_timer.cancel()
             app.backoff_timer = None
+            app.paused = app.held is not None
             app.mark_dirty()
             app.activate(app.requests.bits)
 

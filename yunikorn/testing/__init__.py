@@ -32,11 +32,12 @@ pytest.register_assert_rewrite(
         f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"
         for kind in (
             *("answers", "books", "placement", "plugin", "predicate", "preemption", "resolver", "sink"),
-            "sort",
+            *("sort", "admission", "submit"),
         )
     )
 )
 
+from yunikorn.testing.admission_contract import AdmissionPolicyContract  # noqa: E402
 from yunikorn.testing.assertions import (  # noqa: E402
     assert_node_order,
     assert_order,
@@ -60,6 +61,7 @@ from yunikorn.testing.samples import (  # noqa: E402
     AskSample,
     NodeSample,
     QueueSample,
+    QueueTreeSample,
     allocation,
     application,
     ask,
@@ -72,8 +74,10 @@ from yunikorn.testing.sort_contracts import (  # noqa: E402
     NodeSortPolicyContract,
     QueueSortPolicyContract,
 )
+from yunikorn.testing.submit_contract import SubmitPolicyContract, submission  # noqa: E402
 
 __all__ = [
+    "AdmissionPolicyContract",
     "AllocationSample",
     "Amounts",
     "AppSortPolicyContract",
@@ -92,6 +96,8 @@ __all__ = [
     "PreemptionPolicyContract",
     "QueueSample",
     "QueueSortPolicyContract",
+    "QueueTreeSample",
+    "SubmitPolicyContract",
     "UserGroupResolverContract",
     "allocation",
     "application",
@@ -105,4 +111,5 @@ __all__ = [
     "node",
     "queue",
     "registry_with",
+    "submission",
 ]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from yunikorn.api import PlacementRule
+from yunikorn.api import PlacementRule, Refused
 from yunikorn.config.names import is_queue_name
 from yunikorn.framework.kinds import PLACEMENT
 from yunikorn.testing.answers_contract import AnswersContract, Question
 from yunikorn.testing.plugin_contract import Yaml
-from yunikorn.testing.samples import ApplicationSample, application
+from yunikorn.testing.samples import ApplicationSample, QueueTreeSample, application, queue
+
+QUEUES = QueueTreeSample([queue("root"), queue("root.default"), queue("root.other", max={"vcore": 4})])
+"""Queues for rules with a second parameter."""
 
 
 class PlacementRuleContract(AnswersContract):
@@ -56,10 +60,16 @@ class PlacementRuleContract(AnswersContract):
         ]
 
     def test_rule_returns_a_name_or_none(self) -> None:
-        """Check that an answer is None or a queue name without empty levels."""
+        """Check that an answer is None, a refusal, or a queue name without empty levels."""
         rule = self.fresh()
         for sample in self.samples():
-            answer = rule.place(sample)
+            answer = _place(rule, sample)
+            if isinstance(answer, Refused):
+                explained = isinstance(answer.reason, str) and answer.reason != ""
+                assert explained, (
+                    f"place() refused application {sample.id} without a reason: return Refused(reason)"
+                )
+                continue
             what = f"place() returned {answer!r} for application {sample.id}"
             assert answer is None or isinstance(answer, str), f"{what}: return a queue name, or None"
             if answer:
@@ -73,7 +83,7 @@ class PlacementRuleContract(AnswersContract):
         """Check that characters that the rule itself adds to a name are legal; those of users may not be."""
         rule = self.fresh()
         for sample in self.samples():
-            answer = rule.place(sample) or ""
+            answer = _name(_place(rule, sample))
             texts = [sample.user, *sample.groups, sample.queue_name, *sample.tags.values()]
             own = "".join(char for char in answer if not any(char in text for text in texts))
             wrong = [char for char in own if char != "." and not is_queue_name(f"a{char}")]
@@ -86,7 +96,7 @@ class PlacementRuleContract(AnswersContract):
         """Check that dots in names are replaced with `dotless`: `ann.lee` is one level, `ann_dot_lee`."""
         rule = self.fresh()
         for sample in self.samples():
-            answer = f".{rule.place(sample) or ''}."
+            answer = f".{_name(_place(rule, sample))}."
             for name in (sample.user, *sample.groups):
                 assert "." not in name or f".{name}." not in answer, (
                     f"place() returned {answer[1:-1]!r} for application {sample.id}: the dot in {name!r} "
@@ -94,5 +104,11 @@ class PlacementRuleContract(AnswersContract):
                 )
 
 
+def _name(answer: Any) -> str:
+    return answer if isinstance(answer, str) else ""
+
+
 def _place(rule: Any, app: ApplicationSample) -> Any:
+    if len(inspect.signature(rule.place).parameters) > 1:
+        return rule.place(app, QUEUES)
     return rule.place(app)

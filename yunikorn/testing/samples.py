@@ -84,6 +84,22 @@ class QueueSample:
 
 
 @attrs.frozen(eq=False)
+class QueueTreeSample:
+    """Sample that implements `yunikorn.api.QueueTree`."""
+
+    queues: Sequence[QueueSample] = ()
+
+    def get(self, path: str) -> QueueSample | None:
+        """Return the queue with this path, ignoring case, or None."""
+        return next((queue for queue in self.queues if queue.path == path.lower()), None)
+
+    def children(self, path: str) -> Sequence[QueueSample]:
+        """Return the queues directly below `path`, sorted by name."""
+        below = [queue for queue in self.queues if queue.path.rpartition(".")[0] == path.lower()]
+        return sorted(below, key=lambda queue: queue.path)
+
+
+@attrs.frozen(eq=False)
 class ApplicationSample:
     """Sample that implements `yunikorn.api.Application`."""
 

@@ -281,6 +281,8 @@ class Preemptor:
             if app.max_apps_blocker is None:
                 yield from app.requests.runs()
         for app in leaf.applications.values():
+            if app.held is not None:
+                continue
             if app.requests.unschedulable and app.admitted and app.max_apps_blocker is None:
                 yield from ([ask] for ask in app.asks.values() if ask.unschedulable and not ask.gang_blocked)
 
@@ -292,7 +294,7 @@ class Preemptor:
         leaf, required = ask.app.chain[0], ask.ask_class.required
         if not (self.config.enabled and ask.may_preempt and _has_cause(leaf)) or required or ask.gang_blocked:
             return None
-        if ask.app.max_apps_blocker is not None or _over_limit(ask):
+        if ask.app.held is not None or ask.app.max_apps_blocker is not None or _over_limit(ask):
             return None
         return ask.created + leaf.settings.preemption_delay
 
@@ -437,7 +439,9 @@ class Preemptor:
 
     def _make_room(self, ask: Ask, node: Node) -> None:
         pairs, app, root = ask.ask_class.pairs, ask.app, self._partition.queues.root
-        if app.max_apps_blocker is not None or any(queue.state == STOPPED for queue in app.chain[:-1]):
+        if app.held is not None or app.max_apps_blocker is not None:
+            return
+        if any(queue.state == STOPPED for queue in app.chain[:-1]):
             return
         # Victims make room in the cluster as well, but quotas and limits must have room already.
         if any(obstacle is not root for obstacle in obstacles(ask)):

@@ -1,0 +1,126 @@
+"""Checks of an application before its placement: its owner, then the submit policies of the partition.
+
+A forced application (`application.create.force`) already runs and must come back: submit policies may change
+its tags and priority, but neither reject nor move it. A policy that fails or answers wrongly rejects the
+application (docs/decisions/0073).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from yunikorn.api import Submission
+from yunikorn.containment import contained, exact_text, items_of, read_attribute, safe_repr, text_or_none
+from yunikorn.model.ask import INT32_MAX, INT32_MIN
+from yunikorn.scheduling.user_groups import FORCE_TAG, Owner, is_forced
+
+if TYPE_CHECKING:
+    from yunikorn.framework.instances import PluginInstance
+    from yunikorn.framework.plugin_failures import PluginFailures
+    from yunikorn.scheduling.user_groups import UserGroups
+
+FIXED = ("id", "user", "groups", "gang_total", "gang_style")
+"""Attributes of a submission that a policy cannot change."""
+
+
+@attrs.frozen
+class _Policy:
+    """A submit policy in use."""
+
+    name: str
+    origin: str
+    submit: Callable[[Submission], Any]
+
+
+@attrs.frozen(slots=True)
+class CheckedApplication:
+    """Result of the checks of one application."""
+
+    owner: Owner
+    queue_name: str
+    tags: Mapping[str, str]
+    priority: int | None = None
+    """Priority of all its asks; None for the priority of each ask."""
+    refusal: str = ""
+    """Reason for a rejection; empty if the application may be placed."""
+
+
+class ApplicationChecks:
+    """Checks of one partition."""
+
+    def __init__(
+        self, users: UserGroups, policies: Sequence[PluginInstance], failures: PluginFailures
+    ) -> None:
+        self._users = users
+        self._policies = [
+            _Policy(one.name, one.origin, read_attribute(one.plugin, "submit")) for one in policies
+        ]
+        self._failures = failures
+
+    def check(self, app: Submission) -> CheckedApplication:
+        """Return the owner of an application as submitted, and what the submit policies make of it."""
+        forced = is_forced(app.tags)
+        owner = self._users.identify(app.user, app.groups, forced=forced)
+        if owner.refusal:
+            return CheckedApplication(owner, app.queue_name, app.tags, refusal=owner.refusal)
+        current = app
+        if self._policies:
+            current = attrs.evolve(
+                app, user=owner.user, groups=tuple(owner.groups), tags=MappingProxyType(app.tags)
+            )
+            for policy in self._policies:
+                answer = self._ask(policy, current)
+                if isinstance(answer, str):
+                    if not forced:
+                        return CheckedApplication(owner, app.queue_name, app.tags, refusal=answer)
+                else:
+                    current = answer
+        queue_name = app.queue_name if forced else current.queue_name
+        tags = dict(current.tags) if self._policies else app.tags
+        return CheckedApplication(owner, queue_name, tags, current.priority)
+
+    def _ask(self, policy: _Policy, app: Submission) -> Submission | str:
+        """Return what a policy makes of `app`, or the reason for a rejection."""
+        try:
+            answer = policy.submit(app)
+            if answer is None:
+                return app
+            reason = text_or_none(answer)
+            if reason is not None:
+                return f"submit policy {policy.name} rejects application {app.id}: {reason}"
+            return _checked(app, answer)
+        except contained() as error:
+            return str(self._failures.report(policy.origin, "checking", error, f"application '{app.id}'"))
+
+
+def _checked(before: Submission, answer: Any) -> Submission:
+    """Return an exact copy of a changed submission. Raises `TypeError` or `ValueError` for a wrong one."""
+    if not issubclass(type(answer), Submission):
+        raise TypeError(f"it returned {safe_repr(answer)} instead of None, a submission or a reason")
+    for name in FIXED:
+        if getattr(answer, name) != getattr(before, name):
+            raise ValueError(f"it changed '{name}', which a submit policy cannot change")
+    queue_name, given = answer.queue_name, items_of(answer.tags)
+    if not issubclass(type(queue_name), str):
+        raise TypeError(f"it set queue_name to {safe_repr(queue_name)} instead of text")
+    if not all(issubclass(type(text), str) for pair in given for text in pair):
+        raise TypeError(f"it set tags to {safe_repr(given)} instead of texts by name")
+    tags = {exact_text(name): exact_text(value) for name, value in given}
+    if _force_tags(tags) != _force_tags(before.tags):
+        raise ValueError(f"it changed the tag '{FORCE_TAG}', which a submit policy cannot change")
+    priority = answer.priority
+    if priority is not None and (type(priority) is not int or not INT32_MIN < priority <= INT32_MAX):
+        raise ValueError(
+            f"it set priority to {safe_repr(priority)} instead of None or a whole number of 32 bits"
+        )
+    return attrs.evolve(
+        before, queue_name=exact_text(queue_name), tags=MappingProxyType(tags), priority=priority
+    )
+
+
+def _force_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in tags.items() if name.lower() == FORCE_TAG}
