@@ -87,6 +87,8 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["event-sink", "rm"],
         ["user-groups", "os"],
         ["preemption", "standard"],
+        ["submit", "default-tags"],
+        ["admission", "admission-window"],
     ]
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in lines)

@@ -130,6 +130,26 @@ def preemption(answer: Answer) -> Setting:
     )
 
 
+def submit(answer: Answer) -> Setting:
+    class Bad(api.SubmitPolicy):
+        name = "bad"
+
+        def submit(self, app: api.Submission) -> Any:
+            return answer() if app.id in WRONGED else None
+
+    return Setting("submit_policies", Bad, FINE, partition={"submitpolicies": ["bad"]})
+
+
+def admission(answer: Answer) -> Setting:
+    class Bad(api.AdmissionPolicy):
+        name = "bad"
+
+        def admit(self, app: api.Application) -> Any:
+            return answer() if app.id in WRONGED else None
+
+    return Setting("admission_policies", Bad, FINE, partition={"admission": ["bad"]})
+
+
 NAN: Answer = lambda: float("nan")  # noqa: E731
 SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "app-sort": (app_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
@@ -141,6 +161,8 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "event-sink": (event_sink, {}),
     "user-groups": (user_groups, {"wrong type": lambda: 7, "wrong items": lambda: [1]}),
     "preemption": (preemption, {"NaN": NAN, "not comparable": Uncomparable}),
+    "submit": (submit, {"wrong type": lambda: 7, "another id": lambda: api.Submission("x", "y")}),
+    "admission": (admission, {"wrong type": lambda: 7, "no number": lambda: api.Wait(float("nan"), "")}),
 }
 CASES = [
     pytest.param(make(answer), id=f"{kind}: {operation}")

@@ -17,6 +17,7 @@ from yunikorn import api, testing
 from yunikorn.config.load import check_config
 from yunikorn.framework import hookspecs
 from yunikorn.framework.kinds import (
+    ADMISSION,
     APP_SORT,
     EVENT_SINK,
     NODE_SORT,
@@ -25,6 +26,7 @@ from yunikorn.framework.kinds import (
     PREEMPTION,
     QUEUE_SORT,
     RESOLVER,
+    SUBMIT,
 )
 from yunikorn.framework.registry import KINDS, Kind, Registry
 
@@ -40,6 +42,8 @@ PAGE = {
     EVENT_SINK: DOCS / "plugins" / "event-sinks.md",
     RESOLVER: DOCS / "plugins" / "user-groups.md",
     PREEMPTION: DOCS / "plugins" / "preemption.md",
+    SUBMIT: DOCS / "plugins" / "submit-policies.md",
+    ADMISSION: DOCS / "plugins" / "admission-policies.md",
 }
 RM_PAGE = DOCS / "plugins" / "resource-managers.md"
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)

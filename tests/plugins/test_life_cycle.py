@@ -12,6 +12,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn.api import (
+    AdmissionPolicy,
     Allocation,
     Application,
     AppSortPolicy,
@@ -28,6 +29,8 @@ from yunikorn.api import (
     PreemptionPolicy,
     Queue,
     QueueSortPolicy,
+    Submission,
+    SubmitPolicy,
     UserGroupResolver,
 )
 from yunikorn.errors import ConfigError
@@ -35,7 +38,7 @@ from yunikorn.framework.registry import Registry
 
 HEARD: list[str] = []
 """Life-cycle calls of the plugins, in order."""
-PLUGINS = ("app", "queue", "node", "rule", "condition", "groups", "victims")
+PLUGINS = ("app", "queue", "node", "rule", "condition", "groups", "victims", "submission", "gate")
 
 
 class LifeCycleRecorder(Plugin):
@@ -133,6 +136,24 @@ class Victims(LifeCycleRecorder, PreemptionPolicy):
         return 0
 
 
+class Submits(LifeCycleRecorder, SubmitPolicy):
+    """A submit policy without a condition."""
+
+    name = "submission"
+
+    def submit(self, app: Submission) -> None:
+        return None
+
+
+class Admits(LifeCycleRecorder, AdmissionPolicy):
+    """An admission policy without a condition."""
+
+    name = "gate"
+
+    def admit(self, app: Application) -> None:
+        return None
+
+
 @pytest.fixture(autouse=True)
 def _silence() -> Iterator[None]:
     yield
@@ -150,6 +171,8 @@ def registry() -> Registry:
         predicates=[Condition],
         user_group_resolvers=[Groups],
         preemption_policies=[Victims],
+        submit_policies=[Submits],
+        admission_policies=[Admits],
     )
 
 
@@ -166,6 +189,8 @@ def text(app_sort: str = "app") -> str:
         predicates=["condition"],
         usergroupresolver={"type": "groups"},
         preemption={"policy": "victims"},
+        submitpolicies=["submission"],
+        admission=["gate"],
     )
 
 
@@ -178,7 +203,7 @@ def test_kept_objects_are_notified_of_a_reload_and_removed_ones_closed(registry:
     rm = RM(text(), registry)
     HEARD.clear()
     rm.reload(text("other"))
-    stay = ("node", "condition", "victims", "rule", "groups", "queue")
+    stay = ("node", "condition", "victims", "rule", "groups", "submission", "gate", "queue")
     assert [each for each in HEARD if "reloaded" in each] == [f"{name} reloaded in default" for name in stay]
     assert [each for each in HEARD if "reloaded" not in each] == ["other opened in default", "app closed"]
 

@@ -17,6 +17,7 @@ import attrs
 import pytest
 
 from yunikorn.api import (
+    AdmissionPolicy,
     Application,
     AppSortPolicy,
     Ask,
@@ -31,9 +32,13 @@ from yunikorn.api import (
     PreemptionPolicy,
     Queue,
     QueueSortPolicy,
+    Refused,
+    SubmitPolicy,
     UserGroupResolver,
+    Wait,
 )
 from yunikorn.testing import (
+    AdmissionPolicyContract,
     AppSortPolicyContract,
     EventSinkContract,
     NodeSortPolicyContract,
@@ -42,7 +47,9 @@ from yunikorn.testing import (
     PredicateContract,
     PreemptionPolicyContract,
     QueueSortPolicyContract,
+    SubmitPolicyContract,
     UserGroupResolverContract,
+    submission,
 )
 
 CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
@@ -54,6 +61,8 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
     EventSink: EventSinkContract,
     UserGroupResolver: UserGroupResolverContract,
     PreemptionPolicy: PreemptionPolicyContract,
+    SubmitPolicy: SubmitPolicyContract,
+    AdmissionPolicy: AdmissionPolicyContract,
 }
 
 
@@ -344,6 +353,34 @@ def test_invalid_groups_are_found(answer: Any) -> None:
     assert "test_resolver_returns_groups_or_none" in broken_promises(Odd())
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [7, "", attrs.evolve(submission("x"), user="root"), attrs.evolve(submission("x"), priority=2**31)],
+)
+def test_invalid_submissions_are_found(answer: Any) -> None:
+    policy = odd(SubmitPolicy, lambda self, app: answer)()
+    assert "test_policy_returns_a_submission_a_reason_or_none" in broken_promises(policy)
+
+
+@pytest.mark.parametrize("answer", [7, "", Wait(0, "no time"), Wait(1, ""), Wait(float("nan"), "never")])
+def test_invalid_admissions_are_found(answer: Any) -> None:
+    policy = odd(AdmissionPolicy, lambda self, app: answer)()
+    assert "test_policy_returns_a_wait_a_reason_or_none" in broken_promises(policy)
+
+
+@pytest.mark.parametrize("reason", ["", 7, None])
+def test_refusals_without_a_reason_are_found(reason: Any) -> None:
+    rule = odd(PlacementRule, lambda self, app: Refused(reason))()
+    assert "test_rule_returns_a_name_or_none" in broken_promises(rule)
+
+
+def test_rule_with_queues_and_a_refusal_passes_the_contract() -> None:
+    def place(self: Any, app: Any, queues: Any) -> Any:
+        return "root.other" if queues.get("root.other") is not None else Refused("there is no queue")
+
+    assert broken_promises(odd(PlacementRule, place)()) == {}
+
+
 def test_missing_docstring_is_found() -> None:
     class Silent(UserGroupResolver):
         name = "silent"
@@ -363,6 +400,8 @@ METHODS = {
     EventSink: "send",
     UserGroupResolver: "groups",
     PreemptionPolicy: "rank",
+    SubmitPolicy: "submit",
+    AdmissionPolicy: "admit",
 }
 SOUND: dict[str, Callable[..., Any]] = {
     "key": lambda self, asked: 0,
@@ -372,6 +411,8 @@ SOUND: dict[str, Callable[..., Any]] = {
     "send": lambda self, batch: None,
     "groups": lambda self, user: ["staff"],
     "rank": lambda self, victim, cause: 0,
+    "submit": lambda self, app: None,
+    "admit": lambda self, app: None,
 }
 
 

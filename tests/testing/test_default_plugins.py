@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
+from yunikorn_plugins.admission_policies import AdmissionWindow
 from yunikorn_plugins.anti_affinity import AntiAffinity
 from yunikorn_plugins.events import JsonLines, Log
 from yunikorn_plugins.licences import Licences
@@ -15,10 +16,12 @@ from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
 from yunikorn_plugins.predicates import NodeSelector, Taints
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_plugins.spread import Spread
+from yunikorn_plugins.submit_policies import DefaultTags
 from yunikorn_policies import app_sort, node_sort, preemption, queue_sort
 
 from yunikorn.framework.registry import Registry
 from yunikorn.testing import (
+    AdmissionPolicyContract,
     AppSortPolicyContract,
     EventSinkContract,
     NodeSortPolicyContract,
@@ -27,6 +30,7 @@ from yunikorn.testing import (
     PredicateContract,
     PreemptionPolicyContract,
     QueueSortPolicyContract,
+    SubmitPolicyContract,
     UserGroupResolverContract,
     application,
     ask,
@@ -174,6 +178,14 @@ class TestResourceManagerAsSink(EventSinkContract):
 
 class TestOs(UserGroupResolverContract):
     resolver = Os()
+
+
+class TestDefaultTags(SubmitPolicyContract):
+    policy = DefaultTags({"zone": "a"}, ("zone",))
+
+
+class TestAdmissionWindow(AdmissionPolicyContract):
+    policy = AdmissionWindow("09:00", "00:10", ("thu", "fri"), ("root.default",), 1.5)
 
 
 def test_no_default_plugin_is_left_out(registry: Registry) -> None:
