@@ -32,10 +32,8 @@ from yunikorn.api import (
     PreemptionPolicy,
     Queue,
     QueueSortPolicy,
-    Refused,
     SubmitPolicy,
     UserGroupResolver,
-    Wait,
 )
 from yunikorn.testing import (
     AdmissionPolicyContract,
@@ -49,7 +47,6 @@ from yunikorn.testing import (
     QueueSortPolicyContract,
     SubmitPolicyContract,
     UserGroupResolverContract,
-    submission,
 )
 
 CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
@@ -353,34 +350,6 @@ def test_invalid_groups_are_found(answer: Any) -> None:
     assert "test_resolver_returns_groups_or_none" in broken_promises(Odd())
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [7, "", attrs.evolve(submission("x"), user="root"), attrs.evolve(submission("x"), priority=2**31)],
-)
-def test_invalid_submissions_are_found(answer: Any) -> None:
-    policy = odd(SubmitPolicy, lambda self, app: answer)()
-    assert "test_policy_returns_a_submission_a_reason_or_none" in broken_promises(policy)
-
-
-@pytest.mark.parametrize("answer", [7, "", Wait(0, "no time"), Wait(1, ""), Wait(float("nan"), "never")])
-def test_invalid_admissions_are_found(answer: Any) -> None:
-    policy = odd(AdmissionPolicy, lambda self, app: answer)()
-    assert "test_policy_returns_a_wait_a_reason_or_none" in broken_promises(policy)
-
-
-@pytest.mark.parametrize("reason", ["", 7, None])
-def test_refusals_without_a_reason_are_found(reason: Any) -> None:
-    rule = odd(PlacementRule, lambda self, app: Refused(reason))()
-    assert "test_rule_returns_a_name_or_none" in broken_promises(rule)
-
-
-def test_rule_with_queues_and_a_refusal_passes_the_contract() -> None:
-    def place(self: Any, app: Any, queues: Any) -> Any:
-        return "root.other" if queues.get("root.other") is not None else Refused("there is no queue")
-
-    assert broken_promises(odd(PlacementRule, place)()) == {}
-
-
 def test_missing_docstring_is_found() -> None:
     class Silent(UserGroupResolver):
         name = "silent"
@@ -494,6 +463,8 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
     "check": (None, "no"),
     "groups": (["a"], ["b"]),
     "rank": (1, 2),
+    "submit": (None, "no"),
+    "admit": (None, "no"),
 }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, Protocol
 
 import attrs
 
@@ -86,17 +86,14 @@ class AdmissionPolicy(Plugin):
 class PlacementRule(Plugin):
     """Base class of rules that choose the queue of an application."""
 
-    def place(self, app: Application) -> str | Refused | None:
-        """Return the name of the queue, None for "no match, try the next rule", or `Refused`.
+    place: ClassVar[Callable[..., str | Refused | None]]
+    """Method `place(app)`, or `place(app, queues)` for a rule that depends on the queues of the partition.
 
-        A name that starts with `root.`, in any case, is a full path; `root.` alone is root itself. Any
-        other name is relative to the queue of the parent rule, or to root. A dot separates levels; use
-        `dotless` for text that is a single level.
-
-        A rule that depends on the queues of the partition has a second parameter: `place(app, queues)`
-        receives a `QueueTree`.
-        """
-        raise TypeError(f"{type(self).__name__} has no place(app)")
+    The method returns the name of the queue, None for "no match, try the next rule", or `Refused`. A name
+    that starts with `root.`, in any case, is a full path; `root.` alone is root itself. Any other name is
+    relative to the queue of the parent rule, or to root. A dot separates levels; use `dotless` for text that
+    is a single level. `queues` is a `QueueTree`.
+    """
 
 
 class UserGroupResolver(Plugin):

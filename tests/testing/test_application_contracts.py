@@ -1,0 +1,40 @@
+"""Contracts of submit policies, admission policies and placement rules detect invalid answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from tests.testing.test_contract_violations import broken_promises, odd
+from yunikorn.api import AdmissionPolicy, PlacementRule, Refused, SubmitPolicy, Wait
+from yunikorn.testing import submission
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [7, "", attrs.evolve(submission("x"), user="root"), attrs.evolve(submission("x"), priority=2**31)],
+)
+def test_invalid_submissions_are_found(answer: Any) -> None:
+    policy = odd(SubmitPolicy, lambda self, app: answer)()
+    assert "test_policy_returns_a_submission_a_reason_or_none" in broken_promises(policy)
+
+
+@pytest.mark.parametrize("answer", [7, "", Wait(0, "no time"), Wait(1, ""), Wait(float("nan"), "never")])
+def test_invalid_admissions_are_found(answer: Any) -> None:
+    policy = odd(AdmissionPolicy, lambda self, app: answer)()
+    assert "test_policy_returns_a_wait_a_reason_or_none" in broken_promises(policy)
+
+
+@pytest.mark.parametrize("reason", ["", 7, None])
+def test_refusals_without_a_reason_are_found(reason: Any) -> None:
+    rule = odd(PlacementRule, lambda self, app: Refused(reason))()
+    assert "test_rule_returns_a_name_or_none" in broken_promises(rule)
+
+
+def test_rule_with_queues_and_a_refusal_passes_the_contract() -> None:
+    def place(self: Any, app: Any, queues: Any) -> Any:
+        return "root.other" if queues.get("root.other") is not None else Refused("there is no queue")
+
+    assert broken_promises(odd(PlacementRule, place)()) == {}
