@@ -145,6 +145,7 @@ ADMISSION = Kind(
     hook="yunikorn_admission_policies",
     base=api.AdmissionPolicy,
     method="admit",
+    refusing=("admit",),
     arguments=("app",),
     reserved=("name",),
 )

@@ -67,21 +67,17 @@ class ApplicationChecks:
         owner = self._users.identify(app.user, app.groups, forced=forced)
         if owner.refusal:
             return CheckedApplication(owner, app.queue_name, app.tags, refusal=owner.refusal)
-        current = app
-        if self._policies:
-            current = attrs.evolve(
-                app, user=owner.user, groups=tuple(owner.groups), tags=MappingProxyType(app.tags)
-            )
-            for policy in self._policies:
-                answer = self._ask(policy, current)
-                if isinstance(answer, str):
-                    if not forced:
-                        return CheckedApplication(owner, app.queue_name, app.tags, refusal=answer)
-                else:
-                    current = answer
+        if not self._policies:
+            return CheckedApplication(owner, app.queue_name, app.tags)
+        current = attrs.evolve(app, user=owner.user, groups=tuple(owner.groups))
+        for policy in self._policies:
+            answer = self._ask(policy, current)
+            if not isinstance(answer, str):
+                current = answer
+            elif not forced:
+                return CheckedApplication(owner, app.queue_name, app.tags, refusal=answer)
         queue_name = app.queue_name if forced else current.queue_name
-        tags = dict(current.tags) if self._policies else app.tags
-        return CheckedApplication(owner, queue_name, tags, current.priority)
+        return CheckedApplication(owner, queue_name, current.tags, current.priority)
 
     def _ask(self, policy: _Policy, app: Submission) -> Submission | str:
         """Return what a policy makes of `app`, or the reason for a rejection."""

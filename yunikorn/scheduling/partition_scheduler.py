@@ -74,13 +74,13 @@ class ApplicationSpec:
     """True if the core created the application for an ask without one; then only the ask is answered."""
 
     def view(self) -> Submission:
-        """Return the application as submit policies see it."""
+        """Return the application as submit policies see it, with tags that cannot be modified."""
         return Submission(
             self.id,
             self.user,
             tuple(self.groups),
             self.queue_name,
-            self.tags,
+            MappingProxyType(self.tags),
             gang_total=self.gang,
             gang_style=self.gang_style,
         )
