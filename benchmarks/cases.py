@@ -158,6 +158,7 @@ def _others() -> list[Case]:
         Case("G-gang", "placeholders", attrs.evolve(gang, app_sort="fifo"), gangs.replacing_placeholders),
         Case("G-gang", "atomic", gang, gangs.placing_as_a_whole),
         Case("X-preempt", "", full, preemption.tasks_per_second),
+        Case("X-preempt", "policy", attrs.evolve(full, preemption="least-lost"), preemption.tasks_per_second),
         Case("R-recover", "", LARGE, recovery.registration),
         Case("Q-reload", "", tree, reloading.load_and_reload, "reload_s"),
         *[

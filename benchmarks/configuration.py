@@ -27,6 +27,7 @@ def queues_yaml(
     queue_sort: str = "fair",
     node_sort: str = "fair",
     predicates: Sequence[str] = (),
+    preemption: str = "standard",
     sink: str = "",
     raised: Mapping[int, int] | None = None,
 ) -> str:
@@ -38,6 +39,8 @@ def queues_yaml(
     parents = math.ceil(math.sqrt(queues))
     lines = [f"events: {{sinks: [{{{sink}}}]}}"] if sink else []
     lines += ["partitions:", "  - name: default", f"    nodesortpolicy: {{type: {node_sort}}}"]
+    if preemption != "standard":
+        lines.append(f"    preemption: {{policy: {preemption}}}")
     if predicates:
         lines.append(f"    predicates: [{', '.join(predicates)}]")
     lines += [

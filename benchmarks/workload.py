@@ -49,6 +49,7 @@ class Workload:
     """True if every application, and hence every queue, has tasks of all sizes."""
     tags: Mapping[str, str] = attrs.field(factory=dict)
     """Further tags of the applications."""
+    preemption: str = "standard"
     sink: str = ""
     """Event sink that receives all events, as YAML of `events.sinks`; empty for none."""
     one_zone: bool = False
@@ -106,6 +107,7 @@ class Workload:
             queue_sort=self.queue_sort,
             node_sort=self.node_sort,
             predicates=self.predicates,
+            preemption=self.preemption,
             sink=self.sink,
             raised=raised,
         )

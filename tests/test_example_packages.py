@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-FIVE = {
+PACKAGES = {
     "yunikorn-ageing": ("app-sort", "ageing"),
     "yunikorn-decayed-share": ("queue-sort", "decayed-share"),
     "yunikorn-gpu-packing": ("node-sort", "gpu-packing"),
+    "yunikorn-least-lost-work": ("preemption", "least-lost-work"),
     "yunikorn-mapping-file": ("placement", "mapping_file"),
     "yunikorn-webhook": ("event-sink", "webhook"),
 }
@@ -27,9 +28,9 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory, install_package: Callable[[Path], Path]) -> Path:
-    """One folder into which all five were installed."""
+    """One folder into which all packages were installed."""
     together = tmp_path_factory.mktemp("together")
-    for name in FIVE:
+    for name in PACKAGES:
         shutil.copytree(install_package(EXAMPLES / name), together, dirs_exist_ok=True)
     return together
 
@@ -41,13 +42,13 @@ def test_packages_are_listed_with_their_distribution(installed: Path, run_python
     listed = {
         each["distribution"]: (each["kind"], each["name"])
         for each in found["plugins"]
-        if each["distribution"] in FIVE
+        if each["distribution"] in PACKAGES
     }
-    assert listed == FIVE
+    assert listed == PACKAGES
 
 
 def test_packages_pass_their_own_tests(installed: Path, run_python: Run, tmp_path: Path) -> None:
-    tests = [str(EXAMPLES / name / "tests") for name in FIVE]
+    tests = [str(EXAMPLES / name / "tests") for name in PACKAGES]
     plugin = ["-p", "yunikorn.pytest_plugin"]
     # In another folder, so that no other settings apply, and the installed package is tested.
     done = run_python(
@@ -92,5 +93,5 @@ def test_one_configuration_uses_all_packages(installed: Path, run_python: Run, t
 
 
 def test_packages_are_typed(installed: Path) -> None:
-    for name in FIVE:
+    for name in PACKAGES:
         assert (installed / name.replace("-", "_") / "py.typed").is_file()

@@ -9,6 +9,7 @@ are skipped. Candidates do not depend on the ask class; only the number of victi
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,10 @@ Entry = tuple[float, str, "Node", "list[Allocation] | None"]
 Without costs of the policy, the cost is the number of victims."""
 
 
+ROUNDING = 1 - 1e-9
+"""Factor by which a computed bound is reduced, so that rounding does not raise it above the cost."""
+
+
 class Candidates:
     """All candidates for requests of one priority, independent of ask class, and the free room of nodes."""
 
@@ -123,7 +128,8 @@ class Candidates:
         for candidate in self.ordered:
             self.by_node.setdefault(candidate.node.id, []).append(candidate)
         self._largest: dict[str, Tally] = {}
-        self._cheapest: dict[str, list[float]] = {}
+        self._cheapest: dict[str, tuple[list[float], dict[str, float]]] = {}
+        """Costs in order, and the best ratios of cost to amount by resource type, by node id."""
         self._rooms: dict[str, Tally] = {}
 
     def covers(self, eligible: EligibleLeaves) -> bool:
@@ -142,13 +148,24 @@ class Candidates:
                         found[name] = amount
         return found
 
-    def bound(self, node_id: str, number: int) -> float:
-        """Return a lower bound on the cost of this number of victims on a node, for candidates with costs."""
-        cheapest = self._cheapest.get(node_id)
-        if cheapest is None:
-            costs = self.costs or {}
-            cheapest = self._cheapest[node_id] = sorted(costs[one.uuid] for one in self.by_node[node_id])
-        return sum(cheapest[:number])
+    def bound(self, node_id: str, number: int, short: Mapping[str, int]) -> float:
+        """Return a lower bound on the cost of covering `short` on a node, for candidates with costs.
+
+        At least `number` victims are needed, and each amount costs at least the best ratio of cost to amount.
+        """
+        known = self._cheapest.get(node_id)
+        if known is None:
+            costs, ratios = self.costs or {}, dict[str, float]()
+            for one in self.by_node[node_id]:
+                cost = costs[one.uuid]
+                for name, amount in one.resource.items():
+                    if amount > 0 and cost < ratios.get(name, math.inf) * amount:
+                        ratios[name] = cost / amount
+            known = sorted(costs[one.uuid] for one in self.by_node[node_id]), ratios
+            self._cheapest[node_id] = known
+        cheapest, ratios = known
+        least = max(amount * ratios.get(name, 0.0) for name, amount in short.items())
+        return max(sum(cheapest[:number]), least * ROUNDING)
 
     def cost(self, victims: Sequence[Allocation]) -> float:
         """Return the cost of victims."""
@@ -218,7 +235,8 @@ class Pool:
         entry = self._entry(node)
         if entry is None:
             return None
-        return (self.every.bound(node.id, round(entry[0])), node.id, node, None)
+        bound = self.every.bound(node.id, round(entry[0]), self.shortage(node))
+        return (bound, node.id, node, None)
 
 
 def _fewest(short: Mapping[str, int], largest: Mapping[str, int]) -> int:

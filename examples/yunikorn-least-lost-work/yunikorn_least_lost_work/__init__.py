@@ -1,0 +1,66 @@
+"""A preemption policy for YuniKorn: the work that loses least is preempted first.
+
+partitions:
+  - name: default
+    preemption:
+      policy:
+        name: least-lost-work
+        spare: 600
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from yunikorn.api import Allocation, Context, PreemptionCause, PreemptionPolicy, hookimpl
+
+SECOND = 1_000_000_000
+
+
+@attrs.define(eq=False)
+class LeastLostWork(PreemptionPolicy):
+    """Preempts the tasks that lose the least work first: running time times cores."""
+
+    name = "least-lost-work"
+    refresh_every = 30.0
+    """Protection ends with time alone."""
+    spare: float = attrs.field(default=600.0, validator=attrs.validators.ge(0))
+    """Seconds after its start in which a task is not preempted."""
+    resource: str = "vcore"
+    """Resource type whose use counts as work."""
+    originators: bool = True
+    """True if originators may be preempted, after all other tasks."""
+    _now: Callable[[], int] = attrs.field(init=False, default=lambda: 0)
+
+    def opened(self, context: Context) -> None:
+        """Keep the clock of the scheduler."""
+        self._now = context.now
+
+    def protects(self, victim: Allocation, cause: PreemptionCause) -> str | None:
+        """Protect originators if configured, and tasks in their first seconds, except from lost capacity."""
+        if victim.originator and not self.originators:
+            return "originators are protected"
+        if cause.kind != "shrunk-node" and self._now() - victim.placed < self.spare * SECOND:
+            return f"has run for less than {self.spare:g} seconds"
+        return None
+
+    def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[bool, float, int]:
+        """Return the work that is lost, originators last; of equals the latest application is first."""
+        return (victim.originator, self._lost(victim), -victim.app.arrival)
+
+    def cost(self, victim: Allocation, cause: PreemptionCause) -> float:
+        """Return the work that is lost; the node with the lowest sum is chosen."""
+        return self._lost(victim)
+
+    def _lost(self, victim: Allocation) -> float:
+        """Return resource seconds, at least those of one second, so that fewer victims are better."""
+        seconds = max(self._now() - victim.placed, SECOND) / SECOND
+        return seconds * victim.resource.get(self.resource, 0)
+
+
+@hookimpl
+def yunikorn_preemption_policies() -> list[type[PreemptionPolicy]]:
+    """Return the plugins of this package."""
+    return [LeastLostWork]
