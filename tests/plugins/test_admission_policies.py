@@ -232,6 +232,22 @@ def test_removed_application_is_not_asked_about_again() -> None:
     assert rm.find_queue().priority == INT32_MIN
 
 
+def test_failing_application_is_not_asked_about_again() -> None:
+    rm = cluster(GangRM)
+    Gate.answers["*"] = WAIT
+    rm.gang("app", "Hard", seconds=5, vcore=2)
+    one = Allocation("p1", "app", "u1", "n1", Resource({"vcore": 1}))
+    one.task_group_name, one.placeholder = "group", True
+    rm.node(vcore=4, existing=[one])
+    rm.running["u1"] = one
+    rm.pass_time(6)
+    assert rm.state("app") == "Failing"
+    rm.pass_time(100)
+    assert Gate.asked == ["app"]
+    rm.confirm()
+    assert rm.state("app") == "Failed"
+
+
 def test_released_asks_do_not_complete_a_held_application() -> None:
     rm = cluster()
     Gate.answers["*"] = WAIT

@@ -18,6 +18,7 @@ from yunikorn.clock import SECOND
 from yunikorn.containment import contained, number_or_none, read_attribute, safe_repr, text_or_none
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS
 from yunikorn.model.application import Hold
+from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -145,7 +146,8 @@ class ApplicationHolds:
             # An earlier answer may have ended others: the application is asked about only while it is held.
             if app in self._held:
                 self._withdraw(app)
-                self._take(app, chain.ask(app))
+                if app.state != FAILING:
+                    self._take(app, chain.ask(app))
 
     # -- rounds -------------------------------------------------------------------------------------
 
@@ -185,7 +187,8 @@ class ApplicationHolds:
         for app in sorted(due.apps, key=lambda app: app.arrival):
             if self._held.get(app) is due:
                 self._withdraw(app)
-                self._take(app, self._chain.ask(app, at))
+                if app.state != FAILING:
+                    self._take(app, self._chain.ask(app, at))
 
     def _take(self, app: Application, answer: Admitted) -> None:
         """Apply an answer about a held application."""
