@@ -24,6 +24,7 @@ from yunikorn.scheduling.known_refusals import MOST
 
 LABEL = "zone"
 MUTABLE: list[str] = []
+FIXED: tuple[str, ...] = ()
 CALLS: list[str] = []
 
 
@@ -31,8 +32,26 @@ def matches(wanted: str, attributes: Any) -> bool:
     return not wanted or wanted in attributes.get("zones", "").split(",")
 
 
+def is_marked(attributes: Any) -> bool:
+    return bool(attributes.get("zone", "").endswith(("a", "b")))
+
+
+def loops(self: Any, ask: Any, node: Any) -> str | None:
+    for zone in node.attributes.get("zones", "").split(","):
+        if zone == "a":
+            return None
+    return "no"
+
+
 def impure_helper(wanted: str) -> bool:
     return time.monotonic() > 0 or bool(wanted)
+
+
+def catches_everything(self: Any, ask: Any, node: Any) -> str | None:
+    try:
+        return str(int(node.id))
+    except:  # noqa: E722
+        return None
 
 
 def predicate_of(method: Callable[..., Any], **members: Any) -> Predicate:
@@ -79,19 +98,13 @@ PURE: dict[str, tuple[Callable[..., Any], set[Any]]] = {
     ),
     "priority": (lambda self, ask, node: "low" if ask.priority < 3 else None, {("ask", "priority", MISSING)}),
     "module constant": (lambda self, ask, node: node.attributes.get(LABEL), set()),
-    "module list": (lambda self, ask, node: "no" if node.id in MUTABLE else None, set()),
-    "helper": (
-        lambda self, ask, node: None if matches("a", node.attributes) else "no",
-        set(),
+    "module tuple": (lambda self, ask, node: "no" if node.id in FIXED else None, set()),
+    "is None": (
+        lambda self, ask, node: "no" if ask.tags.get("zone") is None else None,
+        {("ask", "tags", "zone")},
     ),
-    "comprehension": (
-        lambda self, ask, node: None if any(key in node.attributes for key in ("a", "b")) else "no",
-        set(),
-    ),
-    "nested loops": (
-        lambda self, ask, node: ",".join([f"{k}={v!r}" for k, v in node.attributes.items() if k != "x"]),
-        set(),
-    ),
+    "helper": (lambda self, ask, node: None if is_marked(node.attributes) else "no", set()),
+    "loop": (loops, set()),
 }
 IMPURE: dict[str, Callable[..., Any]] = {
     "load": lambda self, ask, node: node.available.get("vcore"),
@@ -114,6 +127,25 @@ IMPURE: dict[str, Callable[..., Any]] = {
     "hash": lambda self, ask, node: hash(node.id),
     "alias": lambda self, ask, node: next(one.available for one in (node,)),
     "call of an unknown": lambda self, ask, node: RM,
+    # What follows depends on its inputs only, or nearly so; it is not worth telling the difference.
+    "list of the module": lambda self, ask, node: "no" if node.id in MUTABLE else None,
+    "options in a list": lambda self, ask, node: "no" if node.id in self.seen else None,
+    "generator": lambda self, ask, node: "no" if any(key in node.attributes for key in ("a", "b")) else None,
+    "address of a generator": lambda self, ask, node: f"{(key for key in ask.tags)}",
+    "address of a function": lambda self, ask, node: str(lambda: 0),
+    "address of an iterator": lambda self, ask, node: str(map(len, ())),
+    "address of a method": lambda self, ask, node: f"{node.attributes.get}",
+    "object of the plugin printed": lambda self, ask, node: f"{self.check}",
+    "identity of texts": lambda self, ask, node: (
+        "no" if ask.tags.get("a") is node.attributes.get("b") else None
+    ),
+    "identity of a text and None": lambda self, ask, node: (
+        "no" if ask.tags.get("a") is (node.attributes.get("b") or None) else None
+    ),
+    "order of a set": lambda self, ask, node: str({float("nan"), 1.0, 2.0}),
+    "locale": lambda self, ask, node: f"{1000000:n}",
+    "every error": catches_everything,
+    "more parameters": lambda self, ask, node, *rest: "no",
 }
 
 
@@ -214,13 +246,13 @@ class InZone(Predicate):
 
 @attrs.frozen
 class Limited(Predicate):
-    """Depends on an option that a list holds, and on what a module holds."""
+    """Depends on an option, and on what a module holds."""
 
     name = "limited"
-    shut: list[str] = attrs.field(factory=list)
+    shut: tuple[str, ...] = ()
 
     def check(self, ask: api.Ask, node: api.Node) -> str | None:
-        return "closed" if node.id in self.shut or node.id in MUTABLE else None
+        return "closed" if node.id in self.shut or node.id in FIXED else None
 
 
 def cluster(nodes: int = 40, predicates: Any = ("in-zone",), **keys: Any) -> RM:
@@ -267,18 +299,15 @@ def test_a_node_that_returns_is_asked_again() -> None:
     assert [node for _, _, node in rm.schedule()] == ["n01"]
 
 
-def test_changed_constants_end_the_use_of_known_refusals() -> None:
-    MUTABLE[:] = ["n00", "n01"]
-    try:
-        rm = cluster(nodes=3, predicates=["limited"])
-        rm.ask(count=2, vcore=1)
-        assert [node for _, _, node in rm.schedule()] == ["n02", "n02"]
-        MUTABLE.clear()
-        rm.ask(key="next", vcore=1)
-        assert [node for _, _, node in rm.schedule()] == ["n00"]
-        assert not classes_of(rm)
-    finally:
-        MUTABLE.clear()
+def test_changed_constants_end_the_use_of_known_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "FIXED", ("n00", "n01"))
+    rm = cluster(nodes=3, predicates=["limited"])
+    rm.ask(count=2, vcore=1)
+    assert [node for _, _, node in rm.schedule()] == ["n02", "n02"]
+    monkeypatch.setitem(globals(), "FIXED", ())
+    rm.ask(key="next", vcore=1)
+    assert [node for _, _, node in rm.schedule()] == ["n00"]
+    assert not classes_of(rm)
 
 
 def test_classes_are_bounded_and_their_bits_reused() -> None:

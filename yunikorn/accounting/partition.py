@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.allocation_accounting import AllocationAccounting
@@ -389,7 +390,7 @@ class Partition:
         if capacity is not None or occupied is not None:
             node.resize(capacity, occupied)
         if attributes is not None:
-            node.attributes = dict(attributes)
+            node.attributes = MappingProxyType(dict(attributes))
             node.version += 1
         self.accounting.node_reservations.capacity_changed(node)
         if node.capacity != before:

@@ -2,8 +2,10 @@
 
 An answer that depends only on listed properties of the request, on the id and the attributes of the node, and
 on constants, may be remembered without changing any decision. The analysis accepts only code of which this is
-certain: every instruction, name and method must be known to be free of side effects. Everything else, such as
-an unknown instruction of a later Python, counts as dependent on anything. See `docs/decisions/0072`.
+certain: conditions and loops over texts, numbers, tuples and lists. Everything else, such as a nested
+function, a `try`, a set, or an unknown instruction of a later Python, counts as dependent on anything. The
+language is small on purpose: a printed function or generator contains its address, a set with NaN has no
+fixed order, and `is` distinguishes equal texts. See `docs/decisions/0072`.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from __future__ import annotations
 import builtins
 import dis
 import inspect
-from collections.abc import Callable, Hashable, Iterator, Mapping
-from types import CodeType, FunctionType, MemberDescriptorType
+import sys
+from collections.abc import Callable, Hashable, Mapping
+from types import FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
 import attrs
@@ -32,41 +35,41 @@ METHODS = _words(
     """
     get items keys values startswith endswith split rsplit splitlines strip lstrip rstrip lower upper
     casefold partition rpartition removeprefix removesuffix replace find rfind index count join isdigit
-    isdecimal isalpha isalnum isdisjoint issubset issuperset union intersection difference
+    isdecimal isalpha isalnum isdisjoint issubset issuperset
     """
 )
 """Methods that return the same for the same arguments and change nothing, of every type in question."""
 FUNCTIONS = _words(
-    """
-    len int float str bool min max sum any all sorted set frozenset tuple list dict abs range enumerate
-    zip isinstance round map filter ord chr KeyError ValueError TypeError IndexError LookupError
-    """
+    "len int float str bool min max sum any all sorted tuple list abs range isinstance round ord chr"
 )
 BUILTINS = {name: getattr(builtins, name) for name in FUNCTIONS}
 INSTRUCTIONS = _words(
     """
     RESUME NOP CACHE PRECALL EXTENDED_ARG PUSH_NULL POP_TOP COPY SWAP LOAD_CONST LOAD_FAST
-    LOAD_FAST_CHECK LOAD_FAST_BORROW LOAD_SMALL_INT LOAD_DEREF LOAD_CLOSURE LOAD_GLOBAL LOAD_ATTR
-    LOAD_METHOD STORE_FAST STORE_DEREF COPY_FREE_VARS MAKE_CELL MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE
-    KW_NAMES CALL CALL_KW BINARY_OP BINARY_SUBSCR BINARY_SLICE BUILD_TUPLE BUILD_LIST BUILD_SET
-    BUILD_MAP BUILD_CONST_KEY_MAP BUILD_STRING BUILD_SLICE LIST_EXTEND LIST_APPEND SET_ADD SET_UPDATE
-    MAP_ADD LIST_TO_TUPLE COMPARE_OP CONTAINS_OP IS_OP UNARY_NOT UNARY_NEGATIVE UNARY_INVERT TO_BOOL
-    FORMAT_VALUE FORMAT_SIMPLE FORMAT_WITH_SPEC CONVERT_VALUE GET_ITER FOR_ITER END_FOR POP_ITER
-    UNPACK_SEQUENCE GET_LEN RETURN_VALUE RETURN_CONST RETURN_GENERATOR YIELD_VALUE PUSH_EXC_INFO
-    CHECK_EXC_MATCH POP_EXCEPT RERAISE JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT
+    LOAD_FAST_CHECK LOAD_FAST_BORROW LOAD_SMALL_INT LOAD_GLOBAL LOAD_ATTR LOAD_METHOD STORE_FAST
+    KW_NAMES CALL CALL_KW BINARY_OP BINARY_SUBSCR BINARY_SLICE BUILD_TUPLE BUILD_LIST BUILD_STRING
+    BUILD_SLICE LIST_EXTEND LIST_TO_TUPLE COMPARE_OP CONTAINS_OP IS_OP UNARY_NOT UNARY_NEGATIVE
+    UNARY_INVERT TO_BOOL FORMAT_VALUE FORMAT_SIMPLE CONVERT_VALUE GET_ITER FOR_ITER END_FOR POP_ITER
+    UNPACK_SEQUENCE RETURN_VALUE RETURN_CONST JUMP_FORWARD JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT
     JUMP_IF_TRUE_OR_POP JUMP_IF_FALSE_OR_POP NOT_TAKEN
     """
 )
 JUMPS = "POP_JUMP_"
 """Start of the names of all conditional jumps."""
 SKIPPED = frozenset({"RESUME", "NOP", "CACHE", "PRECALL", "EXTENDED_ARG", "NOT_TAKEN"})
-LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_DEREF"})
+LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"})
 ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+FORMATTED = 4
+"""Flag of FORMAT_VALUE for a format specification, such as `:n`, which depends on the locale."""
 SCALARS = (str, int, float, bool, bytes, type(None))
+ENTRIES = frozenset({str, int})
+"""Types of keys and values of tags and amounts."""
 LARGEST = 64
 """Largest number of entries of a constant."""
 LONGEST = 4_096
 """Largest number of instructions of a function."""
+MOST = 16
+"""Largest number of functions."""
 MISSING = object()
 
 Path = tuple[str, str, Any]
@@ -77,75 +80,79 @@ class Impure(Exception):
     """The answer may depend on anything."""
 
 
-@attrs.frozen
-class Constant:
-    """Value that the code reads by name, and that may be replaced while the plugin is in use."""
-
-    holder: Any
-    """Object with the attribute, or the globals of a module."""
-    name: str
-    value: Any
-    frozen: Hashable
-    """Copy of the value that cannot change."""
-
-    def is_unchanged(self) -> bool:
-        """Return True if the name still refers to an equal value."""
-        holder = self.holder
-        now = holder.get(self.name, MISSING) if type(holder) is dict else getattr(holder, self.name, MISSING)
-        if now is not self.value:
-            return False
-        try:
-            return self.frozen is now or freeze(now) == self.frozen
-        except Impure:
-            return False
-
-
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Inputs:
-    """Everything on which the answer of a `check` depends, apart from id and attributes of the node."""
+    """Everything on which the answer of a `check` depends, apart from id and attributes of the node.
+
+    All constants are immutable, so that a comparison by identity finds every change.
+    """
 
     paths: tuple[Path, ...]
-    constants: tuple[Constant, ...]
+    plugin: object
+    bases: tuple[type, ...]
+    """The class of the plugin and its bases, whose attributes are among the `names`."""
+    own: tuple[tuple[str, Any], ...]
+    """Attributes of the plugin object that the code reads."""
+    names: tuple[tuple[Mapping[str, Any], str, Any], ...]
+    """Names that the code reads: where they are looked up, and the object found there, or `MISSING`."""
+    functions: tuple[tuple[FunctionType, Any, Any], ...]
+    """Functions that are called, with their code and defaults."""
 
     def are_constant(self) -> bool:
         """Return True if no constant has changed."""
-        return all(constant.is_unchanged() for constant in self.constants)
+        if type(self.plugin).__mro__ is not self.bases:
+            return False
+        for scope, name, value in self.names:
+            if scope.get(name, MISSING) is not value:
+                return False
+        # No class intercepts these reads, because the names of the classes have not changed.
+        for name, value in self.own:
+            if getattr(self.plugin, name, MISSING) is not value:
+                return False
+        for function, code, defaults in self.functions:
+            if function.__code__ is not code or function.__defaults__ is not defaults:
+                return False
+        return True
 
-    def of(self, ask: Any) -> Iterator[Hashable]:
-        """Yield the values of the properties of a request."""
+    def of(self, ask: Any) -> tuple[Hashable, ...] | None:
+        """Return the values of the properties of a request; None if one is of a type derived by the RM."""
+        found: list[Hashable] = []
         for owner, name, key in self.paths:
             value = getattr(ask if owner == ASK else ask.app, name)
             if key is not MISSING:
-                yield value.get(key, MISSING) if value else MISSING
+                value = value.get(key) if value else None
             elif isinstance(value, Mapping):
-                yield tuple(value.items())
-            else:
-                yield value
+                if not ENTRIES.issuperset([*map(type, value), *map(type, value.values())]):
+                    return None
+                found.append((type(value), *value.items()))
+                continue
+            if type(value) not in SCALARS:
+                return None
+            found.append(value)
+        return tuple(found)
 
 
 def inputs_of(check: Callable[..., Any]) -> Inputs | None:
     """Return the inputs of a bound method `check(ask, node)`; None if the answer may depend on anything."""
+    if type(check) is not MethodType or type(check.__func__) is not FunctionType:
+        return None
+    function = check.__func__
     try:
-        owner, function = check.__self__, check.__func__  # type: ignore[attr-defined]
-        reading = _Reading(owner)
+        reading = _Reading(check.__self__)
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         if len(names) != 3:
             return None
         reading.function(function, dict(zip(names, ("self", ASK, NODE), strict=True)))
     except (Impure, AttributeError, IndexError, TypeError):
         return None
-    return Inputs(tuple(dict.fromkeys(reading.paths)), tuple(reading.constants))
+    return reading.inputs()
 
 
-def freeze(value: Any, room: int = LARGEST) -> Hashable:
-    """Return a copy of a constant that cannot change. Raises `Impure` for values of other types."""
-    if type(value) in SCALARS:
-        return value  # type: ignore[no-any-return]
-    if type(value) not in (tuple, list, set, frozenset, dict) or len(value) > room:
-        raise Impure
-    entries = value.items() if type(value) is dict else value
-    kept = tuple(freeze(entry, room // 2) for entry in entries)
-    return value if type(value) in (tuple, frozenset) and kept == tuple(value) else (type(value), kept)
+def is_immutable(value: object, room: int = LARGEST) -> bool:
+    """Return True for numbers, texts, and small tuples and frozen sets of them."""
+    if type(value) is tuple or type(value) is frozenset:
+        return len(value) <= room and all(is_immutable(entry, room // 2) for entry in value)
+    return type(value) in SCALARS
 
 
 class _Reading:
@@ -153,49 +160,51 @@ class _Reading:
 
     def __init__(self, plugin: object) -> None:
         self._plugin = plugin
-        self._seen: set[CodeType] = set()
-        self.paths: list[Path] = []
-        self.constants: list[Constant] = []
+        self._paths: dict[Path, None] = {}
+        self._own_names: dict[str, Any] = {}
+        self._names: dict[tuple[int, str], tuple[Mapping[str, Any], str, Any]] = {}
+        self._functions: dict[FunctionType, tuple[FunctionType, Any, Any]] = {}
         cls = type(plugin)
+        self._classes = [vars(base) for base in cls.__mro__[:-1]]
         plain = type(cls) is type and cls.__getattribute__ is object.__getattribute__
         if not plain or hasattr(cls, "__getattr__"):
             raise Impure
 
-    def function(self, function: Any, roles: Mapping[str, str]) -> None:
-        """Analyse a function whose parameters have these roles. Raises `Impure`."""
-        if type(function) is not FunctionType or function.__closure__ is not None:
-            raise Impure
-        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            if freeze(default) is not default:
-                raise Impure
-        self._code(function.__code__, roles, function.__globals__)
+    def inputs(self) -> Inputs:
+        """Return the result."""
+        return Inputs(
+            tuple(self._paths),
+            self._plugin,
+            type(self._plugin).__mro__,
+            tuple(self._own_names.items()),
+            tuple(self._names.values()),
+            tuple(self._functions.values()),
+        )
 
-    def _code(self, code: CodeType, roles: Mapping[str, str], scope: dict[str, Any]) -> None:
-        if code in self._seen:
+    def function(self, function: FunctionType, roles: Mapping[str, str]) -> None:
+        """Analyse a function whose parameters have these roles. Raises `Impure`."""
+        if function in self._functions:
             return
-        self._seen.add(code)
+        code, scope = function.__code__, function.__globals__
+        self._functions[function] = (function, code, function.__defaults__)
+        plain = type(scope) is dict and _builtins_of(function) is vars(builtins)
+        simple = not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR)
+        if not plain or not simple or function.__closure__ is not None or function.__kwdefaults__ is not None:
+            raise Impure
+        if not all(map(is_immutable, function.__defaults__ or ())) or len(self._functions) > MOST:
+            raise Impure
         steps = [step for step in dis.get_instructions(code) if step.opname not in SKIPPED]
         if len(steps) > LONGEST:
             raise Impure
         reached = -1
         """Index of the last instruction that belongs to an access of a role."""
         for index, step in enumerate(steps):
-            name, value = step.opname, step.argval
-            if name not in INSTRUCTIONS and not name.startswith(JUMPS):
-                raise Impure
-            if name in LOADS and value in roles:
+            if step.opname in LOADS and step.argval in roles:
                 reached = self._access(steps, index, roles)
-            elif name.startswith("STORE_") and value in roles:
-                raise Impure
-            elif name in ATTRIBUTES:
-                if index > reached and value not in METHODS:
-                    raise Impure
-            elif name == "BINARY_OP" and step.argrepr.endswith("="):
-                raise Impure
-            elif name == "LOAD_GLOBAL":
-                self._global(value, scope)
-            elif name == "LOAD_CONST" and isinstance(value, CodeType):
-                self._code(value, roles, scope)
+            elif step.opname == "LOAD_GLOBAL":
+                self._global(step.argval, scope)
+            elif index > reached:
+                _require_plain(step, steps[index - 1], roles)
 
     def _access(self, steps: list[dis.Instruction], index: int, roles: Mapping[str, str]) -> int:
         """Record the access of a role at an index; return the index of the last attribute that it loads."""
@@ -215,53 +224,85 @@ class _Reading:
         if name not in (ASK_PROPERTIES if owner == ASK else APP_PROPERTIES):
             raise Impure
         key = self._key(steps, at + 1, roles) if name == "tags" else MISSING
-        self.paths.append((owner, name, key))
+        self._paths[owner, name, key] = None
         return at
 
     def _key(self, steps: list[dis.Instruction], at: int, roles: Mapping[str, str]) -> Any:
         """Return the key if the tags are read as `.get(KEY)`, `.get(KEY, CONSTANT)` or `[KEY]`."""
-        names = [step.opname for step in steps[at : at + 6]]
-        is_get = names[:1] and names[0] in ATTRIBUTES and steps[at].argval == "get"
+        is_get = steps[at].opname in ATTRIBUTES and steps[at].argval == "get"
         start = at + 1 if is_get else at
         key, after = MISSING, start + 1
         if steps[start].opname == "LOAD_CONST":
             key = steps[start].argval
         elif steps[start].opname in LOADS and roles.get(steps[start].argval) == "self":
-            key, after = getattr(self._plugin, self._own(_attribute(steps, start + 1))), start + 2
+            key, after = self._own(_attribute(steps, start + 1)), start + 2
         if type(key) is not str:
             return MISSING
         if is_get and steps[after].opname == "LOAD_CONST":
             after += 1
         return key if steps[after].opname == ("CALL" if is_get else "BINARY_SUBSCR") else MISSING
 
-    def _own(self, name: str) -> str:
-        """Record the use of an attribute of the plugin object; return its name."""
+    def _own(self, name: str) -> Any:
+        """Record the use of an attribute of the plugin object; return its value, which is immutable."""
         found = inspect.getattr_static(self._plugin, name)
-        cls = type(self._plugin)
-        if type(found) is FunctionType:
-            if inspect.getattr_static(cls, name) is not found:
-                raise Impure
-            self.constants.append(Constant(cls, name, found, found))
-            first = found.__code__.co_varnames[:1]
-            self.function(found, dict.fromkeys(first, "self"))
-            return name
-        if type(found) is MemberDescriptorType:
-            found = getattr(self._plugin, name)
-        self.constants.append(Constant(self._plugin, name, found, freeze(found)))
-        return name
+        if type(found) is not MemberDescriptorType and not is_immutable(found):
+            raise Impure  # a property, a method or something that may change in place
+        value = getattr(self._plugin, name)
+        if not is_immutable(value):
+            raise Impure
+        for scope in self._classes:
+            for one in (name, "__getattribute__", "__getattr__"):
+                self._name(scope, one)
+        self._own_names[name] = value
+        return value
 
     def _global(self, name: str, scope: dict[str, Any]) -> None:
-        value = scope.get(name, MISSING)
+        value = self._name(scope, name)
         if value is MISSING:
-            if name not in BUILTINS or getattr(builtins, name, None) is not BUILTINS[name]:
-                raise Impure
             # A module may define a name of its own later.
-            self.constants.append(Constant(scope, name, MISSING, MISSING))
+            if name not in BUILTINS or self._name(vars(builtins), name) is not BUILTINS[name]:
+                raise Impure
         elif type(value) is FunctionType:
-            self.constants.append(Constant(scope, name, value, value))
             self.function(value, {})
-        else:
-            self.constants.append(Constant(scope, name, value, freeze(value)))
+        elif not is_immutable(value):
+            raise Impure
+
+    def _name(self, scope: Mapping[str, Any], name: str) -> Any:
+        """Record the use of a name; return what it refers to, or `MISSING`."""
+        value = scope.get(name, MISSING)
+        self._names.setdefault((id(scope), name), (scope, name, value))
+        return value
+
+
+def _builtins_of(function: Any) -> Any:
+    return function.__builtins__
+
+
+def _require_plain(step: dis.Instruction, before: dis.Instruction, roles: Mapping[str, str]) -> None:
+    """Raise `Impure` if an instruction may have, or depend on, anything but the values in question."""
+    name, value = step.opname, step.argval
+    if name in ATTRIBUTES:
+        plain = value in METHODS and _is_call(step)
+    elif name == "STORE_FAST":
+        plain = value not in roles
+    elif name == "LOAD_CONST":
+        plain = is_immutable(value)
+    elif name == "BINARY_OP":
+        plain = not step.argrepr.endswith("=")
+    elif name == "IS_OP":
+        # Equal texts may or may not be one object; None always is.
+        plain = before.opname == "LOAD_CONST" and before.argval is None and not step.is_jump_target
+    elif name == "FORMAT_VALUE":
+        plain = not (step.arg or 0) & FORMATTED
+    else:
+        plain = name in INSTRUCTIONS or name.startswith(JUMPS)
+    if not plain:
+        raise Impure
+
+
+def _is_call(step: dis.Instruction) -> bool:
+    """Return True if a method is loaded to be called, so that no bound method becomes a value."""
+    return step.opname == "LOAD_METHOD" or (sys.version_info >= (3, 12) and bool((step.arg or 0) & 1))
 
 
 def _attribute(steps: list[dis.Instruction], index: int) -> str:

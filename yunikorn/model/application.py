@@ -192,7 +192,7 @@ class Application(QueueMember):
         self.user = user
         self.groups: tuple[str, ...] = tuple(groups)
         self.queue_name = queue_name
-        self.tags: Mapping[str, str] = tags if type(tags) is MappingProxyType else MappingProxyType(tags)
+        self.tags: Mapping[str, str] = MappingProxyType(tags if type(tags) is dict else dict(tags))
         self.arrival = arrival
         self.listener = listener
         self.state_log: list[StateLogEntry] = []

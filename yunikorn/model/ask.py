@@ -49,7 +49,7 @@ class AskSpec:
         task_group: str = "",
         placeholder: bool = False,
     ) -> None:
-        self.tags = tags if type(tags) is MappingProxyType else MappingProxyType(tags)
+        self.tags: Mapping[str, str] = MappingProxyType(tags if type(tags) is dict else dict(tags))
         self.may_preempt = may_preempt
         """True if the request may preempt other allocations."""
         self.may_be_preempted = may_be_preempted

@@ -15,9 +15,11 @@ from yunikorn.framework.purity import Inputs
 if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClasses
+    from yunikorn.model.node import Node
 
 MOST = 64
 """Largest number of refusal classes; when there are more, all are dropped."""
+TEXT = frozenset({str})
 MOST_REASONS = 200_000
 """Number of remembered reasons from which a new class drops all others (tens of MB)."""
 
@@ -48,21 +50,40 @@ class KnownRefusals:
         """Return the class of a request; None after a constant that the predicates read has changed."""
         if not self._usable:
             return None
+        if not self._are_constant():
+            self._usable = False
+            self.drop()
+            return None
+        values: list[Hashable] = [ask.ask_class] if self._by_class else []
         for inputs in self._inputs:
-            if not inputs.are_constant():
-                self._usable = False
-                self.drop()
+            value = inputs.of(ask)
+            if value is None:
                 return None
-        key = (
-            ask.ask_class if self._by_class else None,
-            *(value for inputs in self._inputs for value in inputs.of(ask)),
-        )
+            values.append(value)
+        key = tuple(values)
         found = self._classes.get(key)
         if found is None:
             if len(self._classes) >= MOST or self._reasons > MOST_REASONS:
                 self.drop()
             found = self._classes[key] = RefusalClass(self._ask_classes.take_bit())
         return found
+
+    def _are_constant(self) -> bool:
+        for inputs in self._inputs:
+            if not inputs.are_constant():
+                return False
+        return True
+
+    def remember(self, known: RefusalClass, refusals: Sequence[tuple[Node, str]]) -> None:
+        """Remember refusals, unless a constant has changed since the search began."""
+        if not self._are_constant():
+            return
+        for node, reason in refusals:
+            attributes = node.attributes
+            # A text of a type of the RM may compare as it likes.
+            if TEXT.issuperset([type(node.id), *map(type, attributes), *map(type, attributes.values())]):
+                known.reasons[node.id] = reason
+                node.unfit |= known.bit
 
     @property
     def _reasons(self) -> int:

@@ -178,7 +178,13 @@ class Condition:
         """Return the inputs of a predicate that declares nothing, if its code shows them."""
         kind = type(self.predicate)
         plain = kind.check_reservation is Predicate.check_reservation and kind.prepare is Predicate.prepare
-        if self.by_ask or self.keeps_books or not plain or self.check != self.predicate.check:
+        if self.by_ask or self.keeps_books or not plain:
+            return None
+        if getattr_static(self.predicate, "refresh_every") is not getattr_static(Predicate, "refresh_every"):
+            return None  # answers change with time
+        # Neither an adapter, nor a method that the object itself has.
+        used, own = self.check, getattr_static(kind, "check")
+        if type(used) is not MethodType or used.__self__ is not self.predicate or used.__func__ is not own:
             return None
         check = getattr_static(uncounted(kind), "check")
         return inputs_of(MethodType(check, self.predicate)) if isinstance(check, FunctionType) else None

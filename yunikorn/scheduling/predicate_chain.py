@@ -396,25 +396,30 @@ class PredicateChain:
         """Return the first of `nodes` as `first`; remember refusals in `known`, and mark the nodes."""
         start = self._readable
         readable, asks_others = self._passing[:start], start < len(self._passing)
+        refusing: list[tuple[Node, str]] = []
+        taking: Node | None = None
         for node in nodes:
             reason = self._lasting_refusal(ask, node)
             if reason is None:
                 reason = known.reasons.get(node.id)
-                if reason is None:
-                    reason = self._ask_readable(readable, ask, node, known)
+                if reason is not None:
+                    node.unfit |= known.bit
+                else:
+                    reason = self._ask_readable(readable, ask, node, refusing)
                 if reason is not None:
                     self.personal = True
-                    if node.id in known.reasons:
-                        node.unfit |= known.bit
                 else:
                     found = self._who_refuses(ask, node, start=start) if asks_others else None
                     if found is None:
-                        return node
+                        taking = node
+                        break
                     self.personal = self.personal or not found[0].by_ask
                     reason = found[1]
                 self.unsettled += 1
             self._reasons.append(reason)
-        return None
+        if refusing and self.known is not None:
+            self.known.remember(known, refusing)
+        return taking
 
     def record_passed(self, nodes: Sequence[Node], known: RefusalClass) -> None:
         """Record the refusals of nodes with room that a search has passed."""
@@ -424,9 +429,9 @@ class PredicateChain:
             self.personal = True
 
     def _ask_readable(
-        self, conditions: Sequence[Condition], ask: Ask, node: Node, known: RefusalClass
+        self, conditions: Sequence[Condition], ask: Ask, node: Node, refusing: list[tuple[Node, str]]
     ) -> str | None:
-        """Return the answer of predicates whose inputs are known; remember a refusal, but no failure."""
+        """Return the answer of predicates whose inputs are known; add a refusal, but no failure."""
         for condition in conditions:
             try:
                 reason = condition.check(ask, node)
@@ -435,7 +440,7 @@ class PredicateChain:
             if reason is not None:
                 if type(reason) is not str or len(reason) > LONGEST_TEXT:
                     return self._useless(condition, ask, node, reason)
-                known.reasons[node.id] = reason
+                refusing.append((node, reason))
                 return reason
         return None
 
