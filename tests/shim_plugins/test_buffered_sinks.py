@@ -166,7 +166,7 @@ def test_sink_is_opened_after_its_predecessor_is_closed(sink: type[Slow]) -> Non
     assert sink.received == ["opened", "n1", "closed", "opened", "n2", "closed"]
 
 
-def test_exception_in_close_is_reported(sink: type[Slow]) -> None:
+def test_exception_in_the_last_call_is_reported(sink: type[Slow]) -> None:
     buffers = BufferedSinks()
     rm = make(sink, buffers)
     sink.transport.clear()
@@ -177,7 +177,8 @@ def test_exception_in_close_is_reported(sink: type[Slow]) -> None:
     sink.transport.set()
     buffers.finish()
     assert rm.failures() == [
-        "plugin slow of test-plugin (yunikorn-test 1.0): closing: OSError: no space left"
+        "plugin slow of test-plugin (yunikorn-test 1.0): sending events (the sink is switched off): "
+        "OSError: no space left"
     ]
 
 

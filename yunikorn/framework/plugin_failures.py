@@ -75,7 +75,7 @@ class PluginFailures:
         return attrs.evolve(context, report=partial(self._reports.add, plugin))
 
     def _take_reports(self) -> None:
-        if not self._reports:
+        if not self._reports.pending:
             return
         for reports in self._reports.take():
             for cause in reports.causes:

@@ -39,12 +39,10 @@ class PluginReports:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pending: dict[tuple[str, str], Reports] = {}
+        self.pending: dict[tuple[str, str], Reports] = {}
+        """Reports by plugin and operation; empty most of the time."""
         self._kinds: dict[str, set[str]] = {}
         """Operations that each plugin has reported."""
-
-    def __bool__(self) -> bool:
-        return bool(self._pending)
 
     def add(self, plugin: str, operation: str, cause: BaseException | str) -> None:
         """Add a report of a plugin."""
@@ -63,7 +61,7 @@ class PluginReports:
                 known, kind = f"{kind}: {known}", OVERFLOW
             else:
                 kinds.add(kind)
-            reports = self._pending.setdefault((plugin, kind), Reports(plugin, kind))
+            reports = self.pending.setdefault((plugin, kind), Reports(plugin, kind))
             reports.times += 1
             if len(reports.causes) < MOST_TEXTS and known not in reports.causes[-1:]:
                 reports.causes.append(known)
@@ -71,5 +69,5 @@ class PluginReports:
     def take(self) -> list[Reports]:
         """Return the reports since the last call, in the order of their first occurrence."""
         with self._lock:
-            taken, self._pending = list(self._pending.values()), {}
+            taken, self.pending = list(self.pending.values()), {}
         return taken

@@ -39,6 +39,7 @@ OPENING = 2.0
 """Seconds that the core waits for a sink to open; events are buffered meanwhile and after that."""
 SWITCHED_OFF = "the sink is switched off"
 """Remark on the failure of a sink."""
+CLOSING = "closing"
 
 
 @attrs.frozen
@@ -256,7 +257,7 @@ class BufferedSink(EventSink):
         if thread.is_alive() and not self.is_off:
             doing = f" ({self._operation})" if self._operation else ""
             text = f"it has not ended within {self._patience:g} seconds{doing}; its thread is abandoned"
-            self._context.report("closing", text)
+            self._context.report(CLOSING, text)
         if lost:
             _log.warning(
                 "event sink %s was closed with %d events not processed within %g seconds: they are lost",
@@ -279,7 +280,7 @@ class BufferedSink(EventSink):
     def _run(self) -> None:
         while (work := self._next()) is not None and self._do(*work):
             pass
-        self._do("closing", self._sink.closed)
+        self._do(CLOSING, self._sink.closed)
         with self._changed:
             self._operation = ""
 
@@ -304,11 +305,10 @@ class BufferedSink(EventSink):
             waits = self._awaited and issubclass(type(cause), BaseException)
             if waits:
                 self._failure = cause  # type: ignore[assignment]
-            ending = self._ending
             self._changed.notify_all()
         if waits or was_off:
             return
-        self._context.report("closing" if ending else f"{operation} ({SWITCHED_OFF})", cause)
+        self._context.report(operation if operation == CLOSING else f"{operation} ({SWITCHED_OFF})", cause)
 
     def _drop_all(self) -> int:
         """Drop the buffered events; return their number."""

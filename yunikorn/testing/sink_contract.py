@@ -113,7 +113,8 @@ class EventSinkContract(PluginContract):
 
         In a service every sink has such a thread. Open connections in `opened`, not in the constructor.
         """
-        failures, buffers = PluginFailures(), BufferedSinks()
+        # The sink gets all the time that it needs, also on a machine that is busy.
+        failures, buffers = PluginFailures(), BufferedSinks(patience=60, opening=60)
         made = self.registry().make(self.kind, type(self.given).name, self.option_texts())
         sink = buffers(made, "the sink")
         context = failures.context_of("the sink", self.context())
