@@ -14,6 +14,7 @@ from tests.core.kit import RM, configuration, with_plugins
 from yunikorn import api
 from yunikorn.api import Predicate
 from yunikorn.framework.purity import inputs_of
+from yunikorn.scheduling import predicate_calls
 
 SHUT = True
 
@@ -282,3 +283,64 @@ def test_a_change_during_a_search_is_not_remembered(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(globals(), "SHUT", False)
     rm.change_node("n0", vcore=5)
     assert {key for _, key, _ in rm.schedule()} == {"before"}
+
+
+def by_mark(self: Any, ask: Any, node: Any) -> str | None:
+    return "shut" if SHUT and node.attributes.get("mark") == "x" else None
+
+
+class Opens(Predicate):
+    """Changes what another predicate reads, at one node."""
+
+    name = "opens"
+    at = "n00"
+
+    def check(self, ask: api.Ask, node: api.Node) -> str | None:
+        if ask.key == "after" and node.id == self.at:
+            globals()["SHUT"] = False
+        return "no" if node.attributes.get("mark") == "y" else None
+
+
+@pytest.mark.parametrize("nodes", [3, 100])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("at", [0, 50, 99])
+@pytest.mark.parametrize("policy", ["fair", "binpacking"])
+def test_a_change_by_another_predicate_counts_at_once(
+    monkeypatch: pytest.MonkeyPatch, nodes: int, known: bool, at: int, policy: str
+) -> None:
+    at = min(at, nodes - 1)
+    if not known:
+        monkeypatch.setattr(predicate_calls, "inputs_of", lambda check: None)
+    monkeypatch.setattr(Opens, "at", f"n{at:02}")
+    monkeypatch.setitem(globals(), "SHUT", True)
+    kinds = [plugin(by_mark), Opens]
+    config = configuration(predicates=["attack", "opens"], nodesortpolicy={"type": policy})
+    rm = RM(config, with_plugins(predicates=kinds))
+    for number in range(nodes):
+        rm.node(f"n{number:02}", {"mark": "y" if number % 7 == at % 7 else "x"}, vcore=4)
+    rm.app()
+    assert (rm.at_work().policies.predicates.known is not None) == known
+    assert not is_accepted(rm, "before")
+    rm.ask(key="after", vcore=1)
+    placed = [(key, node) for _, key, node in rm.schedule(1)]
+    assert placed == ([("after", f"n{at + 1:02}")] if at < nodes - 1 else [])
+    found = {ask.key: dict(ask.refusals) for ask in rm.at_work().partition.applications["app"].asks.values()}
+    marked = len([number for number in range(nodes) if number % 7 == at % 7])
+    assert found["before"] == {"shut": nodes - marked, "no": marked}
+    if not placed:
+        assert found["after"] == found["before"]
+
+
+def test_a_change_that_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "SHUT", True)
+    rm = RM(configuration(predicates=["attack", "opens"]), with_plugins(predicates=[plugin(by_mark), Opens]))
+    rm.node("n00", {"mark": "y"}, vcore=4)
+    rm.node("n01", {"mark": "x"}, vcore=4)
+    rm.app()
+    assert is_accepted(rm, "after")
+    monkeypatch.setitem(globals(), "SHUT", True)
+    rm.change_node("n00", attributes={"mark": "x"})
+    for number in range(3):
+        assert not is_accepted(rm, f"k{number}")
+    (ask,) = [ask for ask in rm.at_work().partition.applications["app"].asks.values() if ask.key == "k2"]
+    assert dict(ask.refusals) == {"shut": 2}

@@ -50,7 +50,7 @@ class KnownRefusals:
         """Return the class of a request; None after a constant that the predicates read has changed."""
         if not self._usable:
             return None
-        if not self._are_constant():
+        if not self.are_constant():
             self._usable = False
             self.drop()
             return None
@@ -68,7 +68,8 @@ class KnownRefusals:
             found = self._classes[key] = RefusalClass(self._ask_classes.take_bit())
         return found
 
-    def _are_constant(self) -> bool:
+    def are_constant(self) -> bool:
+        """Return True if no constant has changed since the code was read."""
         for inputs in self._inputs:
             if not inputs.are_constant():
                 return False
@@ -76,7 +77,7 @@ class KnownRefusals:
 
     def remember(self, known: RefusalClass, refusals: Sequence[tuple[Node, str]]) -> None:
         """Remember refusals, unless a constant has changed since the search began."""
-        if not self._are_constant():
+        if not self.are_constant():
             return
         for node, reason in refusals:
             attributes = node.attributes

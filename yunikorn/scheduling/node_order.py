@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
+from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
@@ -408,6 +409,7 @@ class NodeOrder:
     ) -> Node | None:
         """Search as `find`, but pass nodes that are known to refuse; record their reasons if none accepts."""
         bit, both = ask_class.bit, ask_class.bit | known.bit
+        predicates.changed_at = None
         passed: list[Node] = []
         passed_blocks: list[NodeBlock] = []
         for group in self._groups.blocks:
@@ -424,8 +426,16 @@ class NodeOrder:
                 node = self._scan_beyond(block, ask_class, ask, predicates, known, passed)
                 if node is not None:
                     return node
+                if predicates.changed_at is not None:
+                    break
                 if not block.bits & both:
                     settled = False
+            if predicates.changed_at is not None:
+                # The nodes before had refused; those behind may not refuse any more.
+                node = predicates.first(ask, self._behind(predicates.changed_at, ask_class))
+                if node is not None:
+                    return node
+                break
             if settled:
                 group.tighten()
         for block in passed_blocks:
@@ -458,6 +468,11 @@ class NodeOrder:
         taking = predicates.first_beyond(ask, roomy, known)
         if taking is not None:
             return taking
+        changed_at = predicates.changed_at
+        if changed_at is not None:
+            before = [entry[2] for entry in block.entries]
+            passed += [node for node in before[: before.index(changed_at)] if node in refusing]
+            return None
         passed += refusing
         block.tighten()
         if predicates.unsettled == unsettled and not any(
@@ -508,6 +523,10 @@ class NodeOrder:
             block.tighten()
             block.bits |= bit
         return None
+
+    def _behind(self, last: Node, ask_class: AskClass) -> Iterator[Node]:
+        """Yield the nodes with room that a search visits after `last`."""
+        return islice(dropwhile(lambda one: one is not last, self._with_room(ask_class)), 1, None)
 
     def _with_room(self, ask_class: AskClass) -> Iterator[Node]:
         """Yield the nodes with room for this ask class in the order of a search."""

@@ -81,6 +81,8 @@ class PredicateChain:
         """Refusals of the first predicates that declare nothing, if their code shows their inputs."""
         self._readable = 0
         """Number of these predicates, the first in `_passing`."""
+        self.changed_at: Node | None = None
+        """Node at which a predicate has changed what a readable one reads, during the latest search."""
         self.refresh: int | None = None
         """Interval (ns) after which refusals may change without a change in the core; None if unused."""
         self.bind()
@@ -398,6 +400,7 @@ class PredicateChain:
         readable, asks_others = self._passing[:start], start < len(self._passing)
         refusing: list[tuple[Node, str]] = []
         taking: Node | None = None
+        asked_others = False
         for node in nodes:
             reason = self._lasting_refusal(ask, node)
             if reason is None:
@@ -415,8 +418,14 @@ class PredicateChain:
                         break
                     self.personal = self.personal or not found[0].by_ask
                     reason = found[1]
+                    asked_others = True
                 self.unsettled += 1
             self._reasons.append(reason)
+            if asked_others:
+                asked_others = False
+                if self.known is not None and not self.known.are_constant():
+                    self.changed_at = node
+                    break
         if refusing and self.known is not None:
             self.known.remember(known, refusing)
         return taking
