@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dis
 import types
 from collections import defaultdict
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from tests.core.kit import RM, configuration, with_plugins
 from yunikorn import api
 from yunikorn.api import Predicate
-from yunikorn.framework.purity import inputs_of
+from yunikorn.framework.purity import Impure, inputs_of, plain_steps
 from yunikorn.scheduling import predicate_calls
 
 SHUT = True
@@ -197,6 +198,15 @@ def test_other_builtins_and_globals() -> None:
     assert inputs_of(plugin(own["check"])().check) is None
     derived = types.FunctionType(by_global.__code__, Scope(SHUT=True))
     assert inputs_of(plugin(derived)().check) is None
+
+
+def test_pairs_of_later_pythons_are_two_instructions() -> None:
+    (first, *_) = dis.get_instructions(by_option)
+    pair = first._replace(opname="STORE_FAST_LOAD_FAST", argval=("one", "two"))
+    steps = [(step.opname, step.argval) for step in plain_steps([first, pair])]
+    assert steps == [("STORE_FAST", "one"), ("LOAD_FAST", "two")]
+    with pytest.raises(Impure):
+        list(plain_steps([pair._replace(argval="one, two")]))
 
 
 def test_many_functions_are_not_read() -> None:

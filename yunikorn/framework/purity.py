@@ -14,7 +14,7 @@ import builtins
 import dis
 import inspect
 import sys
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from types import FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
@@ -57,6 +57,11 @@ INSTRUCTIONS = _words(
 JUMPS = "POP_JUMP_"
 """Start of the names of all conditional jumps."""
 SKIPPED = frozenset({"RESUME", "NOP", "CACHE", "PRECALL", "EXTENDED_ARG", "NOT_TAKEN"})
+PAIRS = {
+    "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
+    "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
+    "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
+}
 LOADS = frozenset({"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"})
 ATTRIBUTES = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 FORMATTED = 4
@@ -193,7 +198,7 @@ class _Reading:
             raise Impure
         if not all(map(is_immutable, function.__defaults__ or ())) or len(self._functions) > MOST:
             raise Impure
-        steps = [step for step in dis.get_instructions(code) if step.opname not in SKIPPED]
+        steps = list(plain_steps(dis.get_instructions(code)))
         if len(steps) > LONGEST:
             raise Impure
         reached = -1
@@ -272,6 +277,19 @@ class _Reading:
         value = scope.get(name, MISSING)
         self._names.setdefault((id(scope), name), (scope, name, value))
         return value
+
+
+def plain_steps(steps: Iterable[dis.Instruction]) -> Iterator[dis.Instruction]:
+    """Yield the instructions that do something, with the pairs of Python 3.13 as two. Raises `Impure`."""
+    for step in steps:
+        pair = PAIRS.get(step.opname)
+        if pair is not None:
+            if type(step.argval) is not tuple or len(step.argval) != 2:
+                raise Impure
+            for name, value in zip(pair, step.argval, strict=True):
+                yield step._replace(opname=name, argval=value)
+        elif step.opname not in SKIPPED:
+            yield step
 
 
 def _builtins_of(function: Any) -> Any:
