@@ -31,6 +31,8 @@ def test_plugin_is_listed_with_its_distribution_and_option(installed: Path, run_
         "distribution": "yunikorn-shortest-first",
         "version": "1.0",
         "description": "Sorts applications by their pending amount of one resource, smallest first.",
+        "class": "yunikorn_shortest_first.ShortestFirst",
+        "file": str(installed / "yunikorn_shortest_first" / "__init__.py"),
         "options": [{"name": "resource", "type": "str", "required": False, "default": "memory"}],
     }
 
