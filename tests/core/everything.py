@@ -11,6 +11,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.core.doorkeepers import admissions
 from tests.core.kit import document, partition
 from tests.core.machine import LIMITS, REQUIRED
 from tests.core.predicate_tags import DISK, SHY, ZONE
@@ -80,6 +81,7 @@ APPS = st.fixed_dictionaries(
         "size": st.integers(2, 4),
         "each": st.integers(1, 2),
         "limit": st.sampled_from([0, 0, 25, 70]),
+        "forced": st.sampled_from([False, False, False, False, True]),
     }
 )
 PROPERTIES = st.fixed_dictionaries(
@@ -146,6 +148,7 @@ def configurations(draw: Any) -> str:
         "shrunknodes": draw(st.booleans()),
     }
     known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", *DEFAULTS]
+    config["admission"] = draw(admissions())
     config["predicates"] = [one for one in known if draw(st.integers(0, 2)) == 0]
     return _valid(config)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from tests.core.book_keepers import BOOK_KEEPERS, Sparse
+from tests.core.doorkeepers import DOORKEEPERS
 from tests.core.kit import with_plugins
 from tests.core.predicate_tags import DISK, SHY, ZONE
 from tests.core.reference import Ask, Node
@@ -80,4 +81,8 @@ CHECKS = {"zone": in_zone, "crowd": not_crowded, "disk": has_disk}
 @cache
 def plugins() -> Registry:
     """Return a registry of the default plugins and those above; cached because it does not change."""
-    return with_plugins(predicates=[Zone, Crowd, Disk, *BOOK_KEEPERS], node_sort_policies=[Snug, Sparse])
+    return with_plugins(
+        predicates=[Zone, Crowd, Disk, *BOOK_KEEPERS],
+        node_sort_policies=[Snug, Sparse],
+        admission_policies=DOORKEEPERS,
+    )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.core.book_keepers import check_books
+from tests.core.doorkeepers import check_holds, check_placed
 from tests.core.everything import (
     AMOUNTS,
     APPS,
@@ -55,6 +56,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
+from yunikorn.scheduling.user_groups import FORCE_TAG
 from yunikorn.states import STOPPED
 
 Drawn = dict[str, Any]
@@ -121,7 +123,8 @@ class Everything(RuleBasedStateMachine):
         known = app_id in self.rm.apps
         size = Resource(memory=app["size"] * app["each"]) if app["style"] else Resource()
         request = AddApplicationRequest(
-            app_id, app["queue"], "", UserGroupInformation(app["user"], GROUPS[app["user"]]), {},
+            app_id, app["queue"], "", UserGroupInformation(app["user"], GROUPS[app["user"]]),
+            {FORCE_TAG: "true"} if app["forced"] else {},
             app["limit"] * 1000, size, app["style"],
         )  # fmt: skip
         if not known:
@@ -473,6 +476,8 @@ class Everything(RuleBasedStateMachine):
                 self.schedule_all()
             check_partition_accounting(self.rm)
             check_books(self.rm.at_work())
+            check_holds(self.rm.at_work())
+            check_placed(self.rm.at_work(), self.rm.responses, self.rm.own)
             self.rm.responses.clear()
 
     # -- the end ------------------------------------------------------------------------------------------

@@ -260,6 +260,25 @@ def test_released_asks_do_not_complete_a_held_application() -> None:
     assert rm.state() == "Completing"
 
 
+def test_last_real_allocation_of_a_gang_does_not_complete_a_held_application() -> None:
+    rm = cluster(GangRM)
+    Gate.answers["*"] = WAIT
+    rm.app()
+    placeholder = Allocation("p1", "app", "u1", "n1", Resource({"vcore": 1}))
+    placeholder.task_group_name, placeholder.placeholder = "group", True
+    real = Allocation("real", "app", "u2", "n1", Resource({"vcore": 1}))
+    rm.node(vcore=4, existing=[placeholder, real])
+    rm.running |= {"u1": placeholder, "u2": real}
+    rm.release("app", "u2")
+    assert rm.state() == "Running"
+    Gate.answers.clear()
+    rm.pass_time(10)
+    assert rm.find_app().held is None
+    rm.pass_time(900)
+    rm.confirm()
+    assert rm.state() == "Completing", "the timeout of the placeholders ends the application"
+
+
 def test_held_applications_do_not_count_as_running() -> None:
     rm = cluster(RM, queue("a", maxapplications=1))
     rm.node(vcore=4)

@@ -325,7 +325,12 @@ class PartitionGangs:
         elif app.state == COMPLETING:
             if not gang.placeholders and app.timer is not None and app.timer.call is None:
                 app.fire("complete", "all placeholders are released")
-        elif not gone.placeholder and len(app.allocations) == gang.placeholders and not app.has_waiting:
+        elif (
+            not gone.placeholder
+            and len(app.allocations) == gang.placeholders
+            and not app.has_waiting
+            and app.held is None
+        ):
             app.fire("complete", "no requests and no real allocations left")
         else:
             app.conclude()
