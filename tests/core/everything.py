@@ -150,11 +150,11 @@ def configurations(draw: Any) -> str:
     known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", *DEFAULTS]
     config["admission"] = draw(admissions())
     config["predicates"] = [one for one in known if draw(st.integers(0, 2)) == 0]
-    return _valid(config)
+    return valid(config)
 
 
-def _valid(config: dict[str, Any]) -> str:
-    """Return the configuration; quotas and limits are left out where they contradict each other."""
+def valid(config: dict[str, Any]) -> str:
+    """Return the text of a configuration; quotas and limits are left out where they contradict each other."""
     for keys in ((), ("guaranteed",), ("max",), ("maxapplications",), ("max", "guaranteed"), ("limits",)):
         tried = copy.deepcopy(config)
         _strip(tried["queues"][0], keys)

@@ -1,0 +1,81 @@
+"""Random histories with held applications in a small, crowded cluster where preemption is due early."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, rule
+
+from tests.core import test_everything
+from tests.core.doorkeepers import admissions
+from tests.core.everything import APPS, ASKS, valid
+from tests.core.kit import partition
+
+CAPACITIES = st.fixed_dictionaries({"memory": st.sampled_from([4, 4, 6])})
+PROPERTIES = st.fixed_dictionaries(
+    {"preemption.delay": st.just("5s")},
+    optional={
+        "application.sort.policy": st.sampled_from(["fifo", "stateaware", "fair"]),
+        "preemption.by.priority": st.just("enabled"),
+        "preemption.within.queue": st.just("enabled"),
+        "quota.preemption.delay": st.just("8s"),
+        "application.unschedasks.backoff": st.just("2"),
+        "application.unschedasks.backoff.delay": st.just("10s"),
+    },
+)
+
+
+@st.composite
+def _leaf(draw: Any, name: str) -> dict[str, Any]:
+    config = {"name": name, "properties": draw(PROPERTIES)}
+    if draw(st.integers(0, 3)):
+        config["resources"] = {"guaranteed": {"memory": str(draw(st.integers(2, 4)))}}
+    if draw(st.integers(0, 4)) == 0:
+        config["maxapplications"] = draw(st.integers(1, 2))
+    return config
+
+
+@st.composite
+def crowded(draw: Any) -> str:
+    """Draw the text of a configuration with guarantees, preemption, and admission policies in most cases."""
+    parent = {"name": "p", "parent": True, "queues": [draw(_leaf("c")), draw(_leaf("d"))]}
+    config = partition(draw(_leaf("a")), draw(_leaf("b")), parent, draw(_leaf("e")))
+    config["placementrules"] = [{"name": "provided", "create": True}]
+    config["nodesortpolicies"] = [{"name": "packed", "type": "binpacking"}]
+    config["preemption"] = {"enabled": True, "quotapreemptionenabled": draw(st.booleans())}
+    config["admission"] = draw(admissions(without=1))
+    config["predicates"] = [one for one in ["zone", "ledger"] if draw(st.booleans())]
+    return valid(config)
+
+
+class HeldEverything(test_everything.Everything):
+    """The same machine; a reload draws the configurations of either machine."""
+
+    @initialize(
+        config=crowded(),
+        capacities=st.lists(CAPACITIES, min_size=1, max_size=3),
+        apps=st.lists(st.tuples(APPS, st.lists(ASKS, max_size=2)), min_size=2, max_size=4),
+        reserving=st.booleans(),
+        eager=st.booleans(),
+    )
+    def start(
+        self,
+        config: str,
+        capacities: list[dict[str, int]],
+        apps: list[tuple[test_everything.Drawn, list[test_everything.Drawn]]],
+        reserving: bool,
+        eager: bool,
+    ) -> None:
+        super().start(config, capacities, apps, reserving, eager)
+
+    @rule(config=crowded())
+    def reload_crowded(self, config: str) -> None:
+        self.reload(config)
+
+
+TestHeldEverything = HeldEverything.TestCase
+TestHeldEverything.settings = settings(
+    test_everything.TestEverything.settings, max_examples=max(test_everything.EXAMPLES // 2, 1)
+)
