@@ -76,6 +76,7 @@ def check_holds(at: PartitionScheduler) -> None:
         waits = any(one.last.get(app, ADMIT) not in (ADMIT, REJECT) for one in asked)
         assert (app in held) == waits or app.state == FAILING, app
         assert app not in held or app.state != COMPLETING, app
+        assert app not in held or app.admission_key is None, f"{app} takes a place in its admission class"
         assert app.paused == (app in held or app.backoff_timer is not None), app
     _check_rounds(at, held)
     for queue in at.partition.queues:

@@ -6,12 +6,13 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from hypothesis.stateful import initialize, precondition, rule
 
 from tests.core import test_everything
 from tests.core.doorkeepers import admissions
-from tests.core.everything import APPS, ASKS, valid
+from tests.core.everything import APPS, ASKS, NODES, TASKS, valid
 from tests.core.kit import partition
+from tests.core.machine import REQUIRED
 
 CAPACITIES = st.fixed_dictionaries({"memory": st.sampled_from([4, 4, 6])})
 PROPERTIES = st.fixed_dictionaries(
@@ -73,6 +74,22 @@ class HeldEverything(test_everything.Everything):
     @rule(config=crowded())
     def reload_crowded(self, config: str) -> None:
         self.reload(config)
+
+    def _held(self) -> list[str]:
+        return [app.id for app in self.partition.applications.values() if app.held is not None]
+
+    @precondition(lambda self: self._held())
+    @rule(data=st.data(), node_id=st.sampled_from(NODES[:2]), memory=st.integers(1, 3), gang=st.booleans())
+    def tempt(self, data: st.DataObject, node_id: str, memory: int, gang: bool) -> None:
+        """Give a held application a placeholder to replace, or an ask that requires a full node."""
+        app_id = data.draw(st.sampled_from(self._held()))
+        drawn: test_everything.Drawn = {"key": "k0", "amount": {"memory": memory}, "priority": 5}
+        if gang:
+            self._report(self._own(app_id, node_id, drawn["amount"], TASKS[0], "k1", placeholder=True))
+            self._ask(app_id, {**drawn, "task": TASKS[0]})
+        else:
+            self._ask(app_id, {**drawn, "tags": {REQUIRED: node_id}})
+        self._schedule(None)
 
 
 TestHeldEverything = HeldEverything.TestCase
