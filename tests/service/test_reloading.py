@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from tests.core.kit import configuration, document, partition
+from tests.core.kit import configuration, document, partition, with_plugins
 from tests.service.harness import ServiceHarness, serve
 from tests.service.kit import work
+from yunikorn.api import Ask, Context, Node, Predicate
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.service.config_files import ConfigFiles, FileWatch, LoadedConfigurations, Reloading
@@ -185,6 +187,54 @@ def test_partitions_may_be_removed_and_added(tmp_path: Path, registry: Registry)
         assert names == ("default", "lab")
 
     serve(registry, scenario, configurations=files.loaded)
+
+
+class OpensOnce(Predicate):
+    """A predicate that only one partition can open."""
+
+    name = "opens-once"
+    events: ClassVar[list[str]] = []
+
+    def opened(self, context: Context) -> None:
+        """Note the call, and fail after the first."""
+        self.events.append("opened")
+        if self.events.count("opened") > 1:
+            raise OSError("the lock is taken")
+
+    def closed(self) -> None:
+        """Note the call."""
+        self.events.append("closed")
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        """Accept every node."""
+        return None
+
+
+def test_plugin_that_cannot_be_opened_for_the_second_rm_changes_nothing_for_the_first(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    OpensOnce.events.clear()
+    registry = with_plugins(predicates=[OpensOnce])
+    files = Files(tmp_path, registry)
+    using = configuration({"name": "a"}, predicates=["opens-once"])
+
+    async def scenario(harness: ServiceHarness) -> None:
+        reloading = await files.start(harness)
+        files.one.write_text(using)
+        files.two.write_text(using)
+        assert not await reloading.reload("test")
+        assert OpensOnce.events == ["opened", "opened", "closed"]
+        for rm_id in ("first", "second"):
+            assert await files.in_use(harness, rm_id) == SMALL
+        files.two.write_text(BIGGER)
+        OpensOnce.events.clear()
+        assert await reloading.reload("test")
+        assert OpensOnce.events == ["opened"], "the plugin that was opened ahead is the one in use"
+        assert await files.in_use(harness, "first") == using
+
+    serve(registry, scenario, configurations=files.loaded)
+    assert "resource manager second" in caplog.text
+    assert "the lock is taken" in caplog.text
 
 
 # -- watching ---------------------------------------------------------------------------------------------

@@ -40,12 +40,15 @@ if TYPE_CHECKING:
 class ReloadPlan:
     """Objects that a new configuration needs, complete before the change is applied."""
 
+    config: SchedulerConfig
     plan: Reload
     made: Mapping[str, PartitionScheduler]
     """Partitions that did not exist before, by name."""
     sinks: InstancePlan
     enabled: Registry
     """Plugins of the configuration."""
+    since: int
+    """Number of changes of the session's configuration when the plan was made."""
 
     def discard(self, reason: str) -> None:
         """Close the new partitions and the new plugins: the plan is not used."""

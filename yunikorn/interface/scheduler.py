@@ -30,6 +30,7 @@ from yunikorn.interface.configurations import (
     ConfigSource,
     Configurations,
     LoadedAhead,
+    ReloadPlan,
     log_refusal,
     refused_registration_logged,
 )
@@ -77,6 +78,8 @@ class Scheduler:
         self._core_context = CoreContext.on(clock, timeouts)
         self._timers = self._core_context.timers
         self._sessions: dict[str, Session] = {}
+        self._prepared: dict[str, tuple[str | bytes, ReloadPlan]] = {}
+        """Text and plan of each reload that was prepared, by RM."""
         self._active = ActiveSessions()
         self._registered = 0
         """Number of registrations so far."""
@@ -335,8 +338,12 @@ class Scheduler:
         new = session.config_source.again(self.configurations) if text is None else text or DEFAULT_TEXT
         if new is None:
             return False
+        text_prepared, plan = self._prepared.pop(rm_id, (None, None))
+        if plan is not None and (text is not None or text_prepared != new):
+            plan.discard("another configuration is used")
+            plan = None
         try:
-            changed = session.reload_text(new, from_source=text is None)
+            changed = session.reload_text(new, from_source=text is None, prepared=plan)
         except ConfigError as error:
             log_refusal(session.label, error, secret=text is not None)
             raise
@@ -353,6 +360,24 @@ class Scheduler:
         session = self._session(rm_id)
         registry = session.registry if folder is None else session.registry.trusting(folder)
         session.check(load_config(text or DEFAULT_TEXT, registry))
+
+    def prepare_reload(self, rm_id: str, text: str | bytes, folder: Path | None = None) -> None:
+        """Prepare `reload_configuration` for a text that the RM's source will return.
+
+        Checks as `check_configuration`, and opens the new plugins, so that nothing can prevent the reload:
+        several resource managers get new configurations, or none does. `discard_reloads` must follow.
+        """
+        session = self._session(rm_id)
+        registry = session.registry if folder is None else session.registry.trusting(folder)
+        config = load_config(text, registry)
+        if session.differs(config):
+            self._prepared[rm_id] = text, session.prepare(config)
+
+    def discard_reloads(self) -> None:
+        """Close the plugins of prepared reloads that were not used."""
+        while self._prepared:
+            _, (_, plan) = self._prepared.popitem()
+            plan.discard("the configuration was not used")
 
     def load_ahead(self, text: str) -> None:
         """Load a configuration of an RM for the next call that uses it; may be called in any thread.

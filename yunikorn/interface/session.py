@@ -78,6 +78,8 @@ class Session:
         self.state = SESSION.initial
         self._syncing = self._again = False
         """`_syncing` is True during an update of the RM's cache; `_again` if another flush must follow."""
+        self._reloads = 0
+        """Number of changes of the configuration."""
         self._unsent: UpdateResponse | None = None
         """Response whose delivery an interrupt prevented."""
         self.paused_state: PausedState | None = None
@@ -360,15 +362,19 @@ class Session:
 
     def check(self, config: SchedulerConfig) -> None:
         """Raise `ConfigError` if another configuration cannot be used now. Changes nothing."""
-        self._prepare(config, opening=False).discard("it was created for a check only")
+        self.prepare(config, opening=False).discard("it was created for a check only")
 
     def reload(self, config: SchedulerConfig) -> None:
         """Use another configuration; raise `ConfigError` and change nothing if that is impossible.
 
         See `docs/decisions/0011`.
         """
-        reload_plan = self._prepare(config)
-        gone = reload_plan.plan.gone
+        self._use(self.prepare(config))
+
+    def _use(self, reload_plan: ReloadPlan) -> None:
+        """Apply a plan, which nothing can prevent any more."""
+        self._reloads += 1
+        config, gone = reload_plan.config, reload_plan.plan.gone
         reload_plan.plan.apply()
         for name, one in gone.items():
             one.close(f"partition {name} was removed from the configuration")
@@ -390,7 +396,11 @@ class Session:
         if self.paused_state is None and last is not None:
             self._deliver(last)
 
-    def _prepare(self, config: SchedulerConfig, *, opening: bool = True) -> ReloadPlan:
+    def prepare(self, config: SchedulerConfig, *, opening: bool = True) -> ReloadPlan:
+        """Return the change to another configuration; with `opening` its new plugins are opened already.
+
+        Raises `ConfigError`. A plan that `reload_text` does not use must be discarded.
+        """
         enabled = self.registry.configured(config.disabled, config.overriding, config.loaded)
         whole = with_rm(config, enabled, self.callback_adapter)
         made: dict[str, PartitionScheduler] = {}
@@ -405,20 +415,32 @@ class Session:
             if plan is not None:
                 plan.discard()
             raise ConfigError([Problem("", str(error))]) from error
-        return ReloadPlan(plan, made, sinks, enabled)
+        return ReloadPlan(config, plan, made, sinks, enabled, self._reloads)
 
-    def reload_text(self, text: str | bytes, *, from_source: bool = False) -> bool:
+    def reload_text(
+        self, text: str | bytes, *, from_source: bool = False, prepared: ReloadPlan | None = None
+    ) -> bool:
         """Use this configuration; return False if it is in use already. Raises like `reload`.
 
-        A configuration `from_source`, which is that of the operator, may load plugins.
+        A configuration `from_source`, which is that of the operator, may load plugins. A plan `prepared` for
+        this text is used, unless the session has changed in the meantime so that it does not apply any more.
         """
+        if prepared is not None:
+            if prepared.since == self._reloads and prepared.plan.is_possible:
+                self._use(prepared)
+                return True
+            prepared.discard("the session has changed in the meantime")
         config = load_config(
             text, self.config_source.registry(self.registry) if from_source else self.registry
         )
-        if config.checksum == self.config.checksum and config.loaded == self.config.loaded:
+        if not self.differs(config):
             return False
         self.reload(config)
         return True
+
+    def differs(self, config: SchedulerConfig) -> bool:
+        """Return True if a configuration is not the one in use."""
+        return config.checksum != self.config.checksum or config.loaded != self.config.loaded
 
     def status(self) -> SessionStatus:
         """Return the status of the session."""

@@ -70,6 +70,14 @@ class Reload:
         except (UnknownPlugin, OptionError, PluginError) as error:
             problems.append(Problem(path, str(error)))
 
+    @property
+    def is_possible(self) -> bool:
+        """True unless queues that a changed type would affect have become non-empty since the preparation."""
+        problems: list[Problem] = []
+        for change in self._changes:
+            _check_types(change.running.partition.queues.root, change.config.root, "", problems)
+        return not problems
+
     def discard(self) -> None:
         """Close the new plugins: the change is not applied."""
         for change in self._changes:

@@ -196,21 +196,24 @@ def _use(
     Raises `UsageError` with the problems of all sessions, and changes nothing then.
     """
     new = LoadedConfigurations(texts, folders=folders)
-    wanted: dict[str, bytes | str] = {}
+    wanted: list[str] = []
     problems: list[str] = []
-    for session in core.sessions():
-        if session.policy_group is None:
-            continue
-        try:
-            wanted[session.rm_id] = new.read(session.policy_group)
-            folder = new.folder(session.policy_group)
-            core.check_configuration(session.rm_id, wanted[session.rm_id], folder)
-        except YunikornError as error:
-            problems.append(f"resource manager {session.rm_id}: {error}")
-    if problems:
-        raise UsageError("\n".join(problems))
-    configurations.replace(texts, folders)
-    return [rm_id for rm_id in wanted if core.reload_configuration(rm_id)]
+    try:
+        for session in core.sessions():
+            if session.policy_group is None:
+                continue
+            wanted.append(session.rm_id)
+            try:
+                group = session.policy_group
+                core.prepare_reload(session.rm_id, new.read(group), new.folder(group))
+            except YunikornError as error:
+                problems.append(f"resource manager {session.rm_id}: {error}")
+        if problems:
+            raise UsageError("\n".join(problems))
+        configurations.replace(texts, folders)
+        return [rm_id for rm_id in wanted if core.reload_configuration(rm_id)]
+    finally:
+        core.discard_reloads()
 
 
 INTERVAL = 1.0
