@@ -185,7 +185,7 @@ def test_user_name_is_checked_even_without_groups() -> None:
 
 
 def test_a_resolver_that_is_not_installed_refuses_the_configuration() -> None:
-    for missing in ("nothing-like-it", "ldap"):
+    for missing in ("nothing-like-it", "radius"):
         with pytest.raises(ConfigError, match=f"no user-group resolver is called '{missing}'"):
             RM(configuration(usergroupresolver={"type": missing}))
         rm = RM(configuration(usergroupresolver={"type": missing, "required": False}))

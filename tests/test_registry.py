@@ -145,7 +145,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "placement": ["provided", "user", "fixed", "tag"],
         "predicate": ["node-selector", "taints", "spread", "anti-affinity", "licences", "rm"],
         "event-sink": ["log", "jsonl", "rm"],
-        "user-groups": ["os"],
+        "user-groups": ["os", "ldap"],
         "preemption": ["standard"],
         "submit": ["default-tags"],
         "admission": ["admission-window"],

@@ -86,6 +86,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["event-sink", "jsonl"],
         ["event-sink", "rm"],
         ["user-groups", "os"],
+        ["user-groups", "ldap"],
         ["preemption", "standard"],
         ["submit", "default-tags"],
         ["admission", "admission-window"],
@@ -149,7 +150,10 @@ def test_json(extra: Path, run: Run) -> None:
 
 def test_json_of_one_kind(run: Run) -> None:
     data = json.loads(run("plugins", "--json", "--kind", "user-groups").stdout)
-    assert [(plugin["kind"], plugin["name"]) for plugin in data["plugins"]] == [("user-groups", "os")]
+    assert [(plugin["kind"], plugin["name"]) for plugin in data["plugins"]] == [
+        ("user-groups", "os"),
+        ("user-groups", "ldap"),
+    ]
     assert data["broken"] == []
 
 

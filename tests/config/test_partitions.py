@@ -174,11 +174,11 @@ def test_a_resolver_that_is_not_installed_is_a_problem_unless_it_is_not_required
     check_partition: Check, partition: Partition
 ) -> None:
     assert partition("usergroupresolver: {type: os}").user_group_resolver == ResolverRef("os")
-    (problem,) = check_partition("usergroupresolver: {type: ldap}").problems
+    (problem,) = check_partition("usergroupresolver: {type: radius}").problems
     assert problem.path == "partitions[0].usergroupresolver.type"
     assert problem.line
-    text = "usergroupresolver: {type: ldap, required: false}"
-    assert partition(text).user_group_resolver == ResolverRef("ldap", required=False)
+    text = "usergroupresolver: {type: radius, required: false}"
+    assert partition(text).user_group_resolver == ResolverRef("radius", required=False)
     (warning,) = check_partition(text).warnings
     assert warning.message.endswith("it is not used, because of required: false")
 

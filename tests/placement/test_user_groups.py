@@ -171,6 +171,6 @@ def test_the_configuration_names_the_resolver() -> None:
     assert isinstance(UserGroups.make(PluginRef("book"), plan, clock).resolver, MappingResolver)
     for nothing in (None, PluginRef(""), PluginRef("none"), PluginRef("test", required=False)):
         assert UserGroups.make(nothing, plan, clock).resolver is None
-    for missing in ("ldap", "test"):
+    for missing in ("radius", "test"):
         with pytest.raises(UnknownPlugin, match=f"no user-group resolver is called '{missing}'"):
             UserGroups.make(PluginRef(missing), plan, clock)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
+import pytest
+from yunikorn_plugins import ldap_client
 from yunikorn_plugins.admission_policies import AdmissionWindow
 from yunikorn_plugins.anti_affinity import AntiAffinity
 from yunikorn_plugins.events import JsonLines, Log
+from yunikorn_plugins.ldap_groups import Ldap
 from yunikorn_plugins.licences import Licences
 from yunikorn_plugins.os_groups import Os
 from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
@@ -178,6 +182,41 @@ class TestResourceManagerAsSink(EventSinkContract):
 
 class TestOs(UserGroupResolverContract):
     resolver = Os()
+
+
+PASSWORD_FOLDER = Path(tempfile.mkdtemp())
+(PASSWORD_FOLDER / "BindPassword").write_text("secret")
+READER = "cn=reader,dc=example"
+
+
+class TestLdap(UserGroupResolverContract):
+    resolver = Ldap(
+        PASSWORD_FOLDER,
+        host="ldap.example",
+        basedn="dc=example",
+        filter="(&(objectClass=person)(uid=%s))",
+        binduser=READER,
+    )
+
+    @pytest.fixture(autouse=True)
+    def directory(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = ldap_client.connect
+
+        def connect(server: Any, *arguments: object, **options: object) -> Any:
+            made: Any = real(server, READER, "secret", client_strategy="MOCK_SYNC", raise_exceptions=True)
+            made.strategy.add_entry(READER, {"userPassword": "secret", "sn": "reader"})
+            for user in ("ann", "ann.lee"):
+                groups = [f"cn={group},ou=groups,dc=example" for group in ("staff", "science")]
+                made.strategy.add_entry(
+                    f"uid={user},dc=example", {"objectClass": "person", "uid": user, "memberOf": groups}
+                )
+            return made
+
+        monkeypatch.setattr(ldap_client, "connect", connect)
+
+    def test_directory_answers(self) -> None:
+        assert self.fresh().groups("ann.lee") == ["ann.lee", "science", "staff"]
+        assert self.fresh().groups("root") is None
 
 
 class TestDefaultTags(SubmitPolicyContract):

@@ -23,6 +23,7 @@ DEFAULT_PLUGINS = (
     "yunikorn_plugins.licences",
     "yunikorn_plugins.events",
     "yunikorn_plugins.os_groups",
+    "yunikorn_plugins.ldap_groups",
     "yunikorn_plugins.rm",
     "yunikorn_policies.preemption",
     "yunikorn_plugins.submit_policies",
