@@ -20,7 +20,7 @@ class ServiceProcess:
 
     def __init__(self, config: Path, *options: str) -> None:
         self._command = [
-            *(sys.executable, "-m", "yunikorn", "serve", "--config", str(config)),
+            *(sys.executable, "-m", "yunikorn", "serve", "--rest", "off", "--config", str(config)),
             *("--grpc", "127.0.0.1:0", *options),
         ]
         self._process: subprocess.Popen[str] | None = None

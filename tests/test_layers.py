@@ -37,6 +37,7 @@ WIRE = INTERFACE | {"yunikorn.wire"}
 TRANSPORTS = WIRE | {
     "yunikorn.client",
     "yunikorn.runtime",
+    "yunikorn.rest",
     "yunikorn.service",
     "yunikorn.recording",
     "yunikorn.simulation",
@@ -69,7 +70,8 @@ MAY_IMPORT = {
     "yunikorn.client": WIRE,
     "yunikorn.runtime": INTERFACE,
     "yunikorn.recording": WIRE,
-    "yunikorn.service": WIRE | {"yunikorn.recording", "yunikorn.runtime"},
+    "yunikorn.rest": INTERFACE | {"yunikorn.runtime"},
+    "yunikorn.service": WIRE | {"yunikorn.recording", "yunikorn.runtime", "yunikorn.rest"},
     "yunikorn.simulation": INTERFACE,
     "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},
     "yunikorn.testing": INTERFACE,

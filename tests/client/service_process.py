@@ -29,7 +29,7 @@ class Service:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "yunikorn", "serve"),
+                    *(sys.executable, "-m", "yunikorn", "serve", "--rest", "off"),
                     *("--config", str(self._folder / "queues.yaml")),
                     *("--grpc", self.address),
                     *self._options,

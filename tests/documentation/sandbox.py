@@ -52,6 +52,8 @@ if __name__ == "__main__":
     words = sys.argv[1:]
     if words[:1] == ["serve"] and "--grpc" not in words:
         words += ["--grpc", "127.0.0.1:0"]
+    if words[:1] == ["serve"] and "--rest" not in words:
+        words += ["--rest", "off"]
     sys.exit(main(words))
 """
 

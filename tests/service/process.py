@@ -30,7 +30,8 @@ class Service:
         places = os.pathsep.join(filter(None, sys.path))
         # The command sets this variable in its own process, which may be that of the tests.
         given = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
-        command = [sys.executable, "-m", "yunikorn", "serve", *arguments]
+        rest = () if "--rest" in arguments else ("--rest", "off")
+        command = [sys.executable, "-m", "yunikorn", "serve", *rest, *arguments]
         self.process = subprocess.Popen(
             ["sh", "-c", 'exec "$@" 2>&-', "sh", *command] if without_stderr else command,
             stdout=subprocess.PIPE,

@@ -15,6 +15,7 @@ from yunikorn.accounting.pending_accounting import PendingAccounting
 from yunikorn.event_types import EventChange, EventDetail
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, TerminationType
 from yunikorn.model.application import COUNTED
+from yunikorn.model.lifetime_usage import LifetimeUsage
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 
 if TYPE_CHECKING:
@@ -369,6 +370,9 @@ class AllocationAccounting:
     def release(self, allocation: Allocation, termination: TerminationType, message: str = "") -> None:
         """End an allocation: free its resources on the node, in the application and in the queues."""
         app, node = allocation.app, allocation.node
+        if app.lifetime is None:
+            app.lifetime = LifetimeUsage()
+        app.lifetime.ending(allocation, self.event_recorder.now())
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
         if self._by_uuid is not None:

@@ -71,6 +71,8 @@ class Partition:
         self.timers = core_context.timers
         self.timeouts = core_context.timeouts
         self.state = PARTITION.initial
+        self.state_since = clock.now()
+        """Time of the latest change of the state (ns)."""
         self.event_recorder = EventRecorder(clock)
         self.outbox = Outbox()
         self.cluster = ClusterSize()
@@ -110,6 +112,7 @@ class Partition:
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Count a stop or start; called by the state machine, and makes the cycle check the states again."""
+        self.state_since = self.clock.now()
         self.cluster.stop_starts += 1
 
     def _forget_pending_classes(self, bits: int) -> None:

@@ -231,6 +231,8 @@ class PartitionGangs:
             self.undo(real)
             return False
         placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
+        asked = placeholder.ask
+        real.ensure_extras().placeholder_requested = placeholder.placed if asked is None else asked.created
         real.placed = self._clock.now()
         self._accounting.enter(real, on_node=on_its_node)
         gang = app.gang

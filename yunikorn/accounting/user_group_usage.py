@@ -161,14 +161,24 @@ class UserGroupUsage:
         """Book the usage of all marked applications."""
         usage_dirty, self._usage_dirty = self._usage_dirty, []
         for app in usage_dirty:
-            app.usage_dirty = False
-            known = app.booked
-            pairs = [(name, amount - known.get(name, 0)) for name, amount in app.allocated.items()]
-            app.booked = dict(app.allocated)
-            for tracker in app.tracked:
-                tracker.book(pairs)
-            if _runs(app) != app.counted_by_limits:
-                self._count(app)
+            self._book_marked(app)
+
+    def flush_some(self, most: int) -> bool:
+        """Book the usage of up to `most` marked applications; return True if others are marked still."""
+        some, self._usage_dirty = self._usage_dirty[:most], self._usage_dirty[most:]
+        for app in some:
+            self._book_marked(app)
+        return bool(self._usage_dirty)
+
+    def _book_marked(self, app: Application) -> None:
+        app.usage_dirty = False
+        known = app.booked
+        pairs = [(name, amount - known.get(name, 0)) for name, amount in app.allocated.items()]
+        app.booked = dict(app.allocated)
+        for tracker in app.tracked:
+            tracker.book(pairs)
+        if _runs(app) != app.counted_by_limits:
+            self._count(app)
 
     # -- configurations -----------------------------------------------------------------------------
 

@@ -26,19 +26,22 @@ from yunikorn.service.certificates import VERBOSITY, handshakes_logged
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
-from yunikorn.service.service import Network, ServiceOptions, serve
+from yunikorn.service.service import Bound, Network, ServiceOptions, Web, serve
 from yunikorn.service.settings import (
     DEFAULT_ADDRESS,
+    DEFAULT_REST,
     LIMITS,
     Budget,
     Limits,
     Patience,
+    RestSettings,
     RMLimits,
     ServerTls,
     Settings,
 )
 
 if TYPE_CHECKING:
+    from yunikorn.framework.registry import Registry
     from yunikorn.runtime.async_scheduler import AsyncScheduler
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -88,6 +91,20 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     metavar="ADDRESS",
     help="Where to listen: HOST:PORT (port 0: any free port), unix:PATH, or off.",
 )
+@click.option(
+    "--rest",
+    metavar="ADDRESS",
+    help="Where to serve REST: HOST:PORT (port 0: any free port), or off."
+    f"  [default: {DEFAULT_REST} if the extra web is installed]",
+)
+@click.option(
+    "--rest-host",
+    "rest_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Another host name under which clients may reach REST on a loopback address. May be repeated.",
+)
+@click.option("--rest-open", is_flag=True, help="Let other machines read REST without a certificate.")
 @click.option("--watch", is_flag=True, help="Reload configurations when their files change.")
 @click.option("--allow-rm-config", is_flag=True, help="Let resource managers send their configuration.")
 @click.option(
@@ -164,6 +181,9 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
 def command(
     configs: tuple[str, ...],
     address: str,
+    rest: str | None,
+    rest_hosts: tuple[str, ...],
+    rest_open: bool,
     watch: bool,
     allow_rm_config: bool,
     session_timeout: float | None,
@@ -183,7 +203,7 @@ def command(
     levels: tuple[str, ...],
     log_format: str,
 ) -> int:
-    """Serve the scheduler interface over gRPC until a signal ends it.
+    """Serve the scheduler interface over gRPC, and REST, until a signal ends it.
 
     SIGTERM and Ctrl-C shut the service down in order. SIGHUP reloads configurations and certificates, and
     starts a new recording if the file was renamed. Logs are written to standard error.
@@ -205,11 +225,21 @@ def command(
         patience,
         Budget(call=plugin_budget),
         identity=rm_identity or "",
+        rest=RestSettings(rest or DEFAULT_REST, rest is None, rest_hosts, rest_open),
     )
     files = ConfigFiles(configs)
     network = None if address == OFF else _network(settings.tls)
     options = ServiceOptions(
-        files, settings, network, allow_rm_config, watch, demo, record, record_size, stats=stats
+        files,
+        settings,
+        network,
+        allow_rm_config,
+        watch,
+        demo,
+        record,
+        record_size,
+        stats=stats,
+        rest=_web(rest),
     )
     # A user who sets another GRPC_VERBOSITY wants the lines of gRPC on standard error as they are.
     reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
@@ -245,8 +275,25 @@ def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Netw
     return Server
 
 
-def _welcome(options: ServiceOptions, bound: str) -> str:
-    settings = options.settings
+def _web(rest: str | None) -> Callable[[AsyncScheduler, Settings, Registry], Web] | None:
+    """Return the factory of the REST server; None if REST is off, or not installed and not requested."""
+    if rest == OFF:
+        return None
+    try:
+        from yunikorn.service.rest import Rest
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
+            raise
+        if rest is None:
+            return None
+        raise UsageError(
+            f"{error.name} is not installed, but is needed for --rest: pip install 'yunikorn[web]'"
+        ) from error
+    return Rest
+
+
+def _welcome(options: ServiceOptions, addresses: Bound) -> str:
+    settings, bound = options.settings, addresses.grpc
     if not bound:
         where = "without a network"
     elif settings.tls is not None:
@@ -258,6 +305,9 @@ def _welcome(options: ServiceOptions, bound: str) -> str:
         where = f"at {bound}, without TLS, for this machine only"
     groups = ", ".join(group or "default" for group in options.files.paths())
     lines = [f"yunikorn {__version__} serves the scheduler interface {where}"]
+    if addresses.rest:
+        scheme = "http" if settings.tls is None else "https"
+        lines.append(f"REST: {scheme}://{addresses.rest}/ws/v1")
     if groups:
         lines.append(f"policy groups: {groups}")
     if options.demo:

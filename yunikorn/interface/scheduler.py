@@ -67,6 +67,8 @@ class Scheduler:
         """Create a scheduler; `buffer_sinks` wraps each event sink, for example `BufferedSinks`."""
         self.registry = registry
         self.clock = clock
+        self.started = clock.now()
+        """Time at which the scheduler was created (ns)."""
         self.configurations = configurations
         """Configurations by policy group; if None, each RM brings its own (`docs/decisions/0035`)."""
         self.loaded = LoadedAhead(registry)
@@ -547,6 +549,17 @@ class Scheduler:
     def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
         """Return all partitions of a resource manager, in the order of its configuration."""
         return iter(self._session_to_change(rm_id).partitions)
+
+    def all_partitions(self) -> list[tuple[str, PartitionScheduler]]:
+        """Return the partitions of all resource managers, each with the id of its RM, for reading only.
+
+        Unlike `partitions`, this has no effect on the next decisions.
+        """
+        return [
+            (session.rm_id, partition)
+            for session in self._sessions.values()
+            for partition in session.partitions
+        ]
 
     def _session_for(self, call: str, rm_id: str) -> Session:
         """Return the session that a call is about to change."""

@@ -91,11 +91,13 @@ class Eviction:
 class AllocationExtras:
     """Termination state of an allocation that has not ended; created on first use."""
 
-    __slots__ = ("eviction", "releasing", "replacement", "replaces", "timer")
+    __slots__ = ("eviction", "placeholder_requested", "releasing", "replacement", "replaces", "timer")
 
     def __init__(self) -> None:
         self.eviction: Eviction | None = None
         """The eviction that this allocation is a victim of, if any."""
+        self.placeholder_requested: int | None = None
+        """Creation time of the request for the placeholder that this allocation has replaced (ns)."""
         self.releasing: TerminationType | None = None
         """Termination type of the release sent to the RM, until the RM confirms that release."""
         self.replacement: Allocation | None = None
@@ -197,6 +199,11 @@ class Allocation(WithSpec):
         placeholder's.
         """
         return None if self.extras is None else self.extras.replaces
+
+    @property
+    def placeholder_requested(self) -> int | None:
+        """Creation time of the request for the placeholder that this allocation has replaced (ns)."""
+        return None if self.extras is None else self.extras.placeholder_requested
 
     @property
     def timer(self) -> Timer | None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from yunikorn.index.sorted_blocks import SortKey
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.gang import AtomicGang, Gang
+    from yunikorn.model.lifetime_usage import LifetimeUsage
     from yunikorn.model.queue import Queue
     from yunikorn.model.usage_tracker import UsageTracker
 
@@ -128,6 +129,7 @@ class Application(QueueMember):
         "held",
         "id",
         "leaving",
+        "lifetime",
         "limit_trackers",
         "listener",
         "misses",
@@ -202,12 +204,12 @@ class Application(QueueMember):
         self.finished = 0
         self.leaving = False
         """True while the RM removes the application, which then does not become Completing."""
+        self.lifetime: LifetimeUsage | None = None
         self.timer: Timer | None = None
         self.execution_timeout: ExecutionTimeout | None = None
         self.gang: Gang | None = None
         self.gang_style = SOFT
-        """Gang scheduling style; also applies if placeholders that arrive later make the application a
-        gang."""
+        """Gang scheduling style, also of placeholders that arrive later."""
         self.atomic: AtomicGang | None = None
         self.counted = False
         """True if the application counts as running in its leaf queue and all parents."""

@@ -22,6 +22,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 
 T = TypeVar("T")
@@ -79,6 +80,20 @@ class AsyncScheduler:
     async def begin(self, operation: Callable[[Scheduler], T]) -> asyncio.Future[T]:
         """Put an operation like that of `carry_out` into the inbox, and return the future of its result."""
         return await self._enter(operation, tolerant=False)
+
+    async def read(self, reading: Reading[T]) -> T:
+        """Carry out a reading in slices between the core's decisions, and return its result.
+
+        See `yunikorn.runtime.sliced_reads`. Raises the error of the reading, or `CoreStopped`.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            room = asyncio.Event()
+            make_room = functools.partial(loop.call_soon_threadsafe, room.set)
+            done = self.threaded.offer_read(reading, make_room)
+            if done is not None:
+                return await asyncio.wrap_future(done)
+            await room.wait()
 
     async def load_ahead(self, text: str) -> None:
         """Load a configuration outside of the event loop and the core. See `Scheduler.load_ahead`."""

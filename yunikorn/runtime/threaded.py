@@ -6,11 +6,15 @@ batch of decisions. The clock does not advance during a step. A recording of the
 `yunikorn.recording.recording_scheduler`) therefore suffices to reproduce every decision.
 
 The inbox is bounded, ordered, and open until it is closed.
+
+Between two steps the thread continues the readings in progress for a short time (see
+`yunikorn.runtime.sliced_reads`). They change nothing, so no recording contains them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import threading
 from collections import deque
@@ -21,6 +25,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from yunikorn.clock import SECOND, Clock, ManualClock
+from yunikorn.clock import stopwatch as real_stopwatch
 from yunikorn.errors import UsageError, YunikornError
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.interface.callback import Callback
@@ -31,6 +36,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.sliced_reads import Reading, SlicedReads
 
 T = TypeVar("T")
 
@@ -77,7 +83,9 @@ class ThreadedScheduler:
         capacity: int = CAPACITY,
         batch: int = BATCH,
         died: Callable[[BaseException], object] | None = None,
+        stopwatch: Callable[[], int] = real_stopwatch,
     ) -> None:
+        self._reads = SlicedReads(stopwatch)
         self._source = clock
         self._clock = ManualClock(clock.now())
         self._scheduler = make(self._clock)
@@ -188,6 +196,23 @@ class ThreadedScheduler:
         except Closed:
             raise self._stopped() from None
 
+    def read(self, reading: Reading[T]) -> Future[T]:
+        """Queue a reading, which is carried out in slices between decisions (see `sliced_reads`)."""
+        done: Future[T] = Future()
+        start = functools.partial(self._reads.start, reading=reading, done=done)
+        _fail_with(done, self._put(start, tolerant=True))
+        return done
+
+    def offer_read(self, reading: Reading[T], room: Callable[[], object]) -> Future[T] | None:
+        """Queue a reading like `read` if the inbox has room, without waiting; `room` is as for `offer`."""
+        done: Future[T] = Future()
+        start = functools.partial(self._reads.start, reading=reading, done=done)
+        started = self.offer(start, room, tolerant=True)
+        if started is None:
+            return None
+        _fail_with(done, started)
+        return done
+
     def load_ahead(self, text: str) -> None:
         """Load a configuration in the calling thread. See `Scheduler.load_ahead`."""
         self._scheduler.load_ahead(text)
@@ -223,13 +248,17 @@ class ThreadedScheduler:
         try:
             more = False
             while True:
-                self._taken = deque(self._inbox.take(TAKEN, 0 if more else self._leisure()))
+                busy = more or bool(self._reads)
+                self._taken = deque(self._inbox.take(TAKEN, 0 if busy else self._leisure()))
                 if not self._taken and self._inbox.closed:
                     break
                 self.at_work = True
                 more = self._step(more)
+                if self._reads:
+                    self._reads.advance()
                 self.steps += 1
-                self.at_work = more
+                self.at_work = more or bool(self._reads)
+            self._reads.abandon(self._stopped)
         except BaseException as error:
             self._die(error)
 
@@ -272,8 +301,20 @@ class ThreadedScheduler:
             for entry in waiting:
                 if entry.done.set_running_or_notify_cancel():
                     entry.done.set_exception(self._stopped())
+        self._reads.abandon(self._stopped)
         if self._died is not None:
             self._died(error)
+
+
+def _fail_with(done: Future[Any], started: Future[Any]) -> None:
+    """Pass an error of the start of a reading on to its result."""
+
+    def pass_on(over: Future[Any]) -> None:
+        error = None if over.cancelled() else over.exception()
+        if error is not None and done.set_running_or_notify_cancel():
+            done.set_exception(error)
+
+    started.add_done_callback(pass_on)
 
 
 Entry = TypeVar("Entry")

@@ -1,68 +1,22 @@
-"""Address at which a service listens: parsing, checks, binding, and exclusive use of a Unix socket."""
+"""Binding of the gRPC server to its address, and exclusive use of a Unix socket."""
 
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import socket
 import stat
 import struct
 from pathlib import Path
 
-import attrs
 import grpc.aio
 
 from yunikorn.errors import UsageError
 from yunikorn.recording.recording_writer import FileIsLocked, open_locked
 from yunikorn.service.certificates import ServerCertificates
+from yunikorn.service.host_address import UNIX
+from yunikorn.service.host_address import Address as Address
 from yunikorn.service.settings import Settings
-
-UNIX = "unix:"
-
-
-@attrs.frozen
-class Address:
-    """Address at which a service listens."""
-
-    target: str
-    """Address in the form that gRPC expects."""
-    host: str
-    """Host name or IP address; empty for a Unix socket."""
-    is_local: bool
-    """True if only this machine can reach the address."""
-
-    @classmethod
-    def parse(cls, text: str) -> Address:
-        """Parse `HOST:PORT`, `[IPv6]:PORT`, `:PORT` (all interfaces) or `unix:PATH`; raises `UsageError`."""
-        if text.startswith(UNIX):
-            if text == UNIX:
-                raise UsageError("unix: needs the path of a socket after it, such as unix:/run/yunikorn.sock")
-            return cls(text, "", True)
-        host, colon, port = text.rpartition(":")
-        bare = host.removeprefix("[").removesuffix("]")
-        if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-            raise UsageError(
-                f"'{text}' is not an address: give HOST:PORT, such as 127.0.0.1:3333, or unix:PATH"
-            )
-        if ":" in bare and not host.startswith("["):
-            raise UsageError(f"'{text}' is not an address: put brackets around an IPv6 address, [::1]:3333")
-        host = bare or "0.0.0.0"
-        shown = f"[{host}]" if ":" in host else host
-        return cls(f"{shown}:{port}", host, _is_local(host))
-
-    def at_port(self, port: int) -> str:
-        """Return the address with the port that was bound."""
-        return self.target if not self.host else f"{self.target.rpartition(':')[0]}:{port}"
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False  # a host name may resolve to another machine
 
 
 def socket_lock(settings: Settings) -> SocketLock | None:

@@ -94,6 +94,11 @@ def _read(tls: ServerTls) -> tuple[bytes, bytes, bytes | None]:
     return files
 
 
+def check_files(tls: ServerTls) -> None:
+    """Raise `UsageError` for files that cannot be used."""
+    _read(tls)
+
+
 def _check(tls: ServerTls) -> None:
     """Load the files with `ssl`, because gRPC only logs unusable files; raises `UsageError`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -71,6 +71,30 @@ class Network(Protocol):
         ...
 
 
+class Web(Protocol):
+    """Interface of the REST server in `yunikorn.service.rest`, which is imported only if REST is served."""
+
+    async def start(self) -> str:
+        """Listen; returns the address, or "" if the default address is in use. Raises `UsageError`."""
+        ...
+
+    async def stop(self) -> None:
+        """End all connections."""
+        ...
+
+    def reload_certificates(self) -> bool:
+        """Read the certificates again; returns True if they were read, raises `UsageError`."""
+        ...
+
+
+@attrs.frozen
+class Bound:
+    """Addresses at which a service listens; empty for none."""
+
+    grpc: str
+    rest: str = ""
+
+
 @attrs.frozen
 class ServiceOptions:
     """Options of a service."""
@@ -87,14 +111,16 @@ class ServiceOptions:
     """Size in bytes from which a recording continues in another file; None for no limit."""
     stats: float | None = None
     """Interval in seconds at which the statistics of plugins are logged; None to count nothing."""
+    rest: Callable[[AsyncScheduler, Settings, Registry], Web] | None = None
+    """Factory of the REST server; None for a service without REST."""
 
 
 def serve(
-    options: ServiceOptions, registry: Registry, announce: Callable[[str], None], clock: Clock | None = None
+    options: ServiceOptions, registry: Registry, announce: Callable[[Bound], None], clock: Clock | None = None
 ) -> int:
     """Serve until a signal arrives; returns the exit status.
 
-    `announce` is called with the address, empty without network, when the service is ready. Raises
+    `announce` is called with the addresses when the service is ready. Raises
     `UsageError` for options that cannot be used.
     """
 
@@ -127,6 +153,7 @@ class _Service:
         )
         self.core = AsyncScheduler(threaded)
         self._network = None if options.network is None else options.network(self.core, options.settings)
+        self._rest = None if options.rest is None else options.rest(self.core, options.settings, registry)
         self._reloading = Reloading(options.files, self._configurations, self.core, registry, self._given)
 
     def _make(self, clock: Clock) -> Scheduler:
@@ -139,14 +166,14 @@ class _Service:
         }
         return Scheduler(**parts) if self._recorder is None else RecordingScheduler(self._recorder, **parts)
 
-    async def run(self, announce: Callable[[str], None]) -> int:
+    async def run(self, announce: Callable[[Bound], None]) -> int:
         """Run from start to end; returns the exit status."""
         try:
-            address = "" if self._network is None else await self._network.start()
+            bound = await self._listen()
             self.core.threaded.start()
             with self._signals():
                 self._begin()
-                announce(address)
+                announce(bound)
                 await self._over.wait()
                 await self._end()
                 await asyncio.to_thread(self._sinks.finish)
@@ -158,6 +185,15 @@ class _Service:
         if not self.core.threaded.alive:
             self.core.threaded.failures.sum_up()
         return DIED if self.core.threaded.failure is not None else 0
+
+    async def _listen(self) -> Bound:
+        rest = "" if self._rest is None else await self._rest.start()
+        try:
+            return Bound("" if self._network is None else await self._network.start(), rest)
+        except UsageError:
+            if self._rest is not None:
+                await self._rest.stop()
+            raise
 
     def _begin(self) -> None:
         options = self._options
@@ -191,6 +227,8 @@ class _Service:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._rest is not None:
+            await self._rest.stop()
         if self._network is None:
             await self.core.close()
         else:
@@ -228,8 +266,9 @@ class _Service:
         if recorder is not None:
             # Only the core's thread may write to the recording.
             self.core.threaded.notify(lambda core: recorder.reopen(core.clock.now()))
-        if self._network is not None:
-            _reload_certificates(self._network)
+        for server in (self._network, self._rest):
+            if server is not None:
+                _reload_certificates(server)
         await self._reloading.reload("SIGHUP")
 
     def _stop(self, why: str) -> None:
@@ -241,9 +280,9 @@ class _Service:
             os._exit(ENDED_AT_ONCE)
 
 
-def _reload_certificates(network: Network) -> None:
+def _reload_certificates(server: Network | Web) -> None:
     try:
-        if network.reload_certificates():
+        if server.reload_certificates():
             _log.info("SIGHUP: the certificates were reloaded for new connections")
     except UsageError as error:
         _log.error("SIGHUP: the old certificates stay in use: %s", error)

@@ -12,6 +12,7 @@ from yunikorn.errors import UsageError
 from yunikorn.text import suggest
 
 DEFAULT_ADDRESS = "127.0.0.1:3333"
+DEFAULT_REST = "127.0.0.1:9080"
 NONE = "none"
 """Word for an absent limit on the command line."""
 
@@ -124,6 +125,20 @@ class Budget:
 
 
 @attrs.frozen
+class RestSettings:
+    """Settings of the REST interface."""
+
+    address: str = DEFAULT_REST
+    """`HOST:PORT`, with port 0 for any free port."""
+    is_default: bool = False
+    """True if the address was not given; then the service also runs if the address is in use."""
+    hosts: tuple[str, ...] = ()
+    """Names of this machine in requests, besides those of the loopback interface."""
+    is_open: bool = False
+    """True to let other machines read without a certificate."""
+
+
+@attrs.frozen
 class Settings:
     """Settings of the network side of a service."""
 
@@ -139,3 +154,4 @@ class Settings:
     budget: Budget = Budget()
     identity: str = ""
     """Part of a client's certificate that names its resource manager, `cn` or `san`; empty for no check."""
+    rest: RestSettings = RestSettings()

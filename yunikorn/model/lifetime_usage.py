@@ -1,0 +1,81 @@
+"""Resource use of an application over its life: its peak, and amounts times seconds of ended allocations.
+
+Updated when an allocation ends, so that a decision costs nothing. The peak since the latest end is part of
+the present use, because use only grows in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from yunikorn.clock import SECOND
+from yunikorn.model.allocation import TerminationType
+from yunikorn.resources import Tally, grow, shrink
+
+if TYPE_CHECKING:
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
+
+INSTANCE_TYPE = "si/instance-type"
+"""Attribute of a node with its instance type."""
+UNKNOWN = "UNKNOWN"
+"""Instance type of a node without this attribute."""
+
+
+class LifetimeUsage:
+    """Resource use of one application until the latest end of an allocation."""
+
+    __slots__ = ("peak", "placeholders", "preempted", "used")
+
+    def __init__(self) -> None:
+        self.peak: Tally = {}
+        """Highest use per type, without placeholders."""
+        self.used: dict[str, Tally] = {}
+        """Amounts times seconds by instance type, of allocations that were not preempted."""
+        self.preempted: dict[str, Tally] = {}
+        """Likewise of preempted allocations."""
+        self.placeholders: dict[str, Tally] = {}
+        """Likewise of placeholders that were not preempted."""
+
+    def ending(self, allocation: Allocation, now: int) -> None:
+        """Record an allocation that is about to end."""
+        raise_to(self.peak, used_by(allocation.app))
+        seconds = max(0, now - allocation.placed) // SECOND
+        if not seconds:
+            return
+        if allocation.releasing == TerminationType.PREEMPTED_BY_SCHEDULER:
+            target = self.preempted
+        elif allocation.placeholder:
+            target = self.placeholders
+        else:
+            target = self.used
+        instance_type = allocation.node.attributes.get(INSTANCE_TYPE, UNKNOWN)
+        grow(target.setdefault(instance_type, {}), allocation.resource, seconds)
+
+
+def raise_to(peak: Tally, amounts: Mapping[str, int]) -> None:
+    """Raise every entry of `peak` to at least that of `amounts`."""
+    for name, amount in amounts.items():
+        if amount > peak.get(name, 0):
+            peak[name] = amount
+
+
+def used_by(app: Application) -> Mapping[str, int]:
+    """Return the resources of the allocations of an application that are no placeholders.
+
+    The result must not be changed, and changes with the application if that has no gang.
+    """
+    if app.gang is None or not app.gang.placed:
+        return app.allocated
+    used = dict(app.allocated)
+    shrink(used, app.gang.placed)
+    return used
+
+
+def peak_of(app: Application) -> Tally:
+    """Return the highest use of an application so far, per type, without placeholders."""
+    lifetime = app.lifetime
+    peak = {} if lifetime is None else dict(lifetime.peak)
+    raise_to(peak, used_by(app))
+    return peak

@@ -1,0 +1,110 @@
+"""The ASGI application: from a request to the endpoint that answers it."""
+
+from __future__ import annotations
+
+import html
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from urllib.parse import quote
+
+import attrs
+from starlette.requests import Request
+from starlette.routing import Route, Router
+from starlette.types import Receive, Scope, Send
+
+from yunikorn.errors import YunikornError
+from yunikorn.rest.answers import TEXT, Answer, Refused, cross_origin, error, plain_error
+from yunikorn.rest.endpoints import Call, Endpoint, Site
+from yunikorn.rest.paths import SAFE, Spelling
+from yunikorn.runtime.threaded import CoreStopped
+
+_log = logging.getLogger("yunikorn.rest")
+
+STOPPING = "the scheduler is stopping"
+_NO_PARTITION = re.compile(r"/ws/v1/partition//.", re.IGNORECASE)
+
+
+def rest_app(site: Site, endpoints: Iterable[Endpoint]) -> Router:
+    """Return the ASGI application with these endpoints."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in endpoints:
+        by_method = by_path.setdefault(endpoint.path, {})
+        if endpoint.method in by_method:
+            raise ValueError(f"two endpoints for {endpoint.method} {endpoint.path}")
+        by_method[endpoint.method] = endpoint
+    # A class instead of a function as endpoint gets the requests of all methods.
+    routes = [Route(path, _Path(site, by_method)) for path, by_method in by_path.items()]
+    return Router(routes, redirect_slashes=False, default=_Elsewhere(Spelling(by_path)))
+
+
+class _Path:
+    """The endpoints of one path."""
+
+    def __init__(self, site: Site, by_method: Mapping[str, Endpoint]) -> None:
+        self._site, self._by_method = site, by_method
+        self._allowed = ", ".join(sorted({*by_method, "OPTIONS"}))
+        self._headers = cross_origin(self._allowed)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = await self._answer(Request(scope, receive))
+        await answer(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Answer:
+        headers = self._headers
+        if request.method == "OPTIONS":
+            return Answer(content_type=TEXT, headers={"allow": self._allowed, **headers})
+        endpoint = self._by_method.get(request.method)
+        if endpoint is None:
+            return plain_error(405, "Method Not Allowed", {"allow": self._allowed})
+        try:
+            answer = await endpoint.answer(Call(self._site, request))
+        except Refused as refused:
+            return error(refused.status, refused.message, headers)
+        except CoreStopped:
+            return error(503, STOPPING, headers)
+        except YunikornError as problem:
+            return error(500, str(problem), headers)
+        except Exception as bug:
+            _log.error(
+                "%s %s failed: %s: %s", request.method, endpoint.path, type(bug).__name__, bug, exc_info=bug
+            )
+            return error(500, f"the request failed: {type(bug).__name__}", headers)
+        return attrs.evolve(answer, headers={**headers, **answer.headers})
+
+
+class _Elsewhere:
+    """Answers requests for paths without an endpoint: by a redirect to the correct spelling, or an error."""
+
+    def __init__(self, spelling: Spelling) -> None:
+        self._spelling = spelling
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._answer(scope)(scope, receive, send)
+
+    def _answer(self, scope: Scope) -> Answer:
+        if scope["type"] != "http":
+            raise ValueError(f"{scope['type']} is not supported")
+        path, method = scope["path"], scope["method"]
+        if _NO_PARTITION.match(path):
+            return error(404, "Partition not found", cross_origin("GET, OPTIONS"))
+        corrected = self._spelling.corrected(path)
+        if corrected is None:
+            return plain_error(404, "404 page not found")
+        return redirect(corrected, scope["query_string"], permanent=method == "GET", with_body=True)
+
+
+def redirect(path: str, query: bytes, *, permanent: bool, with_body: bool) -> Answer:
+    """Return a redirect to another path of this server, with the query of the request."""
+    target = quote(path, safe=SAFE)
+    if query:
+        target += "?" + quote(query.decode("latin-1"), safe=SAFE + "?%")
+    status = HTTPStatus.MOVED_PERMANENTLY if permanent else HTTPStatus.TEMPORARY_REDIRECT
+    body = f'<a href="{html.escape(target)}">{status.phrase}</a>.\n\n' if with_body else ""
+    return Answer(
+        pieces=(body.encode(),),
+        status=status,
+        content_type="text/html; charset=utf-8",
+        headers={"location": target},
+    )

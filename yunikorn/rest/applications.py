@@ -1,0 +1,165 @@
+"""Readers of applications, asks and allocations: from objects of the core to shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from yunikorn.clock import MILLISECOND
+from yunikorn.model.allocation import TerminationType
+from yunikorn.model.lifetime_usage import peak_of, used_by
+from yunikorn.rest import shapes
+from yunikorn.rest.times import rfc3339
+from yunikorn.states import REJECTED, RUNNING
+
+if TYPE_CHECKING:
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
+    from yunikorn.model.ask import Ask
+
+STEP = 20
+"""Number of asks or allocations that are read without a pause."""
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+def in_steps(
+    things: Iterable[T], read: Callable[[T], S], step: int = STEP
+) -> Generator[None, None, tuple[S, ...]]:
+    """Return what `read` makes of each thing, with a pause after every `step` of them."""
+    found: list[S] = []
+    for thing in things:
+        found.append(read(thing))
+        if len(found) % step == 0:
+            yield
+    return tuple(found)
+
+
+def read_application(app: Application, partition: str) -> Generator[None, None, shapes.Application]:
+    """Read an application, with pauses if it has many asks or allocations.
+
+    The application itself, with its sums and the lists of its asks and allocations, is of one moment.
+    """
+    waiting = [ask for ask in app.asks.values() if ask.pending]
+    placed = list(app.allocations.values())
+    found = _scalars(app, partition)
+    reserved = tuple(ask.key for ask in waiting if ask.reserved is not None)
+    requests = yield from in_steps(waiting, read_ask)
+    allocations = yield from in_steps(placed, read_allocation)
+    return shapes.Application(
+        requests=requests,
+        allocations=allocations,
+        has_reserved=bool(reserved),
+        reservations=reserved,
+        **found,
+    )
+
+
+def _scalars(app: Application, partition: str) -> dict[str, Any]:
+    log = app.state_log
+    started = next((entry.time for entry in log if entry.state == RUNNING), 0)
+    backoff = app.backoff_timer
+    return {
+        "application_id": app.id,
+        "used_resource": present(used_by(app)),
+        "max_used_resource": peak_of(app),
+        "pending_resource": present(app.pending),
+        "partition": partition,
+        "queue_name": app.queue.path if app.queue is not None else app.queue_name,
+        "submission_time": app.submitted,
+        "finished_time": app.finished,
+        "application_state": app.state,
+        "user": app.user,
+        "groups": app.groups,
+        "rejected_message": app.reason if app.state == REJECTED else "",
+        "state_log": tuple(
+            shapes.StateChange(time=entry.time, application_state=entry.state) for entry in log
+        ),
+        "placeholder_data": _placeholders(app),
+        "max_request_priority": app.priority,
+        "start_time": started // MILLISECOND,
+        "resource_history": _history(app),
+        "backoff_deadline": "" if backoff is None else rfc3339(backoff.due),
+    }
+
+
+def present(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Return a copy of amounts without zero entries."""
+    return {name: amount for name, amount in amounts.items() if amount}
+
+
+def _placeholders(app: Application) -> tuple[shapes.PlaceholderData, ...]:
+    groups = app.gang.groups.values() if app.gang is not None else ()
+    return tuple(
+        shapes.PlaceholderData(
+            task_group_name=group.name,
+            count=group.count,
+            min_resource=group.size,
+            replaced=group.replaced,
+            timedout=group.timed_out,
+        )
+        for group in groups
+    )
+
+
+def _history(app: Application) -> shapes.ResourceHistory:
+    lifetime = app.lifetime
+    if lifetime is None:
+        return shapes.ResourceHistory()
+    return shapes.ResourceHistory(
+        resource_usage=_copied(lifetime.used),
+        preempted_resource=_copied(lifetime.preempted),
+        placeholder_resource=_copied(lifetime.placeholders),
+    )
+
+
+def _copied(usage: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    return {instance_type: dict(amounts) for instance_type, amounts in usage.items()}
+
+
+def read_ask(ask: Ask) -> shapes.Ask:
+    """Read a pending ask."""
+    refusals = ask.refusals
+    attempted = ask.unschedulable or ask.ask_class.unschedulable or ask.tries > 0
+    return shapes.Ask(
+        allocation_key=ask.key,
+        allocation_tags=ask.tags,
+        request_time=ask.created,
+        resource=ask.resource,
+        pending_count=ask.pending if ask.pending > 1 else 0,
+        priority=str(ask.priority),
+        required_node_id=ask.required_node,
+        application_id=ask.app.id,
+        placeholder=ask.placeholder,
+        task_group_name=ask.task_group,
+        allocation_log=tuple(
+            shapes.LogEntry(message=reason, count=count) for reason, count in refusals.items()
+        ),
+        triggered_preemption=ask.eviction is not None,
+        originator=ask.originator,
+        scheduling_attempted=attempted,
+    )
+
+
+def read_allocation(allocation: Allocation) -> shapes.Allocation:
+    """Read an allocation."""
+    requested = allocation.placeholder_requested
+    if requested is None:
+        requested = allocation.placed if allocation.ask is None else allocation.ask.created
+    return shapes.Allocation(
+        allocation_key=allocation.key,
+        allocation_tags=allocation.tags,
+        request_time=requested,
+        allocation_time=allocation.placed,
+        allocation_delay=allocation.placed - requested,
+        resource=allocation.resource,
+        priority=str(allocation.priority),
+        node_id=allocation.node.id,
+        application_id=allocation.app.id,
+        placeholder=allocation.placeholder,
+        placeholder_used=allocation.placeholder_requested is not None,
+        task_group_name=allocation.task_group,
+        preempted=allocation.releasing == TerminationType.PREEMPTED_BY_SCHEDULER,
+        originator=allocation.originator,
+    )

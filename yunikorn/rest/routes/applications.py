@@ -1,0 +1,178 @@
+"""Routes of applications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+
+from yunikorn.accounting.partition import Partition
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.application import Application
+from yunikorn.model.queue import Queue
+from yunikorn.rest import shapes
+from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.applications import read_application
+from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.lists import PAGES, Page, listed
+from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
+from yunikorn.rest.routes.partitions import PARTITION, QUEUE
+from yunikorn.states import REJECTED
+
+STATUSES = ("new", "accepted", "starting", "running", "completing", "failing", "resuming")
+"""States of applications that have not ended."""
+ACTIVE, COMPLETED, REJECTION = "active", "completed", "rejected"
+STATUS = Query("status", f"only applications in this state, in any case: {', '.join(STATUSES)}", "running")
+USER = Query("user", "only applications of this user", "ann")
+QUEUED = Query("queue", "only applications in this queue or below, as a full path", "root.batch")
+STATE = Query("state", "only applications in this state, in any case", "Failed")
+
+Wanted = Callable[[Application], bool]
+Applications = Mapping[str, Application]
+
+
+def _filters(call: Call) -> Wanted:
+    """Return the filter by user, queue and state that a request wants."""
+    user, queue, state = call.query("user"), call.query("queue").lower(), call.query("state").lower()
+
+    def wanted(app: Application) -> bool:
+        path = app.queue.path if app.queue is not None else app.queue_name
+        return (
+            user in ("", app.user)
+            and (not queue or f"{path}.".startswith(f"{queue}."))
+            and state in ("", app.state.lower())
+        )
+
+    return wanted
+
+
+def _status(call: Call) -> str:
+    status = call.query("status").lower()
+    if status and status not in STATUSES:
+        names = ",".join(STATUSES)
+        raise Refused(400, f"Only following active statuses are allowed: {names}")
+    return status
+
+
+def _read_list(
+    partition: Partition, page: Page, known: Applications, wanted: Wanted, name: str
+) -> Generator[None, None, tuple[list[shapes.Application], str]]:
+    """Read the wanted applications of a page; those that left `known` meanwhile are left out."""
+    chosen, last = yield from page.select(list(known.values()), lambda app: app.id, wanted)
+    found = []
+    for app in chosen:
+        if known.get(app.id) is app:
+            found.append((yield from read_application(app, name)))
+        yield
+    return found, last
+
+
+async def by_state(call: Call) -> Answer:
+    """Answer with the applications of a partition that are active, completed or rejected."""
+    name, kind, page = call.text("partition"), call.text("state").lower(), Page.of(call)
+    filters = _filters(call)
+
+    def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.Application], str]]:
+        _, at = find_partition(scheduler, name)
+        partition = at.partition
+        if kind not in (ACTIVE, COMPLETED, REJECTION):
+            raise Refused(400, "Only following application states are allowed: active, rejected, completed")
+        status = _status(call) if kind == ACTIVE else ""
+
+        def wanted(app: Application) -> bool:
+            if kind == ACTIVE:
+                return status in ("", app.state.lower()) and filters(app)
+            return (app.state == REJECTED) == (kind == REJECTION) and filters(app)
+
+        known = partition.applications if kind == ACTIVE else partition.ended
+        return (yield from _read_list(partition, page, known, wanted, at.name))
+
+    return await listed(call, page, *(await call.read(read)))
+
+
+async def of_queue(call: Call) -> Answer:
+    """Answer with the applications of one queue, without those of queues below."""
+    name, path, page = call.text("partition"), call.name("queue"), Page.of(call)
+    kind = call.request.path_params.get("state")
+    filters = _filters(call)
+
+    def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.Application], str]]:
+        if kind is None:
+            check_queue_name(path)
+        _, at = find_partition(scheduler, name)
+        check_queue_name(path)
+        queue: Queue = find_queue(at, path)
+        if kind is not None and kind.lower() != ACTIVE:
+            raise Refused(400, "Only following application states are allowed: active")
+        status = _status(call) if kind is not None else ""
+
+        def wanted(app: Application) -> bool:
+            return status in ("", app.state.lower()) and filters(app)
+
+        return (yield from _read_list(at.partition, page, queue.applications, wanted, at.name))
+
+    return await listed(call, page, *(await call.read(read)))
+
+
+async def in_queue(call: Call) -> Answer:
+    """Answer with one application of a queue."""
+    name, path, app_id = call.text("partition"), call.name("queue"), call.text("application")
+
+    def read(scheduler: Scheduler) -> Generator[None, None, shapes.Application]:
+        _, at = find_partition(scheduler, name)
+        check_queue_name(path)
+        app = find_application(at, app_id, find_queue(at, path))
+        return (yield from read_application(app, at.name))
+
+    return await call.json(await call.read(read))
+
+
+async def one(call: Call) -> Answer:
+    """Answer with one application that has not ended."""
+    name, app_id = call.text("partition"), call.text("application")
+
+    def read(scheduler: Scheduler) -> Generator[None, None, shapes.Application]:
+        _, at = find_partition(scheduler, name)
+        return (yield from read_application(find_application(at, app_id), at.name))
+
+    return await call.json(await call.read(read))
+
+
+ENDPOINTS = (
+    Endpoint(
+        path=PARTITION + "/applications/{state}",
+        answer=by_state,
+        summary="Applications that are `active`, `completed` (ended) or `rejected`",
+        result=list[shapes.Application],
+        queries=(STATUS, USER, QUEUED, STATE, *PAGES),
+        errors=(400, 404),
+    ),
+    Endpoint(
+        path=PARTITION + "/application/{application}",
+        answer=one,
+        summary="One application that has not ended",
+        result=shapes.Application,
+        errors=(404,),
+    ),
+    Endpoint(
+        path=QUEUE + "/applications",
+        answer=of_queue,
+        summary="Applications of a queue that have not ended",
+        result=list[shapes.Application],
+        queries=(USER, STATE, *PAGES),
+        errors=(400, 404),
+    ),
+    Endpoint(
+        path=QUEUE + "/applications/{state}",
+        answer=of_queue,
+        summary="Applications of a queue; the state is `active`",
+        result=list[shapes.Application],
+        queries=(STATUS, USER, STATE, *PAGES),
+        errors=(400, 404),
+    ),
+    Endpoint(
+        path=QUEUE + "/application/{application}",
+        answer=in_queue,
+        summary="One application of a queue",
+        result=shapes.Application,
+        errors=(400, 404),
+    ),
+)

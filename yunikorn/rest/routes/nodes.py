@@ -1,0 +1,87 @@
+"""Routes of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.rest import shapes
+from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.lists import PAGES, Page, listed
+from yunikorn.rest.lookup import find_partition
+from yunikorn.rest.nodes import read_node, read_utilization
+from yunikorn.rest.routes.partitions import PARTITION
+
+STATE = Query("state", "only nodes in this state (`Schedulable` or `Draining`), in any case", "Draining")
+
+
+async def nodes(call: Call) -> Answer:
+    """Answer with the nodes of a partition."""
+    name, page, state = call.text("partition"), Page.of(call), call.query("state").lower()
+
+    def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.Node], str]]:
+        known = find_partition(scheduler, name)[1].partition.nodes
+        chosen, last = yield from page.select(
+            list(known.values()), lambda node: node.id, lambda node: state in ("", node.state.lower())
+        )
+        found = []
+        for node in chosen:
+            if known.get(node.id) is node:
+                found.append((yield from read_node(node)))
+            yield
+        return found, last
+
+    return await listed(call, page, *(await call.read(read)))
+
+
+async def node(call: Call) -> Answer:
+    """Answer with one node."""
+    name, node_id = call.text("partition"), call.text("node")
+
+    def read(scheduler: Scheduler) -> Generator[None, None, shapes.Node]:
+        found = find_partition(scheduler, name)[1].partition.nodes.get(node_id)
+        if found is None:
+            raise Refused(404, "Node not found")
+        return (yield from read_node(found))
+
+    return await call.json(await call.read(read))
+
+
+def read_utilizations(scheduler: Scheduler) -> Generator[None, None, list[shapes.NodeUtilization]]:
+    """Read the use of the nodes of all partitions."""
+    found = []
+    for rm_id, at in scheduler.all_partitions():
+        ranges = yield from read_utilization(list(at.partition.nodes.values()))
+        found.append(shapes.NodeUtilization(cluster_id=rm_id, partition=at.name, utilizations=ranges))
+    return found
+
+
+async def utilizations(call: Call) -> Answer:
+    """Answer with the use of the nodes of all partitions."""
+    return await call.json(await call.read(read_utilizations))
+
+
+ENDPOINTS = (
+    Endpoint(
+        path=PARTITION + "/nodes",
+        answer=nodes,
+        summary="Nodes with their allocations",
+        result=list[shapes.Node],
+        queries=(STATE, *PAGES),
+        errors=(400, 404),
+    ),
+    Endpoint(
+        path=PARTITION + "/node/{node}",
+        answer=node,
+        summary="One node with its allocations",
+        result=shapes.Node,
+        errors=(404,),
+    ),
+    Endpoint(
+        path="/ws/v1/scheduler/node-utilizations",
+        answer=utilizations,
+        summary="Nodes by their use of each resource type",
+        result=list[shapes.NodeUtilization],
+    ),
+)

@@ -1,0 +1,136 @@
+"""REST interface of a service: its socket, its certificates, and its part in the life of the service."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+import ssl
+
+from yunikorn.clock import stopwatch
+from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
+from yunikorn.rest.app import rest_app
+from yunikorn.rest.endpoints import Site
+from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn.rest.server import RestServer
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.service.certificates import check_files
+from yunikorn.service.host_address import UNIX, Address
+from yunikorn.service.settings import RestSettings, ServerTls, Settings
+
+_log = logging.getLogger("yunikorn.rest")
+
+BACKLOG = 1024
+
+
+class Rest:
+    """REST interface of a core. `start` and `stop` must be called in the same event loop."""
+
+    def __init__(self, core: AsyncScheduler, settings: Settings, registry: Registry) -> None:
+        self._settings, self._tls = settings.rest, settings.tls
+        self._insecure = settings.insecure
+        self._app = rest_app(Site(core, registry, stopwatch), ENDPOINTS)
+        self._context: ssl.SSLContext | None = None
+        self._server: RestServer | None = None
+
+    async def start(self) -> str:
+        """Listen; returns the address with the bound port, or "" if the default address is in use.
+
+        Raises `UsageError` if the service cannot listen at the address that was given.
+        """
+        address = parse(self._settings.address)
+        _check_access(address, self._tls, self._settings, insecure=self._insecure)
+        self._context = None if self._tls is None else _context(self._tls)
+        try:
+            listening = _listen(address)
+        except UsageError as error:
+            if not self._settings.is_default:
+                raise
+            _log.warning("%s. The service runs without REST", error)
+            return ""
+        hosts = (_host_header(address.host), *self._settings.hosts) if address.is_local else ()
+        self._server = RestServer(self._app, listening, self._context, hosts)
+        await self._server.start()
+        return address.at_port(listening.getsockname()[1])
+
+    async def stop(self) -> None:
+        """Answer the requests in progress, and close all connections."""
+        if self._server is not None:
+            await self._server.stop()
+
+    def reload_certificates(self) -> bool:
+        """Use the current certificate files for new connections; returns True, raises `UsageError`."""
+        if self._context is None or self._tls is None:
+            return False
+        _load(self._context, self._tls)
+        return True
+
+
+def parse(text: str) -> Address:
+    """Parse the address of the REST interface; raises `UsageError`."""
+    if text.startswith(UNIX):
+        raise UsageError(f"--rest {text}: REST is served at HOST:PORT only, or `off`")
+    return Address.parse(text)
+
+
+def _check_access(address: Address, tls: ServerTls | None, settings: RestSettings, *, insecure: bool) -> None:
+    """Raise `UsageError` if other machines could read without encryption or without credentials."""
+    if address.is_local or insecure:
+        return
+    if tls is None:
+        raise UsageError(
+            f"--rest {address.target} can be reached by other machines, without encryption and"
+            " authentication: give --tls-cert and --tls-key (and --tls-client-ca), listen on 127.0.0.1, or"
+            " give --insecure-bind if this is intended"
+        )
+    if tls.client_authority is None and not settings.is_open:
+        raise UsageError(
+            f"--rest {address.target} can be read by any client that reaches it: give --tls-client-ca, or"
+            " --rest-open if this is intended"
+        )
+
+
+def _listen(address: Address) -> socket.socket:
+    """Return a socket that listens at an address; raises `UsageError`."""
+    port = int(address.target.rpartition(":")[2])
+    try:
+        family, kind, _, _, found = socket.getaddrinfo(
+            address.host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind)
+        try:
+            # Connections of an earlier process that are still closing do not prevent a new start.
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(found)
+            listening.listen(BACKLOG)
+        except BaseException:
+            listening.close()
+            raise
+    except OSError as error:
+        in_use = "the address is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        raise UsageError(
+            f"cannot listen at {address.target}: {in_use}. Choose another with --rest, or --rest off"
+        ) from error
+    return listening
+
+
+def _host_header(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _context(tls: ServerTls) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_alpn_protocols(["http/1.1"])
+    _load(context, tls)
+    if tls.client_authority is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _load(context: ssl.SSLContext, tls: ServerTls) -> None:
+    """Load the files into a context; raises `UsageError`."""
+    check_files(tls)
+    context.load_cert_chain(tls.certificate, tls.key, password=lambda: b"")
+    if tls.client_authority is not None:
+        context.load_verify_locations(tls.client_authority)
