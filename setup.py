@@ -40,6 +40,7 @@ HOT = {
     ),
     "yunikorn/scheduling": (
         "cycle",
+        "measured_decisions",
         "member_order",
         "node_order",
         "node_orders",

@@ -36,6 +36,7 @@ INTERFACE = SCHEDULING | {"yunikorn.explain", "yunikorn.output", "yunikorn.inter
 WIRE = INTERFACE | {"yunikorn.wire"}
 TRANSPORTS = WIRE | {
     "yunikorn.client",
+    "yunikorn.metrics",
     "yunikorn.runtime",
     "yunikorn.rest",
     "yunikorn.service",
@@ -69,6 +70,7 @@ MAY_IMPORT = {
     "yunikorn.wire": WIRE,
     "yunikorn.client": WIRE,
     "yunikorn.runtime": INTERFACE,
+    "yunikorn.metrics": INTERFACE,
     "yunikorn.recording": WIRE,
     "yunikorn.rest": INTERFACE | {"yunikorn.runtime"},
     "yunikorn.service": WIRE | {"yunikorn.recording", "yunikorn.runtime", "yunikorn.rest"},

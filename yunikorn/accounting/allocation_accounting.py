@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras, AskSpec
     from yunikorn.model.ask_class import Pairs
+    from yunikorn.model.measurements import Measurements
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
     from yunikorn.resources import Resource, Tally
@@ -108,6 +109,8 @@ class AllocationAccounting:
         """Set by the partition."""
         self.books: Books | None = None
         """Plugins that keep books; None if there are none. Set by `keep_books`."""
+        self.measurements: Measurements | None = None
+        """Counts of releases and recovered allocations; None to count nothing."""
         self.changes = 0
         """Number of commits, releases, node changes, and stops and starts of queues so far.
 
@@ -322,6 +325,8 @@ class AllocationAccounting:
         if now < app.submitted:
             app.submitted = now
         self._index(self.allocations, allocation)
+        if self.measurements is not None:
+            self.measurements.count_recovery(allocation)
         if self.books is not None:
             self.books.placed(allocation, node)
         app.obtain(allocation)
@@ -375,6 +380,8 @@ class AllocationAccounting:
         app.lifetime.ending(allocation, self.event_recorder.now())
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
+        if self.measurements is not None:
+            self.measurements.count_release(allocation)
         if self._by_uuid is not None:
             del self._by_uuid[allocation.uuid]
             if self._runs is not None:

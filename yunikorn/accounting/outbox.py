@@ -9,6 +9,7 @@ import attrs
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation, TerminationType
+    from yunikorn.model.measurements import Measurements
     from yunikorn.states import StateLogEntry
 
 
@@ -66,6 +67,8 @@ class Outbox:
     accepted_nodes: list[str] = attrs.Factory(list)
     rejected_nodes: list[Refusal] = attrs.Factory(list)
     failed_node_updates: list[Refusal] = attrs.Factory(list)
+    measurements: Measurements | None = attrs.field(default=None, eq=False, repr=False)
+    """Counts of what `drain` returns; None to count nothing."""
 
     @property
     def is_empty(self) -> bool:
@@ -91,6 +94,8 @@ class Outbox:
 
     def drain(self) -> Outbox:
         """Return the collected messages and clear the outbox."""
+        if self.measurements is not None:
+            self._count(self.measurements)
         full = Outbox()
         for kind, entries in zip(_KINDS, _lists(self), strict=True):
             if entries:
@@ -98,8 +103,27 @@ class Outbox:
                 setattr(self, kind, [])
         return full
 
+    def _count(self, measurements: Measurements) -> None:
+        if self.allocations:
+            measurements.count_allocations(self.allocations, len(self.allocations))
+        measurements.submitted += len(self.accepted_applications)
+        refused = measurements.refused
+        for kind, entries in (
+            ("application", self.rejected_applications),
+            ("ask", self.rejected_asks),
+            ("node", self.rejected_nodes),
+            ("node update", self.failed_node_updates),
+            ("release", self.unknown_releases),
+        ):
+            if entries:
+                refused[kind] += len(entries)
+        if self.rejected_asks:
+            measurements.errors += sum(one.reason.startswith(ERRORS) for one in self.rejected_asks)
 
-_KINDS = tuple(field.name for field in attrs.fields(Outbox))
+
+ERRORS = ("failed to find ", "ask contains ", "allocation contains ")
+"""Beginnings of the reasons for which YuniKorn 1.9 counts a scheduling error."""
+_KINDS = tuple(field.name for field in attrs.fields(Outbox) if field.name != "measurements")
 _lists = attrgetter(*_KINDS)
 
 

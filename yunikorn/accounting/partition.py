@@ -35,6 +35,7 @@ from yunikorn.states import (
     APPLICATION,
     COMPLETED,
     COMPLETING,
+    DRAINING,
     EXPIRED,
     FAILING,
     NODE,
@@ -74,7 +75,8 @@ class Partition:
         self.state_since = clock.now()
         """Time of the latest change of the state (ns)."""
         self.event_recorder = EventRecorder(clock)
-        self.outbox = Outbox()
+        self.measurements = core_context.measurements
+        self.outbox = Outbox(measurements=self.measurements)
         self.cluster = ClusterSize()
         self._capacity: Tally = {}
         """Exact sum of the capacities of all nodes."""
@@ -86,6 +88,7 @@ class Partition:
         self.accounting = AllocationAccounting(
             self.applications, self.pending_classes, self.usage, self.event_recorder, core_context.serial
         )
+        self.accounting.measurements = self.measurements
         self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers, self._announce)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
         self.foreign = ForeignAllocations(self.accounting, self.event_recorder)
@@ -155,6 +158,9 @@ class Partition:
         if app.execution_timeout is not None:
             self._watch(app, app.execution_timeout)
         app.mark_dirty()
+        if self.measurements is not None and self.state != DRAINING:
+            queue = app.queue or self.queue(app.queue_name)
+            self.measurements.count_state(app, "" if queue is None else queue.path)
         if app.state != REJECTED:
             self.outbox.updated_applications.append((app.id, entry))
         if self.event_recorder.enabled:
@@ -430,6 +436,8 @@ class Partition:
     def remove_node(self, node: Node) -> None:
         """Decommission a node: end its allocations and report the releases to the RM, as in YuniKorn 1.9."""
         NODE.fire(node, "decommission")
+        if self.measurements is not None and self.state != DRAINING:
+            self.measurements.removed_nodes += 1
         del self.nodes[node.id]
         self.accounting.node_reservations.capacity_version += 1
         for ask in list(node.reservations):

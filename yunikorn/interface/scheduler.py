@@ -47,6 +47,7 @@ from yunikorn.interface.session_state import SessionStatus
 from yunikorn.interface.sinks import Buffer
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
+from yunikorn.model.measurements import Measurements
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.queue_admin import start_partition, start_queue, stop_partition, stop_queue
 from yunikorn.states import STOPPED
@@ -63,8 +64,12 @@ class Scheduler:
         timeouts: Timeouts | None = None,
         configurations: Configurations | None = None,
         buffer_sinks: Buffer | None = None,
+        measurements: Measurements | None = None,
     ) -> None:
-        """Create a scheduler; `buffer_sinks` wraps each event sink, for example `BufferedSinks`."""
+        """Create a scheduler; `buffer_sinks` wraps each event sink, for example `BufferedSinks`.
+
+        `measurements` counts changes and measures decisions, for metrics.
+        """
         self.registry = registry
         self.clock = clock
         self.started = clock.now()
@@ -77,7 +82,8 @@ class Scheduler:
         """Failures of plugins and callbacks."""
         self._buffer_sinks = buffer_sinks
         self._numbered = False
-        self._core_context = CoreContext.on(clock, timeouts)
+        self._core_context = CoreContext.on(clock, timeouts, measurements)
+        self.measurements = measurements
         self._timers = self._core_context.timers
         self._sessions: dict[str, Session] = {}
         self._prepared: dict[str, tuple[str | bytes, ReloadPlan]] = {}

@@ -90,6 +90,7 @@ class Session:
         """Number of distinct plugin failures that were sent to the sinks, or precede this session."""
         self.partitions = RMPartitions(rm_id)
         self.partitions.priority_classes = config.priority_classes
+        self.partitions.unrouted.measurements = core_context.measurements
         self._rm_facade = RMFacade(self.callback_adapter, self.partitions.queue_of)
         enabled = registry.configured(config.disabled, config.overriding, config.loaded)
         self.enabled = enabled

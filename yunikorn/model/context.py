@@ -9,6 +9,7 @@ import attrs
 
 from yunikorn.clock import SECOND, Clock, Timers
 from yunikorn.config.queues_yaml import PartitionTimeouts
+from yunikorn.model.measurements import Measurements
 
 
 @attrs.frozen
@@ -31,11 +32,15 @@ class CoreContext:
     timeouts: Timeouts
     serial: Iterator[int]
     """Source of allocation numbers, which make the uuids of one scheduler unique."""
+    measurements: Measurements | None = None
+    """Counts and durations for metrics; None to measure nothing."""
 
     @classmethod
-    def on(cls, clock: Clock, timeouts: Timeouts | None = None) -> CoreContext:
+    def on(
+        cls, clock: Clock, timeouts: Timeouts | None = None, measurements: Measurements | None = None
+    ) -> CoreContext:
         """Return a new context on this clock."""
-        return cls(clock, Timers(clock), timeouts or Timeouts(), itertools.count(1))
+        return cls(clock, Timers(clock), timeouts or Timeouts(), itertools.count(1), measurements)
 
     def branch(self, fires: Callable[[], object] | None = None) -> CoreContext:
         """Return a context whose timers end with their owner (`Timers.close`); see `Timers.branch`."""

@@ -130,6 +130,16 @@ class ThreadedScheduler:
         return self._thread.is_alive()
 
     @property
+    def inbox_depth(self) -> int:
+        """Number of entries in the inbox; may be read from any thread."""
+        return len(self._inbox)
+
+    @property
+    def inbox_capacity(self) -> int:
+        """Number of entries in the inbox at which senders have to wait."""
+        return self._inbox.capacity
+
+    @property
     def failures(self) -> PluginFailures:
         """Failures of plugins; read them in the core's thread, or after its end."""
         return self._scheduler.failures
@@ -265,12 +275,21 @@ class ThreadedScheduler:
     def _step(self, more: bool) -> bool:
         """Set the time, run entries, make decisions; return True if more may be possible at once."""
         self._clock.set(max(self._source.now(), self._clock.now()))
+        measurements = self._scheduler.measurements
+        begin = 0 if measurements is None else measurements.stopwatch()
         fired = self._scheduler.fire_timers()
         if not (fired or self._taken or more):
             return False
         while self._taken:
             self._do(self._taken.popleft())
-        return self._scheduler.schedule(self._batch) == self._batch
+        if measurements is None:
+            return self._scheduler.schedule(self._batch) == self._batch
+        start = measurements.stopwatch()
+        decided = self._scheduler.schedule(self._batch)
+        end = measurements.stopwatch()
+        measurements.note_round(end - start, decided)
+        measurements.note_step(end - begin)
+        return decided == self._batch
 
     def _do(self, entry: _Entry) -> None:
         if not entry.done.set_running_or_notify_cancel():

@@ -31,9 +31,9 @@ from yunikorn.scheduling.application_admission import (
 from yunikorn.scheduling.application_holds import ApplicationHolds
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
-from yunikorn.scheduling.cycle import Cycle
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
-from yunikorn.scheduling.node_orders import DEFAULT, NodeOrders
+from yunikorn.scheduling.measured_decisions import make_cycle, make_orders, measured_turns
+from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.placement import apply_namespace_quota
 from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.predicate_calls import keeps_books
@@ -150,15 +150,9 @@ class PartitionScheduler:
         self.policies = Policies.of(config, plan, tree, clock, failures)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
         self._is_open = False
-        self.orders = NodeOrders(
-            self.policies.node_sorts,
-            self.policies.predicates,
-            self.partition.nodes,
-            self.partition.pending_classes,
-            clock,
-            failures,
-        )
-        self.cycle = Cycle(self.partition, self.orders)
+        self.orders = make_orders(self.partition, self.policies, failures)
+        self.cycle = make_cycle(self.partition, self.orders)
+        self._measured = measured_turns(self.partition, self.cycle.decide, self._decide_after_all)
         self.preemption = Preemption(
             self.partition, self.cycle, self.orders, config.preemption, self.policies.preemption
         )
@@ -215,6 +209,8 @@ class PartitionScheduler:
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
+        if self._measured is not None:
+            return self._measured.decide()
         return self.cycle.decide() or self._decide_after_all()
 
     def _decide_after_all(self) -> Allocation | None:
@@ -233,6 +229,8 @@ class PartitionScheduler:
 
     def decide_up_to(self, most: int | None) -> int:
         """Place up to `most` requests, or all that can be placed now; returns the number of allocations."""
+        if self._measured is not None:
+            return self._measured.decide_up_to(most)
         taken, decide = 0, self.cycle.decide
         while taken != most and (decide() or self._decide_after_all()):
             taken += 1

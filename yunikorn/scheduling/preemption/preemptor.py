@@ -259,7 +259,7 @@ class Preemptor:
                 else:
                     if not attempts.may_try(ask):
                         break
-                    if not self._attempt(ask, attempts):
+                    if not self._measured_attempt(ask, attempts):
                         pause = CROWDED_PAUSE if any(self.evictor.promised()) else RETRY_INTERVAL
                         attempts.failed(ask, now + pause)
                         break
@@ -322,6 +322,16 @@ class Preemptor:
         return Counter(found.values())
 
     # -- attempts -----------------------------------------------------------------------------------
+
+    def _measured_attempt(self, ask: Ask, attempts: _Round) -> bool:
+        measurements = self._partition.measurements
+        if measurements is None:
+            return self._attempt(ask, attempts)
+        start = measurements.stopwatch()
+        try:
+            return self._attempt(ask, attempts)
+        finally:
+            measurements.durations.preemption.observe(measurements.stopwatch() - start)
 
     def _attempt(self, ask: Ask, attempts: _Round) -> bool:
         """Find victims for `ask` and evict them; returns True if there were any."""

@@ -1,0 +1,68 @@
+"""Metrics of a running service: reads figures, and makes their text outside of the core's thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+
+from yunikorn.framework.plugin_statistics import PluginStatistics
+from yunikorn.interface.buffered_sinks import SinkLoad
+from yunikorn.metrics.core_figures import CoreFigures
+from yunikorn.metrics.exposition import MetricsText, ServiceFigures
+
+
+class ServiceMetrics:
+    """Metrics of one service; used in one event loop.
+
+    Scrapes that arrive during a scrape get the same text, so that many scrapers cost no more than one.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Awaitable[CoreFigures]],
+        inbox: Callable[[], tuple[int, int]],
+        statistics: PluginStatistics | None = None,
+        sinks: Iterable[SinkLoad] = (),
+    ) -> None:
+        """Create metrics; `read` reads the core, and `inbox` returns depth and capacity of its inbox."""
+        self._read = read
+        self._inbox = inbox
+        self._statistics = statistics
+        self._sinks = sinks
+        self._text = MetricsText()
+        self._answered: Counter[str] = Counter()
+        self._scraping = 0
+        self._current: asyncio.Task[bytes] | None = None
+
+    async def scrape(self) -> bytes:
+        """Return the text of all metrics. Raises the error of reading the core, such as `CoreStopped`."""
+        if self._current is None:
+            self._current = asyncio.create_task(self._scrape())
+            self._current.add_done_callback(self._scraped)
+        self._scraping += 1
+        try:
+            # A scraper that hangs up must not end the scrape of the others.
+            return await asyncio.shield(self._current)
+        finally:
+            self._scraping -= 1
+
+    def answered(self, code: int) -> None:
+        """Count an answer with this HTTP status code."""
+        self._answered[str(code)] += 1
+
+    def _scraped(self, _: asyncio.Task[bytes]) -> None:
+        self._current = None
+
+    async def _scrape(self) -> bytes:
+        core = await self._read()
+        depth, capacity = self._inbox()
+        service = ServiceFigures(
+            depth,
+            capacity,
+            tuple(self._statistics or ()),
+            tuple(self._sinks),
+            dict(self._answered),
+            self._scraping,
+        )
+        return await asyncio.to_thread(self._text.of, core, service)

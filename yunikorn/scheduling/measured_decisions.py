@@ -1,0 +1,145 @@
+"""Decisions of a scheduler that measures itself: one decision in `SAMPLED`, with its parts.
+
+Measured decisions are the same decisions. Schedulers without measurements use none of these classes, so that
+their decisions cost nothing more; the others make one more call for each search for a node, and for each sort
+of more than one member.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yunikorn.model.measurements import SAMPLED
+from yunikorn.scheduling.cycle import Cycle
+from yunikorn.scheduling.node_orders import NodeOrders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.framework.plugin_failures import PluginFailures
+    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
+    from yunikorn.model.measurements import Measurements
+    from yunikorn.model.node import Node
+    from yunikorn.model.queue import Queue
+    from yunikorn.scheduling.policies import Policies
+
+    Decide = Callable[[], "Allocation | None"]
+    """Placement of the next request; None when nothing can be placed now."""
+
+
+class MeasuredNodeOrders(NodeOrders):
+    """Node orders that measure searches for a node."""
+
+    measurements: Measurements
+    """Set by `make_orders`."""
+
+    def find(self, ask: Ask) -> Node | None:
+        """As `NodeOrders.find`."""
+        measurements = self.measurements
+        if not measurements.sampling:
+            return super().find(ask)
+        start = measurements.stopwatch()
+        node = super().find(ask)
+        duration = measurements.stopwatch() - start
+        measurements.durations.search.observe(duration)
+        if node is not None:
+            measurements.durations.fit.observe(duration)
+        return node
+
+
+class MeasuredCycle(Cycle):
+    """Cycle that measures the sorting of queues and applications."""
+
+    measurements: Measurements
+    """Set by `make_cycle`."""
+
+    def resort(self, queue: Queue) -> None:
+        """As `Cycle.resort`."""
+        measurements = self.measurements
+        if not measurements.sampling:
+            super().resort(queue)
+            return
+        start = measurements.stopwatch()
+        super().resort(queue)
+        durations = measurements.durations
+        histogram = durations.app_sort if queue.is_leaf else durations.queue_sort
+        histogram.observe(measurements.stopwatch() - start)
+
+
+def make_orders(partition: Partition, policies: Policies, failures: PluginFailures) -> NodeOrders:
+    """Return the node orders of a partition, measured if the partition has measurements."""
+    cls = NodeOrders if partition.measurements is None else MeasuredNodeOrders
+    orders = cls(
+        policies.node_sorts,
+        policies.predicates,
+        partition.nodes,
+        partition.pending_classes,
+        partition.clock,
+        failures,
+    )
+    if isinstance(orders, MeasuredNodeOrders) and partition.measurements is not None:
+        orders.measurements = partition.measurements
+    return orders
+
+
+def make_cycle(partition: Partition, orders: NodeOrders) -> Cycle:
+    """Return the cycle of a partition, measured if the partition has measurements."""
+    if partition.measurements is None:
+        return Cycle(partition, orders)
+    cycle = MeasuredCycle(partition, orders)
+    cycle.measurements = partition.measurements
+    return cycle
+
+
+class MeasuredTurns:
+    """Decisions of one partition, some of which are measured."""
+
+    def __init__(self, decide: Decide, then: Decide, measurements: Measurements) -> None:
+        """Measure `decide`, and `then`, which is called when nothing can be placed."""
+        self._first, self._then = decide, then
+        self._measurements = measurements
+
+    def decide(self) -> Allocation | None:
+        """Place the next request; None when nothing can be placed now."""
+        measurements = self._measurements
+        if measurements.until_sample:
+            allocation = self._first() or self._then()
+            if allocation is not None:
+                measurements.until_sample -= 1
+            return allocation
+        start = measurements.stopwatch()
+        measurements.sampling = True
+        try:
+            allocation = self._first() or self._then()
+        finally:
+            measurements.sampling = False
+        if allocation is not None:
+            measurements.durations.decision.observe(measurements.stopwatch() - start)
+            measurements.until_sample = SAMPLED - 1
+        return allocation
+
+    def decide_up_to(self, most: int | None) -> int:
+        """Place up to `most` requests, or all that can be placed now; returns the number of allocations."""
+        measurements, first, then = self._measurements, self._first, self._then
+        taken, start = 0, measurements.stopwatch()
+        while taken != most:
+            plain = measurements.until_sample
+            if most is not None:
+                plain = min(plain, most - taken)
+            placed = 0
+            while placed != plain and (first() or then()):
+                placed += 1
+            measurements.until_sample -= placed
+            taken += placed
+            if placed != plain or taken == most or self.decide() is None:
+                break
+            taken += 1
+        measurements.durations.turn.observe(measurements.stopwatch() - start)
+        return taken
+
+
+def measured_turns(partition: Partition, decide: Decide, then: Decide) -> MeasuredTurns | None:
+    """Return the measured decisions of a partition; None if the partition has no measurements."""
+    return None if partition.measurements is None else MeasuredTurns(decide, then, partition.measurements)
