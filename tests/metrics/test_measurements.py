@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from tests.core.kit import RM, configuration, queue
 from tests.golden.record import RECORDINGS, recorders
 from tests.recording.collecting_listener import CollectingListener
-from yunikorn.clock import ManualClock
+from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import NodeAction
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.context import Timeouts
 from yunikorn.model.measurements import REMEMBERED, SAMPLED, Measurements
 from yunikorn.recording import replayer
 from yunikorn.recording.recording_reader import parse_recording
@@ -55,8 +57,8 @@ def test_measured_schedulers_decide_as_recorded(
 ) -> None:
     made: list[Scheduler] = []
 
-    def make(*arguments: Any) -> Scheduler:
-        made.append(Scheduler(*arguments, measurements=Measurements(ticking())))
+    def make(registry: Registry, clock: Clock, timeouts: Timeouts, texts: Configurations) -> Scheduler:
+        made.append(Scheduler(registry, clock, timeouts, texts, measurements=Measurements(ticking())))
         return made[-1]
 
     monkeypatch.setattr(replayer, "Scheduler", make)
