@@ -70,6 +70,7 @@ SELECTORS = ("node-selector", "taints", "any-rack")
 TENTH = Workload(5_000, 10_000, 2, 2, 1, "fifo", "fair", one_in=10)
 WEIGHTED = "weighted, scores: [{name: fair, weight: 3}, {name: fair, resourceweights: {memory: 1}}]"
 """Node order of two policies, as YAML of `nodesortpolicy`."""
+LEAST_LOST_WORK = "{name: least-lost-work, spare: 10, resource: memory}"
 UNDECLARED = ("taints", "any-rack", "east-only-silent")
 
 
@@ -110,7 +111,9 @@ def _scheduling() -> list[Case]:
         Case("A-classes", "gone", admission_classes.GONE, admission_classes.after_users_left),
         Case("P-predicates", "declared", attrs.evolve(ZONED, predicates=SELECTORS), measure),
         Case("P-books", "spread", MANY_APPS, books.with_spread),
+        Case("P-books", "rack-spread", MANY_APPS, books.with_rack_spread),
         Case("P-books", "licences", MANY_APPS, books.with_licences),
+        Case("P-books", "user-seats", MANY_APPS, books.with_user_seats),
         Case("P-predicates", "undeclared", attrs.evolve(ZONED, predicates=UNDECLARED), measure),
         Case("P-predicates", "tenth", attrs.evolve(TENTH, predicates=("one-slot",)), measure),
         Case(
@@ -157,8 +160,14 @@ def _others() -> list[Case]:
         Case("C-churn", "", busy, churn.decision_latency, "decision_p99_s"),
         Case("G-gang", "placeholders", attrs.evolve(gang, app_sort="fifo"), gangs.replacing_placeholders),
         Case("G-gang", "atomic", gang, gangs.placing_as_a_whole),
-        Case("X-preempt", "", full, preemption.tasks_per_second),
+        Case("X-preempt", "standard", full, preemption.tasks_per_second),
         Case("X-preempt", "policy", attrs.evolve(full, preemption="least-lost"), preemption.tasks_per_second),
+        Case(
+            "X-preempt",
+            "least-lost-work",
+            attrs.evolve(full, preemption=LEAST_LOST_WORK, example="yunikorn-least-lost-work"),
+            preemption.tasks_per_second,
+        ),
         Case("R-recover", "", LARGE, recovery.registration),
         Case("Q-reload", "", tree, reloading.load_and_reload, "reload_s"),
         *[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from benchmarks import extension
+from benchmarks.example_packages import example_module
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.workload import RM, Workload
 from yunikorn.clock import ManualClock
@@ -60,11 +61,13 @@ class ResourceManager:
 class Harness:
     """Scheduler on a manual clock, ready to be measured."""
 
-    def __init__(self, configuration: str, *, installed: bool = False) -> None:
-        """Create a harness, with the installed plugins of others if `installed`."""
+    def __init__(self, configuration: str, *, installed: bool = False, example: str = "") -> None:
+        """Create a harness, with the installed plugins of others if `installed`, and an example package."""
         registry = Registry.load(third_party=installed)
-        if not registry.register(extension, "benchmarks.extension", "benchmarks", "1"):
-            raise BenchmarkFailure(str(registry.broken[-1]))
+        modules = {"benchmarks": extension, **({example: example_module(example)} if example else {})}
+        for distribution, module in modules.items():
+            if not registry.register(module, module.__name__, distribution, "1"):
+                raise BenchmarkFailure(str(registry.broken[-1]))
         self.clock = ManualClock()
         self.rm = ResourceManager()
         self.scheduler = Scheduler(registry, self.clock)
@@ -75,7 +78,7 @@ class Harness:
     @classmethod
     def ready(cls, workload: Workload) -> Harness:
         """Return a harness with the queues, nodes and applications of a workload, but without asks."""
-        harness = cls(workload.configuration(), installed=workload.plugins)
+        harness = cls(workload.configuration(), installed=workload.plugins, example=workload.example)
         harness.update(
             UpdateRequest(
                 RM,

@@ -46,7 +46,7 @@ def tasks_per_second(workload: Workload) -> dict[str, float]:
 
 def _full(workload: Workload) -> Harness:
     """Return a cluster without free resources, with tasks of all queues except the first."""
-    harness = Harness(workload.configuration(), installed=workload.plugins)
+    harness = Harness(workload.configuration(), installed=workload.plugins, example=workload.example)
     harness.update(UpdateRequest(RM, new_applications=workload.application_requests()))
     asked = workload.asked
     owners = [app for app in range(workload.applications) if app % workload.queues]

@@ -64,6 +64,8 @@ class Workload:
     """Number of other registered resource managers without work."""
     plugins: bool = False
     """True to load the installed plugins of others as well."""
+    example: str = ""
+    """Package of examples/ whose plugins are registered; empty for none."""
     config: str = ""
     """Path of a queues.yaml whose keys, except its queues, replace those of the case; empty for none."""
 

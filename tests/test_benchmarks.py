@@ -59,6 +59,11 @@ def test_all_cases_exist() -> None:
     assert len(titles) == len(set(titles))
 
 
+def test_title_selects_one_case() -> None:
+    """The new process of a case is started with its title."""
+    assert [case.title for case in CASES if find(case.title) != [case]] == []
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 def test_every_small_case_decides_correctly(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.machine.TURNS", 1_000)

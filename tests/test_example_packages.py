@@ -20,6 +20,7 @@ PACKAGES = {
     "yunikorn-gpu-packing": ("node-sort", "gpu-packing"),
     "yunikorn-least-lost-work": ("preemption", "least-lost-work"),
     "yunikorn-mapping-file": ("placement", "mapping_file"),
+    "yunikorn-rack-spread": ("predicate", "rack-spread"),
     "yunikorn-user-seats": ("predicate", "user-seats"),
     "yunikorn-webhook": ("event-sink", "webhook"),
 }

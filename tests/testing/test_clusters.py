@@ -185,6 +185,32 @@ partitions:
     assert [one.application for one in cluster.preempted] == ["greedy"]
 
 
+@pytest.mark.parametrize("style", ["Soft", "Hard"])
+def test_placeholders_are_replaced_in_the_same_run(style: str, scheduler: MakeScheduler) -> None:
+    cluster = scheduler()
+    cluster.add(node("n1", vcore=3))
+    cluster.submit(
+        application("gang", gang=style, gang_size={"vcore": 2}),
+        ask("holder", 2, vcore=1, task_group="workers", placeholder=True),
+    )
+    cluster.run()
+    assert [one.ask for one in cluster.running("gang")] == ["holder", "holder"]
+    cluster.request("gang", ask("worker", 2, vcore=1, task_group="workers"))
+    cluster.run()
+    assert [one.ask for one in cluster.running("gang")] == ["worker", "worker"]
+    assert cluster.preempted == []
+
+
+def test_atomic_gang_is_placed_as_a_whole(scheduler: MakeScheduler) -> None:
+    cluster = scheduler()
+    cluster.add(node("n1", vcore=1))
+    gang = application("gang", gang="Atomic", gang_size={"vcore": 2})
+    cluster.submit(gang, ask("member", 2, vcore=1, task_group="workers"))
+    assert cluster.run() == []
+    cluster.add(node("n2", vcore=1))
+    assert [one.ask for one in cluster.run()] == ["member", "member"]
+
+
 def test_applications_may_add_asks_and_be_removed(scheduler: MakeScheduler) -> None:
     cluster = scheduler()
     cluster.add(node("n1", vcore=3))

@@ -36,7 +36,11 @@ from yunikorn.testing.samples import ApplicationSample, AskSample, NodeSample
 from yunikorn.text import suggest
 
 RM_ID = "test"
-TO_CONFIRM = (TerminationType.PREEMPTED_BY_SCHEDULER, TerminationType.TIMEOUT)
+TO_CONFIRM = (
+    TerminationType.PREEMPTED_BY_SCHEDULER,
+    TerminationType.TIMEOUT,
+    TerminationType.PLACEHOLDER_REPLACED,
+)
 """Terminations that are final only after the resource manager confirms them."""
 
 
@@ -142,6 +146,8 @@ class Cluster:
             self.partition,
             UserGroupInformation(app.user, list(app.groups)),
             dict(app.tags),
+            placeholder_ask=app.gang_size,
+            gang_scheduling_style=app.gang,
         )
         self._update(UpdateRequest(RM_ID, new_applications=[request], asks=self._asks(app.id, asks)))
 
@@ -159,6 +165,8 @@ class Cluster:
                 ask.count,
                 ask.priority,
                 tags=dict(ask.tags),
+                task_group_name=ask.task_group,
+                placeholder=ask.placeholder,
                 originator=ask.originator,
             )
             for ask in asks
@@ -194,7 +202,7 @@ class Cluster:
     def run(self, most: int | None = None) -> list[Placement]:
         """Schedule until there is nothing left to do, or up to `most` allocations; return the allocations.
 
-        Preempted allocations end at once.
+        Preempted allocations, and placeholders that are replaced, end at once.
         """
         before = len(self.placements)
         while most is None or len(self.placements) - before < most:

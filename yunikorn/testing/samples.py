@@ -118,6 +118,10 @@ class ApplicationSample:
     waiting_since: int = 0
     arrival: int = 0
     allocations: Mapping[str, AllocationSample] = MappingProxyType({})
+    gang: str = ""
+    """Style of the gang when the sample is submitted to a cluster; empty for an application without gang."""
+    gang_size: Resource = NOTHING
+    """Total of the gang's members."""
 
     @property
     def demand(self) -> Resource:
@@ -250,10 +254,13 @@ def application(
     pending: Amounts = NOTHING,
     fair_total: Amounts = NOTHING,
     arrival: int = 0,
+    gang: str = "",
+    gang_size: Amounts = NOTHING,
 ) -> ApplicationSample:
     """Return an application: `application("app-1", "root.batch", user="ann")`; times are in seconds.
 
-    A cluster uses only the id, queue, user, groups and tags, and computes the other values itself.
+    A cluster uses only the id, queue, user, groups, tags and gang, and computes the other values itself.
+    `gang` is `Soft`, `Hard` or `Atomic`, and `gang_size` the total of its members.
     """
     since = submitted if waiting_since is None else waiting_since
     return ApplicationSample(
@@ -271,6 +278,8 @@ def application(
         amounts(fair_total),
         round(since * 1_000_000_000),
         arrival,
+        gang=gang,
+        gang_size=amounts(gang_size),
     )
 
 
@@ -283,6 +292,8 @@ def ask(
     tags: Mapping[str, str] | None = None,
     created: float = 0,
     originator: bool = False,
+    task_group: str = "",
+    placeholder: bool = False,
     resource: Amounts = NOTHING,
     **more: Amount,
 ) -> AskSample:
@@ -298,7 +309,9 @@ def ask(
         _texts(tags),
         round(created * 1_000_000_000),
         count,
-        originator=originator,
+        task_group,
+        placeholder,
+        originator,
     )
 
 
