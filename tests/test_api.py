@@ -14,7 +14,10 @@ from yunikorn.framework import hookspecs
 from yunikorn.framework.registry import KINDS
 
 VIEWS = {
-    "Queue": "allocated fair_max guaranteed max parent path pending priority properties recent",
+    "Queue": (
+        "allocated configured_max fair_max guaranteed max parent path pending priority properties recent "
+        "unused_by_siblings"
+    ),
     "Application": (
         "allocated allocations allocations_by_node arrival fair_total groups id pending priority queue "
         "queue_name state submitted tags user waiting_since"
@@ -54,19 +57,20 @@ PUBLIC = {
     "PreemptionPolicy": ["rank(victim, cause)", "protects(victim, cause)", "cost(victim, cause)"],
     "SubmitPolicy": ["submit(app)"],
     "AdmissionPolicy": ["admit(app)"],
+    "QuotaPolicy": ["quota(queue)"],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
 VALUES = (
     *("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl"),
-    *("Refused", "Submission"),
+    *("Quota", "Refused", "Submission", "parse_quantity"),
 )
 TESTING = """
     AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster
     Clusters EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract Placement PlacementRuleContract
     PluginContract PredicateContract PreemptionPolicyContract QueueSample QueueSortPolicyContract
-    QueueTreeSample SubmitPolicyContract UserGroupResolverContract allocation application ask
-    assert_node_order assert_order assert_pending_because assert_placed assert_queue assert_rejected_because
-    node queue registry_with submission
+    QueueTreeSample QuotaPolicyContract SubmitPolicyContract UserGroupResolverContract allocation
+    application ask assert_node_order assert_order assert_pending_because assert_placed assert_queue
+    assert_rejected_because node queue registry_with submission
 """
 """All names in `yunikorn.testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """
@@ -153,4 +157,7 @@ def test_contract_imports_are_limited() -> None:
         if isinstance(node, ast.ImportFrom) and node.module is not None
     }
     ours = {module for module in imported if module.startswith("yunikorn")}
-    assert {module for module in ours if not module.startswith("yunikorn.api.")} == {"yunikorn.resources"}
+    assert {module for module in ours if not module.startswith("yunikorn.api.")} == {
+        "yunikorn.quantities",
+        "yunikorn.resources",
+    }

@@ -149,6 +149,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "preemption": ["standard"],
         "submit": ["default-tags"],
         "admission": ["admission-window"],
+        "quota": ["time-of-day", "borrowing"],
     }
 
 

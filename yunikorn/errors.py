@@ -92,7 +92,7 @@ class StateError(YunikornError):
     """Event that is invalid in the state of an object; the message names object, state and event."""
 
 
-class QuantityError(YunikornError):
+class QuantityError(YunikornError, ValueError):
     """Resource quantity that is malformed or does not fit into 64 bits."""
 
 

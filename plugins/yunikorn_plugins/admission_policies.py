@@ -20,22 +20,10 @@ from typing import Any
 import attrs
 
 from yunikorn.api import AdmissionPolicy, Application, Context, Wait, hookimpl
+from yunikorn_plugins.daily_windows import DAY, DAYS, HOUR, SECOND, seconds_of
 
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 FIRST_DAY = 3
 """Day of the week of 1970-01-01, a Thursday."""
-MINUTE, HOUR, DAY = 60, 3600, 86400
-SECOND = 1_000_000_000
-
-
-def seconds_of(time: str) -> int:
-    """Return a time of day such as `06:30` in seconds. Raises `ValueError` for any other text."""
-    hours, colon, minutes = time.partition(":")
-    if not (colon and hours.isdecimal() and minutes.isdecimal() and len(hours) <= 2 and len(minutes) == 2):
-        raise ValueError(f"{time!r} is not a time of day such as 06:30")
-    if int(hours) > 23 or int(minutes) > 59:
-        raise ValueError(f"{time!r} is not a time of day: use 00:00 to 23:59")
-    return int(hours) * HOUR + int(minutes) * MINUTE
 
 
 def _check_time(policy: Any, option: Any, time: str) -> None:

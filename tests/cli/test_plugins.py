@@ -90,6 +90,8 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["preemption", "standard"],
         ["submit", "default-tags"],
         ["admission", "admission-window"],
+        ["quota", "time-of-day"],
+        ["quota", "borrowing"],
     ]
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in lines)

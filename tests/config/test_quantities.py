@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.config.quantities import SUFFIXES, parse_quantity
 from yunikorn.errors import QuantityError
+from yunikorn.quantities import SUFFIXES, parse_quantity
 from yunikorn.resources import INT64_MAX
 
 FITTING = [

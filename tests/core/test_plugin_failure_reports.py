@@ -150,6 +150,16 @@ def admission(answer: Answer) -> Setting:
     return Setting("admission_policies", Bad, FINE, partition={"admission": ["bad"]})
 
 
+def quota(answer: Answer) -> Setting:
+    class Bad(api.QuotaPolicy):
+        name = "bad"
+
+        def quota(self, queue: api.Queue) -> Any:
+            return answer()
+
+    return Setting("quota_policies", Bad, ALL, properties={"quota.policy": "bad"})
+
+
 NAN: Answer = lambda: float("nan")  # noqa: E731
 SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "app-sort": (app_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
@@ -163,6 +173,7 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "preemption": (preemption, {"NaN": NAN, "not comparable": Uncomparable}),
     "submit": (submit, {"wrong type": lambda: 7, "another id": lambda: api.Submission("x", "y")}),
     "admission": (admission, {"wrong type": lambda: 7, "no number": lambda: api.Wait(float("nan"), "")}),
+    "quota": (quota, {"wrong type": lambda: 7, "negative": lambda: api.Quota({"vcore": -1})}),
 }
 CASES = [
     pytest.param(make(answer), id=f"{kind}: {operation}")
@@ -189,7 +200,9 @@ def test_plugin_failures_are_contained_named_counted_and_visible(
 
     plugins: dict[str, list[type[Any]]] = {"event_sinks": [EventCollector]}
     plugins.setdefault(setting.hook, []).append(setting.cls)
-    queues = queue("root", *map(queue, "abc"), submitacl="*", properties=setting.properties)
+    # The root queue has no quota of its own, and names no policy for it.
+    above = {name: value for name, value in setting.properties.items() if name != "quota.policy"}
+    queues = queue("root", *map(queue, "abc"), submitacl="*", properties=above)
     text = json.loads(configuration(**setting.partition))
     text["partitions"][0]["queues"] = [queues]
     for leaf in queues["queues"]:

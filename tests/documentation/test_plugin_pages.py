@@ -25,6 +25,7 @@ from yunikorn.framework.kinds import (
     PREDICATE,
     PREEMPTION,
     QUEUE_SORT,
+    QUOTA,
     RESOLVER,
     SUBMIT,
 )
@@ -44,6 +45,7 @@ PAGE = {
     PREEMPTION: DOCS / "plugins" / "preemption.md",
     SUBMIT: DOCS / "plugins" / "submit-policies.md",
     ADMISSION: DOCS / "plugins" / "admission-policies.md",
+    QUOTA: DOCS / "plugins" / "quota-policies.md",
 }
 RM_PAGE = DOCS / "plugins" / "resource-managers.md"
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)

@@ -29,6 +29,7 @@ from yunikorn.api import (
     PreemptionPolicy,
     Queue,
     QueueSortPolicy,
+    QuotaPolicy,
     Submission,
     SubmitPolicy,
     UserGroupResolver,
@@ -38,7 +39,7 @@ from yunikorn.framework.registry import Registry
 
 HEARD: list[str] = []
 """Life-cycle calls of the plugins, in order."""
-PLUGINS = ("app", "queue", "node", "rule", "condition", "groups", "victims", "submission", "gate")
+PLUGINS = ("app", "queue", "node", "rule", "condition", "groups", "victims", "submission", "gate", "most")
 
 
 class LifeCycleRecorder(Plugin):
@@ -154,6 +155,15 @@ class Admits(LifeCycleRecorder, AdmissionPolicy):
         return None
 
 
+class Most(LifeCycleRecorder, QuotaPolicy):
+    """A quota policy that keeps the configured max."""
+
+    name = "most"
+
+    def quota(self, queue: Queue) -> None:
+        return None
+
+
 @pytest.fixture(autouse=True)
 def _silence() -> Iterator[None]:
     yield
@@ -173,6 +183,7 @@ def registry() -> Registry:
         preemption_policies=[Victims],
         submit_policies=[Submits],
         admission_policies=[Admits],
+        quota_policies=[Most],
     )
 
 
@@ -183,7 +194,7 @@ def text(app_sort: str = "app") -> str:
             queue("b", properties={"application.sort.policy": app_sort}),
             properties={"queue.sort.policy": "queue"},
         ),
-        queue("a"),
+        queue("a", properties={"quota.policy": "most"}),
         nodesortpolicy={"type": "node"},
         placementrules=[{"name": "rule"}],
         predicates=["condition"],
@@ -203,7 +214,7 @@ def test_kept_objects_are_notified_of_a_reload_and_removed_ones_closed(registry:
     rm = RM(text(), registry)
     HEARD.clear()
     rm.reload(text("other"))
-    stay = ("node", "condition", "victims", "rule", "groups", "submission", "gate", "queue")
+    stay = ("node", "condition", "victims", "rule", "groups", "submission", "gate", "queue", "most")
     assert [each for each in HEARD if "reloaded" in each] == [f"{name} reloaded in default" for name in stay]
     assert [each for each in HEARD if "reloaded" not in each] == ["other opened in default", "app closed"]
 

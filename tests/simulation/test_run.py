@@ -8,9 +8,9 @@ import pytest
 
 from yunikorn.api import Application, AppSortPolicy, hookimpl
 from yunikorn.clock import SECOND
-from yunikorn.config.quantities import in_words
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
+from yunikorn.quantities import in_words
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import read_scenario

@@ -32,6 +32,8 @@ from yunikorn.api import (
     PreemptionPolicy,
     Queue,
     QueueSortPolicy,
+    Quota,
+    QuotaPolicy,
     SubmitPolicy,
     UserGroupResolver,
 )
@@ -45,6 +47,7 @@ from yunikorn.testing import (
     PredicateContract,
     PreemptionPolicyContract,
     QueueSortPolicyContract,
+    QuotaPolicyContract,
     SubmitPolicyContract,
     UserGroupResolverContract,
 )
@@ -60,6 +63,7 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
     PreemptionPolicy: PreemptionPolicyContract,
     SubmitPolicy: SubmitPolicyContract,
     AdmissionPolicy: AdmissionPolicyContract,
+    QuotaPolicy: QuotaPolicyContract,
 }
 
 
@@ -371,6 +375,7 @@ METHODS = {
     PreemptionPolicy: "rank",
     SubmitPolicy: "submit",
     AdmissionPolicy: "admit",
+    QuotaPolicy: "quota",
 }
 SOUND: dict[str, Callable[..., Any]] = {
     "key": lambda self, asked: 0,
@@ -382,6 +387,7 @@ SOUND: dict[str, Callable[..., Any]] = {
     "rank": lambda self, victim, cause: 0,
     "submit": lambda self, app: None,
     "admit": lambda self, app: None,
+    "quota": lambda self, queue: None,
 }
 
 
@@ -465,6 +471,7 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
     "rank": (1, 2),
     "submit": (None, "no"),
     "admit": (None, "no"),
+    "quota": (None, Quota({"vcore": 7})),
 }
 
 

@@ -18,6 +18,7 @@ from yunikorn_plugins.licences import Licences
 from yunikorn_plugins.os_groups import Os
 from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
 from yunikorn_plugins.predicates import NodeSelector, Taints
+from yunikorn_plugins.quota_policies import Borrowing, TimeOfDay
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_plugins.spread import Spread
 from yunikorn_plugins.submit_policies import DefaultTags
@@ -34,6 +35,7 @@ from yunikorn.testing import (
     PredicateContract,
     PreemptionPolicyContract,
     QueueSortPolicyContract,
+    QuotaPolicyContract,
     SubmitPolicyContract,
     UserGroupResolverContract,
     application,
@@ -236,3 +238,15 @@ def test_no_default_plugin_is_left_out(registry: Registry) -> None:
         and contract.__name__[:4] == "Test"
     }
     assert held == {offer.cls for offer in registry.offers()}
+
+
+class TestTimeOfDay(QuotaPolicyContract):
+    policy = TimeOfDay({"mon-fri 08:00-18:00": "25%", "22:00-06:00": "vcore:10 gpu:0"}, "Europe/Berlin")
+
+
+class TestBorrowing(QuotaPolicyContract):
+    policy = Borrowing("50%")
+
+
+class TestBorrowingWithoutBound(QuotaPolicyContract):
+    policy = Borrowing()

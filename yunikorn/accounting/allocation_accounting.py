@@ -294,8 +294,8 @@ class AllocationAccounting:
             app.mark_dirty()
         for queue in app.chain:
             allocated = queue.allocated
-            if queue.history is not None:
-                queue.history.note()
+            if queue.observer is not None:
+                queue.observer.note()
             try:
                 for name, amount in pairs:
                     allocated[name] += amount
@@ -424,8 +424,8 @@ class AllocationAccounting:
             allocated[name] = allocated.get(name, 0) + amount
         for queue in app.chain:
             demand, allocated = queue.demand, queue.allocated
-            if queue.history is not None:
-                queue.history.note()
+            if queue.observer is not None:
+                queue.observer.note()
             for name, amount in pairs:
                 demand[name] = demand.get(name, 0) + amount
                 allocated[name] = allocated.get(name, 0) + amount

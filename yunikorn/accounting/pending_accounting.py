@@ -319,6 +319,8 @@ class PendingAccounting:
             tally = queue.demand
             for name, amount in pairs:
                 tally[name] = tally.get(name, 0) + amount * times
+            if queue.lender is not None:
+                queue.lender.note()
             if not queue.is_dirty:
                 queue.mark_dirty()
 

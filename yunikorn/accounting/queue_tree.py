@@ -39,6 +39,8 @@ class QueueTree:
         self._on_empty = on_empty
         self.put_in_order: Callable[[Queue], None] = lambda queue: None
         """Callback that updates the order of a queue's members and thereby drops members that left."""
+        self.on_removal: Callable[[Queue], None] = lambda queue: None
+        """Callback for each queue that was removed."""
         self._queues: dict[str, Queue] = {}
         self.root = self._make(ROOT, None, is_leaf=False, managed=True)
         self.configure(config)
@@ -126,7 +128,7 @@ class QueueTree:
             QUEUE.fire(queue, "start")
 
     def _set_quota(self, queue: Queue, guaranteed: Resource | None, quota: Resource | None) -> None:
-        before = queue.guaranteed, queue.max
+        before = queue.guaranteed, queue.configured_max
         if (guaranteed or NOTHING) == before[0] and (queue.parent is None or quota == before[1]):
             return
         queue.set_quota(guaranteed, quota)
@@ -140,7 +142,8 @@ class QueueTree:
                 detail=EventDetail.QUEUE_GUARANTEED,
                 resource=queue.guaranteed,
             )
-        if queue.max != before[1]:
+        # A quota policy may keep another quota in force, and reports each change of it.
+        if queue.policy_quota is None and queue.max != before[1]:
             self.event_recorder.record(
                 EventType.QUEUE,
                 queue.path,
@@ -226,6 +229,7 @@ class QueueTree:
         parent.sorted_members.remove(queue)
         if parent.is_cluttered:
             self.put_in_order(parent)
+        self.on_removal(queue)
         self._record(
             queue,
             EventChange.REMOVE,

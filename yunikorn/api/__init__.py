@@ -15,6 +15,7 @@ from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
 from yunikorn.api.event_sinks import EventSink
 from yunikorn.api.node_choice import Predicate
 from yunikorn.api.preemption import PreemptionCause, PreemptionPolicy
+from yunikorn.api.quotas import Quota, QuotaPolicy
 from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.api.submission import (
     AdmissionPolicy,
@@ -36,6 +37,7 @@ from yunikorn.api.views import (
     ResourceManager,
     Task,
 )
+from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource
 
 __all__ = [
@@ -58,6 +60,8 @@ __all__ = [
     "Queue",
     "QueueSortPolicy",
     "QueueTree",
+    "Quota",
+    "QuotaPolicy",
     "Refused",
     "Resource",
     "ResourceManager",
@@ -68,4 +72,5 @@ __all__ = [
     "Wait",
     "dotless",
     "hookimpl",
+    "parse_quantity",
 ]

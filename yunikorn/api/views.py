@@ -25,7 +25,24 @@ class Queue(Protocol):
 
     @property
     def max(self) -> Mapping[str, int] | None:
-        """Quota from the configuration, or None; a resource type that is missing is unlimited."""
+        """Quota in force: that of the quota policy of the queue, else the configured one; or None.
+
+        A resource type that is missing is unlimited.
+        """
+        ...
+
+    @property
+    def configured_max(self) -> Mapping[str, int] | None:
+        """Quota from the configuration, or None; None for root."""
+        ...
+
+    @property
+    def unused_by_siblings(self) -> Mapping[str, int]:
+        """Amounts that the siblings leave of their configured max: neither used nor requested by them.
+
+        What other siblings use above their own configured max is subtracted. Only for quota policies with
+        `watches_siblings`; else empty.
+        """
         ...
 
     @property

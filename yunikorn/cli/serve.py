@@ -20,8 +20,8 @@ from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
-from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import QuantityError, UsageError
+from yunikorn.quantities import parse_quantity
 from yunikorn.service.certificates import VERBOSITY, handshakes_logged
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from yunikorn.config.document import Scalar
-from yunikorn.config.quantities import parse_quantity
 from yunikorn.config.reading import Spot, Table
 from yunikorn.errors import QuantityError
+from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource
 
 _NOTHING: Mapping[str, int] = {}

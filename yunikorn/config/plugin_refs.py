@@ -13,11 +13,13 @@ import attrs
 
 from yunikorn.config import document
 from yunikorn.config.document import Scalar, show
+from yunikorn.config.names import ROOT
 from yunikorn.config.properties import (
     APP_SORT,
     DEFAULTS,
     NODE_SORT,
     QUEUE_SORT,
+    QUOTA_POLICY,
     effective_properties,
     policy_options,
     read_settings,
@@ -190,10 +192,12 @@ class QueuePolicyCheck:
         self._plugins = plugins
         self._findings = plugins.findings
         self._node_sorts = node_sorts
+        self._root: Spot | None = None
+        """Position of the root queue."""
 
     def check(self, root: QueueDraft) -> None:
         """Check all queues and child templates; each mistake is reported once, where it is written."""
-        here = root.table.here()
+        here = self._root = root.table.here()
         for _, kind, default in _KINDS:
             refusal = self._plugins.verdict(kind, default, {}).refusal
             if refusal:
@@ -203,7 +207,8 @@ class QueuePolicyCheck:
     def _check_queue(self, queue: QueueDraft, above: Mapping[str, str]) -> None:
         in_force = effective_properties(above, queue.properties) if queue.properties or above else above
         if queue.properties:
-            self._check_properties(queue.table.here(), ".properties", queue.properties, in_force)
+            here = self._root if self._root is not None and queue.path == ROOT else queue.table.here()
+            self._check_properties(here, ".properties", queue.properties, in_force)
         if queue.child_template and queue.child_template.properties:
             # A dynamic queue gets the properties of the template and inherits none.
             own = queue.child_template.properties
@@ -224,11 +229,26 @@ class QueuePolicyCheck:
                 self._check_policy(
                     queue, f"{below}.{key}", kind, name, policy_options(in_force, key), options
                 )
+        self._check_quota(queue, below, own)
         chosen = own.get(NODE_SORT)
         if chosen and chosen not in self._node_sorts:
             known = ", ".join(self._node_sorts) or "none"
             text = f"nodesortpolicies of the partition has no '{chosen}'; known: {known}"
             self._findings.problem(descend(queue, f"{below}.{NODE_SORT}"), text)
+
+    def _check_quota(self, queue: Spot, below: str, own: Mapping[str, str]) -> None:
+        """Check the quota policy, which is not inherited, and which root cannot have."""
+        name, options = own.get(QUOTA_POLICY), policy_options(own, QUOTA_POLICY)
+        at = f"{below}.{QUOTA_POLICY}"
+        if queue is self._root and below == ".properties" and (name or options):
+            text = "the root queue cannot have a quota policy: its max is the size of all nodes"
+            self._findings.problem(descend(queue, at), text)
+        elif name:
+            self._check_policy(queue, at, kinds.QUOTA, name, options, options)
+        else:
+            for option in options:
+                text = f"option of no policy: the queue has no {QUOTA_POLICY}, and inherits none"
+                self._findings.problem(descend(queue, f"{at}.{option}"), text)
 
     def _check_policy(
         self,

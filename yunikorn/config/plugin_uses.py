@@ -10,9 +10,9 @@ import attrs
 from yunikorn.config.keys import keys_of, mappings_of
 from yunikorn.config.properties import APP_SORT as APP_SORT_PROPERTY
 from yunikorn.config.properties import QUEUE_SORT as QUEUE_SORT_PROPERTY
-from yunikorn.config.properties import InForce
+from yunikorn.config.properties import QUOTA_POLICY, InForce, read_settings
 from yunikorn.config.queues_yaml import SECTIONS, PluginRef, QueueConfig, SchedulerConfig, WeightedRef
-from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT, Kind
+from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT, QUOTA, Kind
 
 
 @attrs.frozen
@@ -76,5 +76,12 @@ def _walk_queues(queue: QueueConfig, above: InForce, path: str, found: list[Plug
         found.append(PluginUse(QUEUE_SORT, here.settings.queue_sort, f"{path}: {QUEUE_SORT_PROPERTY}"))
     else:
         found.append(PluginUse(APP_SORT, here.settings.app_sort, f"{path}: {APP_SORT_PROPERTY}"))
+    templates = queue.child_template.properties if queue.child_template is not None else {}
+    for place, name in (
+        (path, here.settings.quota_policy),
+        (f"{path}: childtemplate", read_settings(templates)[0].quota_policy),
+    ):
+        if name:
+            found.append(PluginUse(QUOTA, name, f"{place}: {QUOTA_POLICY}"))
     for child in queue.queues:
         _walk_queues(child, here, f"{path}.{child.name}", found)

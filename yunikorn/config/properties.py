@@ -22,15 +22,17 @@ from yunikorn.text import suggest
 APP_SORT = "application.sort.policy"
 QUEUE_SORT = "queue.sort.policy"
 NODE_SORT = "node.sort.policy"
+QUOTA_POLICY = "quota.policy"
 PRIORITY_POLICY = "priority.policy"
 PRIORITY_OFFSET = "priority.offset"
 PREEMPTION_POLICY = "preemption.policy"
 QUOTA_DELAY = "quota.preemption.delay"
 STATE = "queue.state"
 
-POLICIES = (APP_SORT, QUEUE_SORT)
+POLICIES = (APP_SORT, QUEUE_SORT, QUOTA_POLICY)
 """Properties that name a policy; the options of the policy are properties `POLICY.OPTION`."""
 
+_QUOTA_OPTIONS = f"{QUOTA_POLICY}."
 _CHANGED_BELOW = {PRIORITY_POLICY, PRIORITY_OFFSET, PREEMPTION_POLICY}
 _RENAMED = {"preemption.quota.delay": QUOTA_DELAY}
 
@@ -146,6 +148,25 @@ class QueueSettings:
         "10m",
         name=QUOTA_DELAY,
     )
+    quota_policy: str = key(
+        plugin(kinds.QUOTA),
+        "",
+        "the max in force of this queue, not of the queues below: the name of a"
+        " [quota policy](plugins/quota-policies.md)",
+        "borrowing",
+        name=QUOTA_POLICY,
+        shown="the configured max",
+        ours=True,
+    )
+    quota_policy_options: Mapping[str, str] = key(
+        values.TEXT,
+        attrs.Factory(dict),
+        "an option of that policy; lists are `A, B`, mappings `NAME=VALUE, NAME=VALUE`",
+        "50%",
+        name=QUOTA_POLICY + OPTION,
+        shown="the policy's",
+        ours=True,
+    )
     backoff_count: int = key(
         values.COUNT_TEXT,
         0,
@@ -181,14 +202,14 @@ KNOWN = tuple(_KEYS)
 def effective_properties(parent: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a configured queue: those inherited from its parent, overlaid by its own.
 
-    `parent` has the effective properties of the parent. Fences, offsets and a stopped state are not
-    inherited; of the preemption policy only `disabled` is. Options of a policy are inherited only together
-    with its name: a queue that names a policy starts without options.
+    `parent` has the effective properties of the parent. Fences, offsets, a stopped state and a quota policy
+    are not inherited; of the preemption policy only `disabled` is. Options of a policy are inherited only
+    together with its name: a queue that names a policy starts without options.
     """
     merged = {
         key: _handed_down(key, value) if key in _CHANGED_BELOW else value
         for key, value in parent.items()
-        if key != STATE
+        if key != STATE and key != QUOTA_POLICY and not key.startswith(_QUOTA_OPTIONS)
     }
     for policy in POLICIES:
         if policy in own:
@@ -247,9 +268,16 @@ def _read(properties: tuple[tuple[str, str], ...]) -> tuple[QueueSettings, tuple
                 read[known.field] = known.value.parse(text)
             except ValueError as error:
                 faults.append((name, f"{error}; the default is used"))
-    for policy, field in ((APP_SORT, "app_sort_options"), (QUEUE_SORT, "queue_sort_options")):
+    for policy, field in _OPTIONS:
         read[field] = MappingProxyType(policy_options(dict(properties), policy))
     return QueueSettings(**read), tuple(faults)  # type: ignore[arg-type]
+
+
+_OPTIONS = (
+    (APP_SORT, "app_sort_options"),
+    (QUEUE_SORT, "queue_sort_options"),
+    (QUOTA_POLICY, "quota_policy_options"),
+)
 
 
 def _handed_down(key: str, value: str) -> str:

@@ -21,9 +21,9 @@ from yunikorn.config.amounts import Amount, read_amount
 from yunikorn.config.document import quote
 from yunikorn.config.durations import parse_duration, spell_duration
 from yunikorn.config.names import GROUP, QUEUE, USER
-from yunikorn.config.quantities import SUFFIXES
 from yunikorn.config.reading import UINT64_MAX, Spot, Table, read_number
 from yunikorn.framework.kinds import Kind
+from yunikorn.quantities import SUFFIXES
 from yunikorn.resources import INT64_MAX
 
 Schema = dict[str, Any]

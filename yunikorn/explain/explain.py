@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.config.durations import describe_duration
-from yunikorn.config.quantities import in_words
 from yunikorn.explain.node_fit import count_fitting, summarise_fit
 from yunikorn.explain.request_position import request_positions
 from yunikorn.explain.suggested_fixes import fix_of_position, suggested_fixes
 from yunikorn.model.application import max_apps_message
 from yunikorn.model.queue import Queue
+from yunikorn.quantities import in_words
 from yunikorn.resources import INT64_MIN, sum_of
 from yunikorn.scheduling.obstacles import bound_of, obstacles
 from yunikorn.states import ACTIVE, STOPPED
@@ -202,7 +202,7 @@ def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         return
     yield from _of_preemption(ask)
     stopped = False
-    for reason in chain(_of_quotas(ask), _of_nodes(at, ask)):
+    for reason in chain(_of_quotas(at, ask), _of_nodes(at, ask)):
         stopped = True
         yield reason
     if stopped and not ask.making_way:
@@ -222,7 +222,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         summary = "its gang is incomplete"
         yield Reason("gang", summary, f"{summary}: its members must request {in_words(gang.total)} in total")
     else:
-        yield from _of_quotas(gang.request)
+        yield from _of_quotas(at, gang.request)
         yield from _of_room(at, gang, gang.request)
 
 
@@ -268,7 +268,7 @@ def _protections(at: PartitionScheduler, ask: Ask) -> str:
     return f"; policy {at.preemption.policy.name} protects {allocations}: {reasons}"
 
 
-def _of_quotas(ask: Ask) -> Iterator[Reason]:
+def _of_quotas(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     pairs = ask.ask_class.pairs
     requested = in_words(ask.resource)
     for obstacle in obstacles(ask):
@@ -282,7 +282,10 @@ def _of_quotas(ask: Ask) -> Iterator[Reason]:
             how = "larger than" if too_large else "over"
             summary = f"{how} the quota of {obstacle.label}"
         available = in_words(obstacle.headroom or {})
-        yield Reason(check, summary, f"{summary} (requested {requested}, available {available})")
+        detail = f"{summary} (requested {requested}, available {available})"
+        if isinstance(obstacle, Queue) and obstacle.policy_quota is not None:
+            detail = f"{detail}; {obstacle.policy_quota.describe(at.partition.clock.now())}"
+        yield Reason(check, summary, detail)
 
 
 # -- nodes ----------------------------------------------------------------------------------------------

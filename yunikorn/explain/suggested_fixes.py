@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
-from yunikorn.config.quantities import in_words
 from yunikorn.containment import contained, safe_text
 from yunikorn.explain.node_fit import NodeFit, closest, count_fitting
 from yunikorn.model.queue import Queue
+from yunikorn.quantities import in_words
 from yunikorn.resources import Tally, grow
 from yunikorn.scheduling.obstacles import excess, obstacles, usage_of
 from yunikorn.states import ACTIVE, STOPPED
@@ -130,6 +130,10 @@ def _of_bounds(ask: Ask) -> Iterator[str]:
         over, used = excess(obstacle, ask.ask_class.pairs), usage_of(obstacle)
         can_end = all(used.get(name, 0) >= amount for name, amount in over.items())
         release = f", or release the same amount {where}" if can_end else ""
+        if isinstance(obstacle, Queue) and obstacle.policy_quota is not None:
+            policy = obstacle.policy_quota.policy
+            yield f"quota policy {policy} must allow {in_words(over)} more in {obstacle.label}{release}"
+            continue
         yield f"raise {what} by {in_words(over)}{release}"
 
 

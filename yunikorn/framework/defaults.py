@@ -28,6 +28,7 @@ DEFAULT_PLUGINS = (
     "yunikorn_policies.preemption",
     "yunikorn_plugins.submit_policies",
     "yunikorn_plugins.admission_policies",
+    "yunikorn_plugins.quota_policies",
 )
 SOURCE_ROOTS = {"yunikorn_plugins": "plugins", "yunikorn_policies": "policies"}
 

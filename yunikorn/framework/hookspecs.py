@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Predicate,
         PreemptionPolicy,
         QueueSortPolicy,
+        QuotaPolicy,
         SubmitPolicy,
         UserGroupResolver,
     )
@@ -158,4 +159,18 @@ def yunikorn_admission_policies() -> list[type[AdmissionPolicy]]:  # type: ignor
     The core calls `admit(app)` when the application has a queue, and again while the policy holds it.
 
     :returns: the classes, each a subclass of `AdmissionPolicy`.
+    """
+
+
+@hookspec
+def yunikorn_quota_policies() -> list[type[QuotaPolicy]]:  # type: ignore[empty-body]
+    """Return the policies that set the max of a queue.
+
+    Named in YAML by the property `quota.policy: NAME` of a queue, with options as further properties,
+    `quota.policy.OPTION: VALUE`. Queues below do not inherit them.
+
+    The core calls `quota(queue)` when the queue gets the policy, and when what the policy depends on has
+    changed.
+
+    :returns: the classes, each a subclass of `QuotaPolicy`.
     """

@@ -149,6 +149,15 @@ ADMISSION = Kind(
     arguments=("app",),
     reserved=("name",),
 )
+QUOTA = Kind(
+    id="quota",
+    title="quota policy",
+    hook="yunikorn_quota_policies",
+    base=api.QuotaPolicy,
+    method="quota",
+    arguments=("queue",),
+    in_properties=True,
+)
 KINDS = (
     APP_SORT,
     QUEUE_SORT,
@@ -160,4 +169,5 @@ KINDS = (
     PREEMPTION,
     SUBMIT,
     ADMISSION,
+    QUOTA,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
@@ -18,11 +18,35 @@ if TYPE_CHECKING:
     from yunikorn.config.queues_yaml import LimitConfig, TemplateConfig
     from yunikorn.model.application import Application
     from yunikorn.model.pending_class import PendingClass
+    from yunikorn.model.policy_quota import PolicyQuota
+    from yunikorn.model.sibling_usage import Lender
     from yunikorn.model.usage_history import UsageHistory
 
 ROOT = "root"
 RECOVERY = "root.@recovery@"
 """Queue for applications that must be accepted even if no placement rule matches, as in YuniKorn 1.9."""
+
+
+class UsageObserver(Protocol):
+    """Observer of the usage of a queue."""
+
+    def note(self) -> None:
+        """Handle a change of the allocated amount, which is about to happen."""
+        ...
+
+
+class _Observers:
+    """Several observers of one queue."""
+
+    __slots__ = ("_observers",)
+
+    def __init__(self, observers: Sequence[UsageObserver]) -> None:
+        self._observers = observers
+
+    def note(self) -> None:
+        """Notify all observers."""
+        for observer in self._observers:
+            observer.note()
 
 
 class ClusterSize:
@@ -60,21 +84,25 @@ class Queue(QueueMember):
         "chain",
         "children",
         "cluster",
+        "configured_max",
         "dirty",
         "full",
         "guaranteed",
         "history",
         "is_leaf",
+        "lender",
         "limits",
         "managed",
         "max_applications",
         "name",
+        "observer",
         "order",
         "over_quota",
         "over_quota_bits",
         "parent",
         "path",
         "policy_excluded",
+        "policy_quota",
         "preempting",
         "properties",
         "running",
@@ -108,9 +136,14 @@ class Queue(QueueMember):
         self.children: dict[str, Queue] = {}
         self.applications: dict[str, Application] = {}
         self.guaranteed: Resource = NOTHING
+        self.configured_max: Resource | None = None
+        """Quota from the configuration, a template or a tag; None for root."""
         self._quota: Resource | None = None
+        """Quota in force; None as well if `policy_quota` has to be asked for it each time."""
+        self.policy_quota: PolicyQuota | None = None
+        """Quota set by the quota policy of the queue; None without a policy."""
         self.capped: tuple[Queue, ...] = (self,) if parent is None else parent.capped
-        """Queues in `chain` that have a quota, leaf first.
+        """Queues in `chain` that have a quota or a quota policy, leaf first.
 
         Root is always the last entry, because it is limited by the size of the cluster."""
         self.max_applications = 0
@@ -121,8 +154,11 @@ class Queue(QueueMember):
         self.template: TemplateConfig | None = None
         self.limits: Sequence[LimitConfig] = ()
         self.history: UsageHistory | None = None
-        """Usage history, if the policy of the parent needs one; must be notified before `allocated`
-        changes."""
+        """Usage history, if the policy of the parent needs one."""
+        self.lender: Lender | None = None
+        """Part of the queue in what its siblings may borrow; None if no quota policy depends on it."""
+        self.observer: UsageObserver | None = None
+        """Notified before `allocated` changes; None if there is nothing to notify (see `observe`)."""
         self.preempting: Tally = {}
         """Allocated resources of victims that have not ended yet."""
         self.waiting = 0
@@ -189,13 +225,43 @@ class Queue(QueueMember):
 
     @property
     def max(self) -> Resource | None:
-        """The quota; for root the size of the cluster. Types that are not listed are unlimited."""
-        return self.cluster.total if self.parent is None else self._quota
+        """Quota in force; for root the size of the cluster. Types that are not listed are unlimited."""
+        if self.parent is None:
+            return self.cluster.total
+        return self._quota if self.policy_quota is None else self.policy_quota.amount
 
     def set_quota(self, guaranteed: Resource | None, quota: Resource | None) -> None:
-        """Set guarantee and quota; amounts with only zeros count as unset, as in YuniKorn 1.9."""
+        """Set guarantee and configured quota; amounts with only zeros count as unset, as in YuniKorn 1.9.
+
+        A quota policy has to be asked again afterwards.
+        """
         self.guaranteed = guaranteed if guaranteed is not None and above_zero(guaranteed) else NOTHING
-        self._quota = quota if quota is not None and above_zero(quota) else None
+        self.configured_max = quota if quota is not None and above_zero(quota) else None
+        if self.policy_quota is None:
+            self._quota = self.configured_max
+        if self.lender is not None:
+            self.lender.note()
+        self._quota_changed()
+
+    def use_policy_quota(self, policy_quota: PolicyQuota | None) -> None:
+        """Put the quota of a policy in force; None puts the configured quota in force."""
+        self.policy_quota = policy_quota
+        self._quota = self.configured_max if policy_quota is None else policy_quota.lasting_amount
+        self._quota_changed()
+
+    def apply_policy_quota(self) -> None:
+        """Apply a changed amount of `policy_quota`."""
+        policy_quota = self.policy_quota
+        assert policy_quota is not None
+        if policy_quota.siblings is None:
+            self._quota = policy_quota.amount
+            self._quota_changed()
+        else:
+            # Shares depend on the configured quota, so that a decision need not sort the members again.
+            self.mark_dirty()
+            self.room_grew()
+
+    def _quota_changed(self) -> None:
         # Shares in and below this queue are relative to other amounts now; other queues are not affected.
         for queue in self.walk():
             queue._count_caps()
@@ -207,7 +273,7 @@ class Queue(QueueMember):
     def _count_caps(self) -> None:
         if self.parent is not None:
             above = self.parent.capped
-            self.capped = above if self._quota is None else (self, *above)
+            self.capped = above if self._quota is None and self.policy_quota is None else (self, *above)
 
     @property
     def headroom(self) -> Resource | None:
@@ -224,7 +290,13 @@ class Queue(QueueMember):
         allocated = self.allocated
         if self.parent is not None:
             quota = self._quota
-            return quota is None or _fits(quota, allocated, pairs)
+            if quota is None:
+                if self.policy_quota is None:
+                    return True
+                quota = self.policy_quota.current()
+                if quota is None:
+                    return True
+            return _fits(quota, allocated, pairs)
         total = self.cluster.total
         try:
             # Fast path, because every decision calls this: the cluster usually has all types and runs
@@ -243,13 +315,42 @@ class Queue(QueueMember):
             parent = self.parent
             if parent is None:
                 fair_max: Mapping[str, int] = self.cluster.total
-            elif self._quota is None or not parent.fair_max:
-                fair_max = parent.fair_max
             else:
-                fair_max = {**parent.fair_max, **self._quota}
+                policy_quota = self.policy_quota
+                quota = self._quota if policy_quota is None else policy_quota.share_amount
+                fair_max = parent.fair_max
+                if quota is not None and fair_max:
+                    fair_max = {**fair_max, **self._bounded(quota)}
             self._measures = (fair_max, {**self.cluster.total, **self.guaranteed})
             self._measured = version
         return self._measures
+
+    def _share_max(self) -> Resource | None:
+        """Return the quota to which shares relate."""
+        return self._quota if self.policy_quota is None else self.policy_quota.share_amount
+
+    def _bounded(self, quota: Resource) -> Resource:
+        """Return `quota`, reduced to the quotas above if a policy sets one of these quotas."""
+        if not any([queue.policy_quota is not None for queue in self.chain]):
+            return quota
+        for queue in self.chain[1:-1]:
+            most = queue._share_max() or NOTHING
+            quota = Resource({name: min(amount, most.get(name, amount)) for name, amount in quota.items()})
+        return quota
+
+    @property
+    def unused_by_siblings(self) -> Mapping[str, int]:
+        """Amounts that the siblings leave of their configured quotas; empty if no policy depends on them."""
+        return NOTHING if self.lender is None else self.lender.unused_by_others()
+
+    def observe(self) -> None:
+        """Update `observer` after a change of `history` or `lender`."""
+        found: list[UsageObserver] = []
+        if self.history is not None:
+            found.append(self.history)
+        if self.lender is not None:
+            found.append(self.lender)
+        self.observer = found[0] if len(found) == 1 else _Observers(found) if found else None
 
     @property
     def fair_max(self) -> Mapping[str, int]:
@@ -388,6 +489,9 @@ class Queue(QueueMember):
     def room_grew(self) -> None:
         """Make the pending classes schedulable that have room after usage fell or the quota changed."""
         if self.over_quota:
+            if self.policy_quota is not None:
+                # A question calls this method if the quota has changed, so it must not come in the loop.
+                self.policy_quota.current()
             for bit, pending_class in list(self.over_quota.items()):
                 if self.has_room(pending_class.ask_class.pairs):
                     del self.over_quota[bit]

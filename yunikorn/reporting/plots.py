@@ -18,7 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from yunikorn.config.quantities import VCORE
+from yunikorn.quantities import VCORE
 from yunikorn.reporting.full_report import Curves
 from yunikorn.reporting.time_series import History, PartitionHistory, QueueHistory
 

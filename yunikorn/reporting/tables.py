@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from yunikorn.config.quantities import in_words
+from yunikorn.quantities import in_words
 from yunikorn.reporting.figures import (
     FRAGMENTATION,
     GROUP,

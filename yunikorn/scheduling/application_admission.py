@@ -72,7 +72,8 @@ def gang_refusal(app: Application, queue: Queue, registry: Registry) -> str:
         return f"application {app.id} has a negative task group request: {describe(total)}"
     most = Resource()
     for level in queue.chain:
-        if level.parent is not None and level.max is not None:
+        # The quota of a policy may be a larger one later.
+        if level.parent is not None and level.policy_quota is None and level.max is not None:
             most = smaller_of(most, level.max)
     if not fits_quota(most, total):
         return (

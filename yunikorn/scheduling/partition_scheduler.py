@@ -38,6 +38,7 @@ from yunikorn.scheduling.placement import apply_namespace_quota
 from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.predicate_calls import keeps_books
 from yunikorn.scheduling.preemption.preemption import Preemption
+from yunikorn.scheduling.queue_quotas import QueueQuotas
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import PARTITION
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.context import CoreContext, Timeouts
+    from yunikorn.model.queue import Queue
     from yunikorn.scheduling.placement import PlacementChain
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
@@ -156,6 +158,8 @@ class PartitionScheduler:
         self.preemption = Preemption(
             self.partition, self.cycle, self.orders, config.preemption, self.policies.preemption
         )
+        self.quotas = QueueQuotas(self.partition, self.instances, failures, self.preemption)
+        tree.on_removal = self.quotas.forget
         self.existing = ExistingAllocations(self.partition, self.preemption)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
@@ -192,10 +196,15 @@ class PartitionScheduler:
             books.fill(known, self.partition.nodes.values())
 
     def apply_queue_changes(self) -> None:
-        """Give new and reconfigured queues the order named in their settings."""
+        """Give new and reconfigured queues the order and the quota policy named in their settings."""
+        self.quotas.apply(self._order_changed_queues())
+
+    def _order_changed_queues(self) -> list[Queue]:
+        """Give new and reconfigured queues the order named in their settings, and return these queues."""
         tree = self.partition.queues
         changed, tree.changed = tree.changed, []
         self.queue_policies.apply(changed)
+        return changed
 
     @property
     def name(self) -> str:
@@ -216,6 +225,10 @@ class PartitionScheduler:
     def _decide_after_all(self) -> Allocation | None:
         """Preempt if due, and report scheduling states; returns an allocation that preemption allowed."""
         allocation: Allocation | None = None
+        if self.quotas.watching and self.quotas.review():
+            allocation = self.cycle.decide()
+            if allocation is not None:
+                return allocation
         self.preemption.review()
         if self.partition.accounting.changed_nodes:
             # Preemption reserves a node, which may cancel the reservation of another node.
@@ -229,6 +242,8 @@ class PartitionScheduler:
 
     def decide_up_to(self, most: int | None) -> int:
         """Place up to `most` requests, or all that can be placed now; returns the number of allocations."""
+        if self.quotas.watching:
+            self.quotas.review()
         if self._measured is not None:
             return self._measured.decide_up_to(most)
         taken, decide = 0, self.cycle.decide
@@ -298,6 +313,7 @@ class PartitionScheduler:
             return f"failed to place application {app.id}: queue {queue.path} is not a leaf queue"
         if not queue.managed:
             apply_namespace_quota(queue, app.tags)
+            self.quotas.ask_again(queue)
         reason = gang_refusal(app, queue, self.queue_policies.registry)
         if not reason:
             app.enter(queue)
@@ -509,7 +525,8 @@ class PartitionScheduler:
                 for queue in tree
                 if id(queue.order.policy) in replaced and all(queue is not other for other in tree.changed)
             ]
-        self.apply_queue_changes()
+        self._order_changed_queues()
+        self.quotas.reconfigure()
         partition.usage.rebuild(partition.applications.values(), partition.queues)
         if self.state_reporter is not None:
             self.state_reporter.recount()
@@ -518,7 +535,7 @@ class PartitionScheduler:
         partition.reconsider()
         self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
         self.holds.reconfigure(policies.admission)
-        policies_of_queues = {id(queue.order.policy) for queue in partition.queues}
+        policies_of_queues = {id(queue.order.policy) for queue in partition.queues} | self.quotas.plugins
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
 
     def _reconsider(self, app: Application) -> None:

@@ -62,7 +62,8 @@ def apply_namespace_quota(queue: Queue, tags: Mapping[str, str]) -> None:
     quota, guaranteed = _amount(lower, MAX_TAG), _amount(lower, GUARANTEED_TAG)
     if quota is not None or guaranteed is not None:
         queue.set_quota(
-            queue.guaranteed if guaranteed is None else guaranteed, queue.max if quota is None else quota
+            queue.guaranteed if guaranteed is None else guaranteed,
+            queue.configured_max if quota is None else quota,
         )
     apps = lower.get(APPS_TAG, "")
     if apps.isdecimal() and len(apps) <= DIGITS and int(apps):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.api import AppSortPolicy
-from yunikorn.config.properties import InForce, QueueSettings
+from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import WeightedRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.instances import make_instance
@@ -21,6 +21,7 @@ from yunikorn.framework.registry import (
     PREDICATE,
     PREEMPTION,
     QUEUE_SORT,
+    QUOTA,
     SUBMIT,
 )
 from yunikorn.model.queue import RECOVERY
@@ -36,7 +37,7 @@ from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from yunikorn.accounting.queue_tree import QueueTree
     from yunikorn.clock import Clock
@@ -86,6 +87,11 @@ class Policies:
         _collect(config.root, InForce({}).below(config.root.properties), settings)
         for (_, is_leaf), each in settings.items():
             plan.share(*_policy_of(each, is_leaf=is_leaf))
+            if each.quota_policy:
+                plan.share(QUOTA, each.quota_policy, each.quota_policy_options)
+        for template in _templates(config.root):
+            if template.quota_policy:
+                plan.share(QUOTA, template.quota_policy, template.quota_policy_options)
 
     def _usable(self, kind: Kind, refs: Sequence[PluginRef]) -> list[PluginInstance]:
         """Return the instances of a list of plugins, without those that `required: false` leaves out."""
@@ -204,6 +210,7 @@ def _keep_history(queue: Queue, half_life: float | None, now: Callable[[], int])
         queue.history = None
     elif queue.history is None or queue.history.half_life != half_life:
         queue.history = UsageHistory(half_life, now, queue.allocated)
+    queue.observe()
 
 
 def _policy_of(settings: QueueSettings, *, is_leaf: bool) -> tuple[Kind, str, dict[str, str]]:
@@ -217,3 +224,11 @@ def _collect(config: QueueConfig, in_force: InForce, found: dict[tuple[int, bool
     found[id(in_force.settings), not config.parent] = in_force.settings
     for child in config.queues:
         _collect(child, in_force.below(child.properties), found)
+
+
+def _templates(config: QueueConfig) -> Iterator[QueueSettings]:
+    """Yield the settings of the child templates of a queue and its descendants."""
+    if config.child_template is not None:
+        yield read_settings(config.child_template.properties)[0]
+    for child in config.queues:
+        yield from _templates(child)

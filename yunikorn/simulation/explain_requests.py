@@ -14,9 +14,9 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
-from yunikorn.config.quantities import in_words
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import Allocation
+from yunikorn.quantities import in_words
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import PLACEHOLDER, Submitted, partition_name
 from yunikorn.simulation.scenario_values import parse_time

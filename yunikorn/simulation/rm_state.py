@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import attrs
 
 from yunikorn.clock import MILLISECOND
-from yunikorn.config.quantities import in_words
 from yunikorn.errors import YunikornError
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -16,6 +15,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UserGroupInformation,
 )
+from yunikorn.quantities import in_words
 from yunikorn.resources import Resource, fits
 from yunikorn.simulation.statistics import Summary, Waits, seconds
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadTaskGroup

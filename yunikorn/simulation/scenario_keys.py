@@ -13,9 +13,9 @@ from typing import Any
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn.config.quantities import parse_quantity
 from yunikorn.config.reading import Table
 from yunikorn.model.gang import STYLES
+from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource
 from yunikorn.simulation.scenario_values import (
     ALWAYS,

@@ -14,9 +14,9 @@ import attrs
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.config.document import Mapping, Scalar, show
 from yunikorn.config.durations import parse_duration
-from yunikorn.config.quantities import parse_quantity
 from yunikorn.config.reading import Table, read_integer, read_number
 from yunikorn.errors import QuantityError
+from yunikorn.quantities import parse_quantity
 from yunikorn.resources import INT64_MAX, NOTHING, Resource
 from yunikorn.simulation.distributions import (
     DISTRIBUTIONS,

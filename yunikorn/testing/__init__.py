@@ -32,7 +32,7 @@ pytest.register_assert_rewrite(
         f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"
         for kind in (
             *("answers", "books", "placement", "plugin", "predicate", "preemption", "resolver", "sink"),
-            *("sort", "admission", "submit"),
+            *("sort", "admission", "submit", "quota"),
         )
     )
 )
@@ -53,6 +53,7 @@ from yunikorn.testing.placement_contract import PlacementRuleContract  # noqa: E
 from yunikorn.testing.plugin_contract import PluginContract  # noqa: E402
 from yunikorn.testing.predicate_contract import PredicateContract  # noqa: E402
 from yunikorn.testing.preemption_contract import PreemptionPolicyContract  # noqa: E402
+from yunikorn.testing.quota_contract import QuotaPolicyContract  # noqa: E402
 from yunikorn.testing.resolver_contract import UserGroupResolverContract  # noqa: E402
 from yunikorn.testing.samples import (  # noqa: E402
     AllocationSample,
@@ -97,6 +98,7 @@ __all__ = [
     "QueueSample",
     "QueueSortPolicyContract",
     "QueueTreeSample",
+    "QuotaPolicyContract",
     "SubmitPolicyContract",
     "UserGroupResolverContract",
     "allocation",

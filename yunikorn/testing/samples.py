@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 import attrs
 
-from yunikorn.config.quantities import parse_quantity
 from yunikorn.errors import QuantityError
+from yunikorn.quantities import parse_quantity
 from yunikorn.resources import NOTHING, Resource, grow
 
 Amount = int | str
@@ -76,6 +76,8 @@ class QueueSample:
     priority: int = 0
     properties: Mapping[str, str] = NO_TEXTS
     parent: QueueSample | None = None
+    configured_max: Resource | None = None
+    unused_by_siblings: Resource = NOTHING
 
     @property
     def demand(self) -> Resource:
@@ -216,8 +218,12 @@ def queue(
     priority: int = 0,
     properties: Mapping[str, str] | None = None,
     parent: QueueSample | None = None,
+    configured_max: Amounts | None = None,
+    unused_by_siblings: Amounts = NOTHING,
 ) -> QueueSample:
     """Return a queue for direct calls of a plugin; its `fair_max` is the total overlaid by its quota.
+
+    `configured_max` is equal to `max` unless it is given.
 
     `recent` is in the units of the scheduler: milli-vcores or bytes, times seconds.
     """
@@ -235,6 +241,8 @@ def queue(
         priority,
         _texts(properties),
         parent,
+        quota if configured_max is None else amounts(configured_max),
+        amounts(unused_by_siblings),
     )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
+    from yunikorn.resources import Resource
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
@@ -75,6 +76,10 @@ class Preemption:
         self.policy = self._quotas.policy = policy
         self._preemptor.reconfigure(config, policy)
         self._quotas.after(before, enabled=config.quota_preemption_enabled)
+
+    def quota_changed(self, queue: Queue, before: Resource | None) -> None:
+        """Handle a change of the max in force by a quota policy; `before` is the previous one."""
+        self._quotas.changed(queue, before)
 
     def booked(self, app: Application) -> None:
         """Check the quotas of an application whose usage grew without a quota check."""

@@ -163,6 +163,11 @@ class QuotaPreemption:
         elif (lower and not higher) or (not lower and not higher and not old.delay):
             self._start(queue, self._partition.clock.now() + delay)
 
+    def changed(self, queue: Queue, before: Resource | None) -> None:
+        """Start, move or cancel the delay after a quota policy has changed the max of a queue."""
+        if self.enabled and queue.managed:
+            self._settle(queue, PreviousQuota(before, queue.settings.quota_preemption_delay))
+
     def exceeded(self, queue: Queue) -> None:
         """Start the delay after usage grew without a quota check, as during recovery."""
         delay = queue.settings.quota_preemption_delay

@@ -1,0 +1,380 @@
+"""Quotas of queues by quota policies: who is asked, when, and the effect of an answer.
+
+A policy declares what its answers depend on, so that no queue is visited without need. Questions that depend
+on the time share timers: queues whose answers change at the same time, or that refresh in the same interval,
+have one timer together. A policy that watches siblings is asked where it matters, before a placement in its
+queue, and once per round of decisions for its waiting requests (docs/decisions/0080-quota-policies.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from yunikorn.api import Quota
+from yunikorn.clock import SECOND
+from yunikorn.containment import (
+    LONGEST_NAME,
+    contained,
+    items_of,
+    number_or_none,
+    read_attribute,
+    safe_repr,
+    text_or_none,
+)
+from yunikorn.event_types import EventChange, EventDetail, EventType
+from yunikorn.framework.kinds import QUOTA
+from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_flag, read_seconds
+from yunikorn.model.policy_quota import PolicyQuota
+from yunikorn.model.queue import RECOVERY
+from yunikorn.model.sibling_usage import Lender, SiblingUsage
+from yunikorn.resources import INT64_MAX, NOTHING, Resource
+
+if TYPE_CHECKING:
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.clock import Timer
+    from yunikorn.framework.instances import PluginInstance, PluginInstances
+    from yunikorn.framework.plugin_failures import PluginFailures
+    from yunikorn.model.queue import Queue
+
+AFTER_FAILURE = 60 * SECOND
+"""Time (ns) until a policy that failed is asked again."""
+SHORTEST = SECOND // 10
+"""Shortest time (ns) between two questions by a timer about the same queue."""
+
+
+class QuotaPreemption(Protocol):
+    """Part of preemption that handles lowered quotas."""
+
+    def quota_changed(self, queue: Queue, before: Resource | None) -> None:
+        """Handle a change of the quota in force."""
+        ...
+
+
+class _Policy:
+    """A plugin object, with what it declares."""
+
+    def __init__(self, one: PluginInstance, failures: PluginFailures) -> None:
+        self.instance = one
+        self.name, self.origin = one.name, one.origin
+        self.quota: Callable[[Queue], Any] = read_attribute(one.plugin, "quota")
+        self.watches_siblings = read_flag(one.plugin, "watches_siblings", one.origin, failures)
+        self.watches_cluster = read_flag(one.plugin, "watches_cluster", one.origin, failures)
+        every = read_seconds(one.plugin, "refresh_every", one.origin, failures)
+        self.refresh = round(every * SECOND) if every else 0
+
+
+class _Appointment:
+    """Queues whose policies are asked at the same time."""
+
+    __slots__ = ("quotas", "timer")
+
+    def __init__(self, timer: Timer) -> None:
+        self.timer = timer
+        self.quotas: dict[PolicyQuota, None] = {}
+
+
+class QueueQuotas:
+    """Quota policies of the queues of one partition."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        instances: PluginInstances,
+        failures: PluginFailures,
+        preemption: QuotaPreemption,
+    ) -> None:
+        self._partition = partition
+        self._instances = instances
+        self._failures = failures
+        self._preemption = preemption
+        self._policies: dict[PluginInstance, _Policy] = {}
+        self._bound: dict[Queue, tuple[_Policy, PolicyQuota]] = {}
+        self._appointments: dict[int, _Appointment] = {}
+        self._due: dict[PolicyQuota, int] = {}
+        """Time of the appointment of each queue that has one."""
+        self._siblings: dict[Queue, SiblingUsage] = {}
+        """Usage of siblings by parent, for parents with a child whose policy watches its siblings."""
+        self._stale: list[SiblingUsage] = []
+        self._moved: dict[PolicyQuota, None] = {}
+        """Quotas that have changed and were not reported yet."""
+        self._size = -1
+        """Version of the cluster for which the policies that watch it were asked."""
+        self.watching = False
+        """True if a policy watches siblings or the cluster, so that `review` is necessary."""
+
+    @property
+    def plugins(self) -> set[int]:
+        """Identities of the plugin objects in use by queues."""
+        return {id(policy.instance.plugin) for policy, _ in self._bound.values()}
+
+    # -- configuration ------------------------------------------------------------------------------
+
+    def apply(self, queues: Iterable[Queue]) -> None:
+        """Use the policies that new and changed queues name, and ask them."""
+        bound = [queue for queue in queues if self._bind(queue)]
+        for queue in bound:
+            self._ask(self._bound[queue][1])
+        if bound:
+            self._report()
+
+    def reconfigure(self) -> None:
+        """Use the policies of a new configuration, and ask all of them again; preemption is not notified."""
+        tree = self._partition.queues
+        present = set(tree)
+        for queue in [queue for queue in self._bound if queue not in present]:
+            self.forget(queue)
+        for queue in tree:
+            self._bind(queue)
+        self._drop_unused()
+        for _, quota in list(self._bound.values()):
+            self._ask(quota)
+        self._report(preempting=False)
+
+    def _drop_unused(self) -> None:
+        """Forget policies that no queue uses, and the usage of siblings that no policy watches."""
+        used = {policy for policy, _ in self._bound.values()}
+        self._policies = {one: policy for one, policy in self._policies.items() if policy in used}
+        self.watching = any(policy.watches_siblings or policy.watches_cluster for policy in used)
+        for parent, siblings in list(self._siblings.items()):
+            if not siblings.watchers:
+                del self._siblings[parent]
+                for child in parent.children.values():
+                    child.lender = None
+                    child.observe()
+
+    def _bind(self, queue: Queue) -> bool:
+        """Use the policy that a queue names; returns True if the policy has to be asked."""
+        name, options = queue.settings.quota_policy, queue.settings.quota_policy_options
+        known = self._bound.get(queue)
+        policy = None
+        if name and queue.parent is not None and queue.path != RECOVERY:
+            policy = self._policy(name, dict(options), queue)
+        reported = queue.max
+        if known is not None and known[0] is not policy:
+            reported = known[1].reported
+            self._release(queue)
+            known = None
+            if policy is None and reported != queue.max:
+                self._record(queue, "configured max")
+        self._lend(queue, watched=policy is not None and policy.watches_siblings)
+        if policy is None:
+            return False
+        if known is None:
+            lender = queue.lender if policy.watches_siblings else None
+            quota = PolicyQuota(queue, policy.name, lender, self._ask)
+            quota.reported = reported
+            self._bound[queue] = (policy, quota)
+            if lender is not None:
+                lender.siblings.watchers[quota] = None
+            self.watching = self.watching or policy.watches_siblings or policy.watches_cluster
+            queue.use_policy_quota(quota)
+        return True
+
+    def _policy(self, name: str, options: dict[str, str], queue: Queue) -> _Policy | None:
+        made = self._instances.find_shared(QUOTA, name, options)
+        if made is None:
+            return None
+        found = self._policies.get(made)
+        if found is None:
+            found = self._policies[made] = _Policy(made, self._failures)
+        return found
+
+    def _lend(self, queue: Queue, *, watched: bool) -> None:
+        """Include a queue in the usage of siblings of its parent, if a policy needs that."""
+        parent = queue.parent
+        if parent is None or queue.lender is not None:
+            return
+        siblings = self._siblings.get(parent)
+        children: Iterable[Queue] = (queue,)
+        if siblings is None:
+            if not watched:
+                return
+            siblings = self._siblings[parent] = SiblingUsage(self._stale)
+            children = parent.children.values()
+        for child in children:
+            child.lender = Lender(child, siblings)
+            child.observe()
+
+    def forget(self, queue: Queue) -> None:
+        """Forget a queue that has left the tree."""
+        self._release(queue)
+        if queue.lender is not None:
+            queue.lender.leave()
+            queue.lender = None
+            queue.observe()
+        self._siblings.pop(queue, None)
+
+    def _release(self, queue: Queue) -> None:
+        """Put the configured quota of a queue in force instead of that of its policy, if it has one."""
+        known = self._bound.pop(queue, None)
+        if known is None:
+            return
+        quota = known[1]
+        self._cancel(quota)
+        self._moved.pop(quota, None)
+        if quota.siblings is not None:
+            quota.siblings.siblings.watchers.pop(quota, None)
+        queue.use_policy_quota(None)
+
+    # -- questions ----------------------------------------------------------------------------------
+
+    def _ask(self, quota: PolicyQuota) -> None:
+        """Ask the policy of a queue, and apply the answer."""
+        queue, now = quota.queue, self._partition.clock.now()
+        policy = self._bound[queue][0]
+        if quota.siblings is not None:
+            quota.version = quota.siblings.version
+        try:
+            answer = _checked(policy.quota(queue), now)
+            failure, until = "", answer.until
+        except contained() as error:
+            failure = str(self._failures.report(policy.origin, "setting the max of", error, queue.label))
+            answer, until = Quota(None), None
+        quota.failure, quota.until, quota.why = failure, until, answer.why
+        self._arrange(quota, policy, now)
+        self._put(quota, _in_force(queue.configured_max, answer.max))
+
+    def _put(self, quota: PolicyQuota, amount: Resource | None) -> None:
+        if amount != quota.amount:
+            quota.amount = amount
+            quota.queue.apply_policy_quota()
+            # Preemption and refused requests are tried again only after a change.
+            self._partition.accounting.changes += 1
+        if amount != quota.reported:
+            self._moved[quota] = None
+
+    def ask_again(self, queue: Queue) -> None:
+        """Ask the policy of a queue whose configured quota has changed."""
+        if queue.policy_quota is not None:
+            self._ask(queue.policy_quota)
+            self._report()
+
+    def review(self) -> bool:
+        """Ask the policies that watch siblings or the cluster, if those have changed.
+
+        Returns True if a policy was asked, so that another decision may be possible.
+        """
+        asked = False
+        if self._size != self._partition.cluster.version:
+            self._size = self._partition.cluster.version
+            for policy, quota in list(self._bound.values()):
+                if policy.watches_cluster:
+                    self._ask(quota)
+                    asked = True
+        while self._stale:
+            siblings = self._stale.pop()
+            siblings.is_listed = False
+            for quota in list(siblings.watchers):
+                quota.current()
+                asked = True
+        self._report()
+        return asked
+
+    # -- timers -------------------------------------------------------------------------------------
+
+    def _arrange(self, quota: PolicyQuota, policy: _Policy, now: int) -> None:
+        """Set the time of the next question about a queue."""
+        times = [] if quota.until is None else [max(quota.until, now + SHORTEST)]
+        if quota.failure:
+            times.append(now + AFTER_FAILURE)
+        if policy.refresh:
+            # The same times for all queues, so that they share timers.
+            times.append((now // policy.refresh + 1) * policy.refresh)
+        due = min(times, default=None)
+        if due == self._due.get(quota):
+            return
+        self._cancel(quota)
+        if due is not None:
+            self._due[quota] = due
+            self._appointment(due).quotas[quota] = None
+
+    def _appointment(self, due: int) -> _Appointment:
+        found = self._appointments.get(due)
+        if found is None:
+            timer = self._partition.timers.at(due, lambda: self._go(due))
+            found = self._appointments[due] = _Appointment(timer)
+        return found
+
+    def _cancel(self, quota: PolicyQuota) -> None:
+        due = self._due.pop(quota, None)
+        if due is not None:
+            found = self._appointments[due]
+            del found.quotas[quota]
+            if not found.quotas:
+                found.timer.cancel()
+                del self._appointments[due]
+
+    def _go(self, due: int) -> None:
+        """Ask about the queues of an appointment."""
+        quotas = list(self._appointments.pop(due).quotas)
+        for quota in quotas:
+            del self._due[quota]
+        for quota in quotas:
+            self._ask(quota)
+        self._report()
+
+    # -- effects ------------------------------------------------------------------------------------
+
+    def _report(self, *, preempting: bool = True) -> None:
+        """Record the quotas that have changed, and notify quota preemption."""
+        if not self._moved:
+            return
+        moved, self._moved = self._moved, {}
+        for quota in moved:
+            queue, before = quota.queue, quota.reported
+            if before == quota.amount:
+                continue
+            quota.reported = quota.amount
+            self._record(queue, quota.describe(self._partition.clock.now()))
+            if preempting:
+                self._preemption.quota_changed(queue, before)
+
+    def _record(self, queue: Queue, message: str) -> None:
+        self._partition.event_recorder.record(
+            EventType.QUEUE,
+            queue.path,
+            change=EventChange.SET,
+            detail=EventDetail.QUEUE_MAX,
+            resource=queue.max or NOTHING,
+            message=message,
+        )
+
+
+def _in_force(configured: Resource | None, amounts: Mapping[str, int] | None) -> Resource | None:
+    """Return the quota in force; a type without an answer keeps its configured amount."""
+    if not amounts:
+        return configured
+    return Resource({**(configured or NOTHING), **amounts})
+
+
+def _checked(answer: Any, now: int) -> Quota:
+    """Return an answer in values of Python itself. Raises `TypeError` or `ValueError` for an invalid one."""
+    if answer is None:
+        return Quota(None)
+    if not issubclass(type(answer), Quota):
+        raise TypeError(f"it returned {safe_repr(answer)} instead of None or Quota")
+    amounts, until, why = answer.max, answer.until, text_or_none(answer.why)
+    if why is None:
+        raise TypeError(f"it returned the reason {safe_repr(answer.why)} instead of text")
+    if until is not None:
+        until = number_or_none(until)
+        if type(until) is not int or not now < until < now + LONGEST_SECONDS * SECOND:
+            raise ValueError(
+                f"it returned until={safe_repr(answer.until)} instead of None or a time in nanoseconds after "
+                f"the present, {now}"
+            )
+    if amounts is None:
+        return Quota(None, until, why)
+    return Quota(Resource(_amount(*entry) for entry in items_of(amounts)), until, why)
+
+
+def _amount(name: Any, value: Any) -> tuple[str, int]:
+    text, amount = text_or_none(name, LONGEST_NAME), number_or_none(value)
+    if text is None:
+        raise TypeError(f"it returned {safe_repr(name)} instead of the name of a resource type")
+    if type(amount) is not int or type(value) is bool or not 0 <= amount <= INT64_MAX:
+        raise ValueError(
+            f"it returned {safe_repr(value)} of {text} instead of a whole number from 0 to {INT64_MAX}"
+        )
+    return text, amount
