@@ -45,7 +45,7 @@ ANSWERS: list[Answer] = []
 
 
 @attrs.define(eq=False)
-class Watching(Drawn):
+class Watching(Drawn, api.QuotaPolicy):
     """The same, watching the cluster."""
 
     name = "watching"
@@ -53,7 +53,7 @@ class Watching(Drawn):
 
 
 @attrs.define(eq=False)
-class Refreshing(Drawn):
+class Refreshing(Drawn, api.QuotaPolicy):
     """The same, asked every minute."""
 
     name = "refreshing"
