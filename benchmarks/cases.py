@@ -97,6 +97,7 @@ def _scheduling() -> list[Case]:
         Case("E-events", "log", attrs.evolve(MEDIUM, sink="name: log"), measure),
         Case("E-events", "jsonl", attrs.evolve(MEDIUM, sink=f"name: jsonl, path: {os.devnull}"), measure),
         Case("E-events", "ignored", attrs.evolve(MEDIUM, sink="name: ignoring"), measure),
+        Case("E-events", "stored", attrs.evolve(MEDIUM, stored=True), measure),
         Case("E-events", "unwanted", attrs.evolve(MEDIUM, sink="name: ignoring, wants: []"), measure),
         Case("O-own", "keys", attrs.evolve(own, node_sort="most-free"), measure),
         Case("O-own", "shape", attrs.evolve(own, node_sort="best-fit"), measure),

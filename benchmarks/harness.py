@@ -19,6 +19,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import BATCH
 
 IN_TWO_STEPS = (TerminationType.PLACEHOLDER_REPLACED, TerminationType.PREEMPTED_BY_SCHEDULER)
@@ -61,8 +62,13 @@ class ResourceManager:
 class Harness:
     """Scheduler on a manual clock, ready to be measured."""
 
-    def __init__(self, configuration: str, *, installed: bool = False, example: str = "") -> None:
-        """Create a harness, with the installed plugins of others if `installed`, and an example package."""
+    def __init__(
+        self, configuration: str, *, installed: bool = False, example: str = "", stored: bool = False
+    ) -> None:
+        """Create a harness, with the installed plugins of others if `installed`, and an example package.
+
+        `stored` keeps the latest events.
+        """
         registry = Registry.load(third_party=installed)
         modules = {"benchmarks": extension, **({example: example_module(example)} if example else {})}
         for distribution, module in modules.items():
@@ -70,7 +76,8 @@ class Harness:
                 raise BenchmarkFailure(str(registry.broken[-1]))
         self.clock = ManualClock()
         self.rm = ResourceManager()
-        self.scheduler = Scheduler(registry, self.clock)
+        store = EventStore("benchmark") if stored else None
+        self.scheduler = Scheduler(registry, self.clock, event_receiver=store)
         self.scheduler.register_resource_manager(
             RegisterResourceManagerRequest(RM, config=configuration), self.rm
         )
@@ -78,7 +85,12 @@ class Harness:
     @classmethod
     def ready(cls, workload: Workload) -> Harness:
         """Return a harness with the queues, nodes and applications of a workload, but without asks."""
-        harness = cls(workload.configuration(), installed=workload.plugins, example=workload.example)
+        harness = cls(
+            workload.configuration(),
+            installed=workload.plugins,
+            example=workload.example,
+            stored=workload.stored,
+        )
         harness.update(
             UpdateRequest(
                 RM,

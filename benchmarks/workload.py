@@ -52,6 +52,8 @@ class Workload:
     preemption: str = "standard"
     sink: str = ""
     """Event sink that receives all events, as YAML of `events.sinks`; empty for none."""
+    stored: bool = False
+    """True if the scheduler keeps its latest events in a store."""
     one_zone: bool = False
     """True if the applications select the first of two zones; every second node is in the other zone."""
     one_in: int = attrs.field(default=1, validator=_positive)

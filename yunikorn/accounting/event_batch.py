@@ -198,6 +198,8 @@ _MAKERS: dict[str, Callable[[Any, Wanted], list[Event]]] = {
 
 def number_of(entries: Iterable[Entry], wanted: Wanted) -> int:
     """Return the number of the wanted events of these entries, without making them."""
+    if wanted.everything:
+        return sum(map(_number_in, entries))
     of_node = wanted.takes(EventType.NODE, EventDetail.NODE_ALLOC)
     of_allocation = of_node + wanted.takes(EventType.APP, EventDetail.APP_ALLOC)
     of_ask = int(wanted.takes(EventType.APP, EventDetail.APP_REQUEST))
@@ -215,6 +217,14 @@ def number_of(entries: Iterable[Entry], wanted: Wanted) -> int:
         else:
             number += of_node + wanted.takes(EventType.APP, entry[4])
     return number
+
+
+def _number_in(entry: Entry) -> int:
+    """Return the number of all events of an entry."""
+    if isinstance(entry, Event):
+        return 1
+    kind = entry[0]
+    return len(entry[3]) if kind is USED else len(entry[2]) if kind is ASKED else 2
 
 
 def _number_of_used(trackers: Iterable[UsageTracker], wanted: Wanted) -> int:

@@ -44,7 +44,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.session import Session
 from yunikorn.interface.session_state import SessionStatus
-from yunikorn.interface.sinks import Buffer
+from yunikorn.interface.sinks import Buffer, EventReceiver
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.model.measurements import Measurements
@@ -65,10 +65,12 @@ class Scheduler:
         configurations: Configurations | None = None,
         buffer_sinks: Buffer | None = None,
         measurements: Measurements | None = None,
+        event_receiver: EventReceiver | None = None,
     ) -> None:
         """Create a scheduler; `buffer_sinks` wraps each event sink, for example `BufferedSinks`.
 
-        `measurements` counts changes and measures decisions, for metrics.
+        `measurements` counts changes and measures decisions, for metrics. `event_receiver` receives the
+        events of all resource managers, for example an `EventStore`.
         """
         self.registry = registry
         self.clock = clock
@@ -80,7 +82,7 @@ class Scheduler:
         """Configurations that were loaded ahead of the call that uses them."""
         self.failures = PluginFailures()
         """Failures of plugins and callbacks."""
-        self._buffer_sinks = buffer_sinks
+        self._buffer_sinks, self._event_receiver = buffer_sinks, event_receiver
         self._numbered = False
         self._core_context = CoreContext.on(clock, timeouts, measurements)
         self.measurements = measurements
@@ -447,6 +449,7 @@ class Scheduler:
                 self.failures,
                 request,
                 self._buffer_sinks,
+                self._event_receiver,
             )
         except (UnknownPlugin, OptionError, PluginError) as error:
             # Plugins are opened here, not when a text is loaded.

@@ -31,7 +31,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.rm_partitions import RMPartitions
 from yunikorn.interface.session_state import PausedState, SessionStatus
-from yunikorn.interface.sinks import Buffer, Sinks
+from yunikorn.interface.sinks import Buffer, EventReceiver, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
 from yunikorn.output.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -62,6 +62,7 @@ class Session:
         failures: PluginFailures,
         introduction: RegisterResourceManagerRequest | None = None,
         buffer_sinks: Buffer | None = None,
+        event_receiver: EventReceiver | None = None,
     ) -> None:
         self.rm_id = rm_id
         self.introduction = introduction or RegisterResourceManagerRequest(rm_id)
@@ -96,7 +97,7 @@ class Session:
         self.enabled = enabled
         """Plugins of the configuration in use."""
         whole = with_rm(config, enabled, self.callback_adapter)
-        self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks)
+        self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks, event_receiver)
         self._planned_sinks = self.sinks.plan(whole.sinks, enabled)
         """Event sinks that `open` puts into use."""
         try:
@@ -297,8 +298,8 @@ class Session:
         """Send failures of plugins that occurred for the first time to the sinks."""
         found = self.failures.since(self._failures_sent)
         if found:
-            self._failures_sent += len(found)
-            self.sinks.send_failures(found, self._core_context.clock.now())
+            before, self._failures_sent = self._failures_sent, self._failures_sent + len(found)
+            self.sinks.send_failures(found, self._core_context.clock.now(), before)
             self._listen()
 
     def _send_events(self, event_recorder: EventRecorder) -> None:

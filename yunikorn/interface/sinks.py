@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Context, Event, EventSink, ResourceManager
@@ -29,6 +29,22 @@ Buffer = Callable[[EventSink, str], EventSink]
 """Wrapper of a sink with the given origin, such as a buffer."""
 
 
+class EventReceiver(Protocol):
+    """Receiver of the events of all resource managers, which belongs to no configuration."""
+
+    failures_seen: int
+    """Number of distinct plugin failures that were received, or precede the first one."""
+
+    @property
+    def wanted(self) -> Wanted:
+        """Events to be received, which never change."""
+        ...
+
+    def append(self, batch: EventBatch) -> None:
+        """Receive events, oldest first, in the core's thread; must return soon, and must not raise."""
+        ...
+
+
 class Sinks:
     """The event sinks of one resource manager; a sink that raises is switched off until the next reload."""
 
@@ -38,8 +54,9 @@ class Sinks:
         failures: PluginFailures,
         rm: ResourceManager | None = None,
         buffer: Buffer | None = None,
+        receiver: EventReceiver | None = None,
     ) -> None:
-        self._buffer = buffer
+        self._buffer, self._receiver = buffer, receiver
         self._failures = failures
         self._wanted: dict[PluginInstance, Wanted] = {}
         """Events that each sink wants; read on first use."""
@@ -48,8 +65,11 @@ class Sinks:
 
     @property
     def wanted(self) -> Wanted:
-        """Events that at least one sink wants."""
-        return union_of([self._wanted_by(one) for one in self._instances if _is_open(one)])
+        """Events that at least one sink or the receiver wants."""
+        wanted = [self._wanted_by(one) for one in self._instances if _is_open(one)]
+        if self._receiver is not None:
+            wanted.append(self._receiver.wanted)
+        return union_of(wanted)
 
     def plan(self, refs: Iterable[PluginRef], registry: Registry) -> InstancePlan:
         """Return a plan of the sinks that a configuration names.
@@ -92,14 +112,16 @@ class Sinks:
 
     def send(self, batch: EventBatch) -> None:
         """Send each sink the events that it wants; a sink that raises is switched off and reported."""
+        if self._receiver is not None:
+            self._receiver.append(batch.selected(self._receiver.wanted))
         for one in self._instances:
             if _is_open(one):
                 selected = batch.selected(self._wanted_by(one))
                 if selected is batch or selected:
                     self._instances.guard(one, "sending events", "send", selected)
 
-    def send_failures(self, failures: Iterable[PluginFailure], now: int) -> None:
-        """Send events of failures to the sinks, except to the sink that failed.
+    def send_failures(self, failures: Iterable[PluginFailure], now: int, before: int = 0) -> None:
+        """Send events of failures to the sinks, except to the sink that failed; `before` precede these.
 
         A sink that reports a failure whenever it receives an event would otherwise keep itself busy.
         """
@@ -107,6 +129,11 @@ class Sinks:
             (failure.plugin, Event(EventType.PLUGIN, failure.plugin, message=failure.message, timestamp=now))
             for failure in failures
         ]
+        if self._receiver is not None:
+            # Each resource manager has sinks of its own, but all have this receiver.
+            new = EventBatch([event for _, event in events[max(0, self._receiver.failures_seen - before) :]])
+            self._receiver.failures_seen = max(self._receiver.failures_seen, before + len(events))
+            self._receiver.append(new.selected(self._receiver.wanted))
         for one in self._instances:
             batch = EventBatch([event for plugin, event in events if plugin != one.origin])
             if batch and _is_open(one) and (selected := batch.selected(self._wanted_by(one))):
