@@ -23,6 +23,7 @@ class DefaultTags(SubmitPolicy):
     """Adds missing tags to applications, and rejects applications without required tags."""
 
     name = "default-tags"
+    blocking = False
     tags: dict[str, str] = attrs.field(factory=dict)
     """Value of each tag for applications that do not have it."""
     require: tuple[str, ...] = ()

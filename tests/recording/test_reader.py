@@ -116,7 +116,8 @@ def test_header_is_read_strictly() -> None:
         "f:1: recording.start: expected a date such as 2026-11-20T14:16:18.5Z, got 'today'",
         "f:1: recording.periods.starting: expected a duration",
         "f:1: recording.periods.sesion: unknown period, did you mean 'session'?; known: starting,"
-        " completing, retention, reservation, gang_patience, cleanup, session",
+        " completing, retention, reservation, gang_patience, cleanup, policy_answer,"
+        " session",
         "f:1: recording.periods.completing: expected a duration such as 30s, 500ms or 1h30m, got 'x'",
     ]
 

@@ -63,6 +63,12 @@ class QueueTree(Protocol):
 class SubmitPolicy(Plugin):
     """Base class of policies that check and change applications before they are placed in a queue."""
 
+    blocking: ClassVar[bool] = True
+    """False if `submit` never waits for anything: a service then calls it in the core's thread, else in a
+    worker thread (`docs/decisions/0076`)."""
+    calls_at_once: ClassVar[int] = 1
+    """Maximum number of worker threads that call `submit` at the same time."""
+
     def submit(self, app: Submission) -> Submission | str | None:
         """Return None to leave `app` as it is, a changed copy of `app`, or the reason for a rejection.
 
@@ -73,6 +79,13 @@ class SubmitPolicy(Plugin):
 
 class AdmissionPolicy(Plugin):
     """Base class of policies that decide when an application may be scheduled."""
+
+    blocking: ClassVar[bool] = False
+    """True if `admit` may wait, for example for a network: a service then calls it in a worker thread. The
+    argument of `admit` is a copy without allocations, also where there are no workers
+    (`docs/decisions/0076`)."""
+    calls_at_once: ClassVar[int] = 1
+    """Maximum number of worker threads that call `admit` at the same time."""
 
     def admit(self, app: Application) -> str | Wait | None:
         """Return None to admit `app`, the reason for a rejection, or `Wait` to hold it for now.
@@ -98,6 +111,12 @@ class PlacementRule(Plugin):
 
 class UserGroupResolver(Plugin):
     """Base class of resolvers that look up the groups of a user."""
+
+    blocking: ClassVar[bool] = True
+    """False if `groups` never waits for anything: a service then calls it in the core's thread, else in a
+    worker thread (`docs/decisions/0076`)."""
+    calls_at_once: ClassVar[int] = 1
+    """Maximum number of worker threads that call `groups` at the same time."""
 
     def groups(self, user: str) -> Sequence[str] | None:
         """Return the groups of a user, the primary group first, or None if there is no such user."""

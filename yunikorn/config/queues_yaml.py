@@ -372,6 +372,13 @@ class PartitionTimeouts:
         "time after which an empty queue that is dynamic or draining is removed",
         "1m",
     )
+    policy_answer: int = key(
+        values.DURATION,
+        10 * SECOND,
+        "time for a [worker's call](serve.md#slow-policies) of a resolver, a submit policy or an admission"
+        " policy, in a service",
+        "30s",
+    )
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
@@ -169,14 +169,37 @@ class InstancePlan:
         return found
 
 
+class CallsInProgress(Protocol):
+    """Calls of plugin objects by other threads."""
+
+    def when_idle(self, plugin: object, action: Callable[[], object]) -> None:
+        """Call `action` when no call of this object is in progress."""
+        ...
+
+    def release(self, plugin: object) -> None:
+        """Give up the calls of this object."""
+        ...
+
+
 class PluginInstances:
     """The instances in use by one owner, such as a partition."""
 
-    def __init__(self, context: Context, failures: PluginFailures, *, on_failure: str = "") -> None:
-        """Create without instances; `on_failure` is a remark for reports if a failure closes an instance."""
+    def __init__(
+        self,
+        context: Context,
+        failures: PluginFailures,
+        *,
+        on_failure: str = "",
+        calls: CallsInProgress | None = None,
+    ) -> None:
+        """Create without instances; `on_failure` is a remark for reports if a failure closes an instance.
+
+        An instance is reloaded and closed when none of the `calls` of other threads is in progress.
+        """
         self._context = context
         self._failures = failures
         self._on_failure = on_failure
+        self._calls = calls
         self._instances: list[PluginInstance] = []
         self._leaving: list[PluginInstance] = []
         """Instances in use that the latest plan does not contain."""
@@ -221,6 +244,8 @@ class PluginInstances:
             self.close_unused()
         for one in self._leaving:
             if self._closes_first(one):
+                if self._calls is not None:
+                    self._calls.release(one.plugin)
                 self.close_one(one)
         self._instances = [*plan.instances, *self._leaving]
         self._shared.update(plan.shared)
@@ -245,9 +270,20 @@ class PluginInstances:
     def close_one(self, one: PluginInstance) -> None:
         """Close an instance, unless that was done before."""
         if not one.is_closed:
-            one.is_closed = True
-            self.guard(one, "closing", "closed")
-            one.is_open = False
+            one.is_closed, one.is_open = True, False
+            self._when_idle(one, partial(self._closed, one))
+
+    def _closed(self, one: PluginInstance) -> None:
+        self.guard(one, "closing", "closed")
+        if self._calls is not None:
+            self._calls.release(one.plugin)
+
+    def _when_idle(self, one: PluginInstance, action: Callable[[], object]) -> None:
+        """Call `action` when no other thread is in a call of an instance."""
+        if self._calls is None:
+            action()
+        else:
+            self._calls.when_idle(one.plugin, action)
 
     def find_shared(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance | None:
         """Return the shared instance in use, or None."""
@@ -269,7 +305,7 @@ class PluginInstances:
     def _renew(self, one: PluginInstance) -> None:
         context = self._failures.context_of(one.origin, self._context)
         if one.is_open:
-            self.guard(one, "reloading", "reloaded", context)
+            self._when_idle(one, partial(self.guard, one, "reloading", "reloaded", context))
         else:
             one.is_closed = False
             one.is_open = self.guard(one, "opening", "opened", context)

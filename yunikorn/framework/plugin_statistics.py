@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from functools import wraps
 from itertools import chain, cycle, repeat
+from threading import Lock
 from types import FunctionType
 from typing import Any
 
@@ -61,9 +62,11 @@ class MethodUse:
 class _Meter:
     """Measurements of one method of a plugin."""
 
-    __slots__ = ("early_refusals", "early_time", "refusals", "samples", "time")
+    __slots__ = ("_lock", "early_refusals", "early_time", "refusals", "samples", "time")
 
     def __init__(self) -> None:
+        self._lock = Lock()
+        """Taken for measured calls only; workers call policies of several partitions at the same time."""
         self.samples = 0
         """Number of measured calls."""
         self.early_time = self.early_refusals = 0
@@ -72,14 +75,15 @@ class _Meter:
         """Time (ns) and refusals of later measured calls."""
 
     def add(self, time: int, refused: bool) -> None:
-        """Add a measured call."""
-        if self.samples < SAMPLED:
-            self.early_time += time
-            self.early_refusals += refused
-        else:
-            self.time += time
-            self.refusals += refused
-        self.samples += 1
+        """Add a measured call, in any thread."""
+        with self._lock:
+            if self.samples < SAMPLED:
+                self.early_time += time
+                self.early_refusals += refused
+            else:
+                self.time += time
+                self.refusals += refused
+            self.samples += 1
 
     def use(self, plugin: str, kind: str, method: str) -> MethodUse:
         """Return the use of the method."""

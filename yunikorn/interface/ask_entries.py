@@ -5,6 +5,7 @@ The newer layout has no asks: an allocation without a node is one, unless its re
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.outbox import Refusal
@@ -13,8 +14,8 @@ from yunikorn.interface.checks import LONGEST_NAME, allocation_fault, amount_fau
 from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.messages import AllocationAsk
 from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, AskSpec
+from yunikorn.scheduling.application_spec import ApplicationSpec
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG, ExistingAllocation
-from yunikorn.scheduling.partition_scheduler import ApplicationSpec
 from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY
 
 if TYPE_CHECKING:
@@ -144,8 +145,23 @@ class AskEntries:
             if reason:
                 at.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
                 return None
+            if app_id in at.waiting:
+                at.waiting.defer(app_id, partial(self.take_implicit, ask), [app_id])
+                return None
         at.asks.add(app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, spec_of(ask))
         return at if ask.application_id else None
+
+    def take_implicit(self, ask: AllocationAsk, reason: str) -> None:
+        """Apply an ask whose implicit application was rejected with this reason, or accepted without one."""
+        if reason:
+            at, fault = self.partition(ask.partition_name, ask_fault(ask))
+            self.refuse(ask, fault or f"{NO_PLACE}: {reason}", at)
+        else:
+            self.take([ask])
+
+    def occupy(self, at: PartitionScheduler, one: Allocation) -> str:
+        """Occupy the room of an allocation that is applied later; see `ExistingAllocations.occupy`."""
+        return at.existing.occupy(existing_of(one, one.node_id, one.priority))
 
     def _take_allocation(self, one: Allocation) -> PartitionScheduler | None:
         """Apply an allocation; return its partition if the allocation was an ask."""
@@ -187,7 +203,7 @@ class _Amounts:
 def _implicit_application(at: PartitionScheduler, ask: AllocationAsk) -> tuple[str, str]:
     # An ask without an application gets an application of its own (docs/decisions/0027).
     app_id = ask.allocation_key
-    if app_id not in at.partition.applications:
+    if app_id not in at.partition.applications and app_id not in at.waiting:
         submission = ApplicationSpec(app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True)
         reason = at.submit(submission).reason
         return app_id, f"{NO_PLACE}: {reason}" if reason else ""

@@ -17,9 +17,10 @@ from yunikorn.accounting.partition import Partition
 from yunikorn.clock import MICROSECOND, Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
-from yunikorn.errors import ConfigError, OptionError, PluginError, Problem, UnknownPlugin, UsageError
+from yunikorn.errors import ConfigError, UsageError
 from yunikorn.explain.explain import Explanation, Reason, explain, first_reasons
 from yunikorn.framework.plugin_failures import PluginFailures
+from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.active_sessions import ActiveSessions
 from yunikorn.interface.buffered_sinks import BufferedSinks
@@ -42,7 +43,7 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
-from yunikorn.interface.session import Session
+from yunikorn.interface.session import Session, make_session
 from yunikorn.interface.session_state import SessionStatus
 from yunikorn.interface.sinks import Buffer, EventReceiver
 from yunikorn.model.application import Application
@@ -66,11 +67,13 @@ class Scheduler:
         buffer_sinks: Buffer | None = None,
         measurements: Measurements | None = None,
         event_receiver: EventReceiver | None = None,
+        workers: Workers | None = None,
     ) -> None:
         """Create a scheduler; `buffer_sinks` wraps each event sink, for example `BufferedSinks`.
 
         `measurements` counts changes and measures decisions, for metrics. `event_receiver` receives the
-        events of all resource managers, for example an `EventStore`.
+        events of all resource managers, for example an `EventStore`. With `workers`, such as `PolicyWorkers`,
+        policies that may block are called in other threads.
         """
         self.registry = registry
         self.clock = clock
@@ -84,7 +87,7 @@ class Scheduler:
         """Failures of plugins and callbacks."""
         self._buffer_sinks, self._event_receiver = buffer_sinks, event_receiver
         self._numbered = False
-        self._core_context = CoreContext.on(clock, timeouts, measurements)
+        self._core_context = CoreContext.on(clock, timeouts, measurements, workers)
         self.measurements = measurements
         self._timers = self._core_context.timers
         self._sessions: dict[str, Session] = {}
@@ -123,7 +126,16 @@ class Scheduler:
             config = self.loaded.load(config_source.text, config_source.registry(registry))
             self._registering = True
             try:
-                session = self._open(request, callback, config, registry)
+                session = make_session(
+                    request,
+                    callback,
+                    config,
+                    registry,
+                    self._core_context,
+                    self.failures,
+                    self._buffer_sinks,
+                    self._event_receiver,
+                )
             finally:
                 self._registering = False
         session.config_source = config_source
@@ -334,6 +346,21 @@ class Scheduler:
             self._flush(self._active.in_order())
         return fired
 
+    def take_policy_answer(self, number: int, answer: PolicyAnswer) -> None:
+        """Apply the answer of a policy that a worker has called; the number is that of `Workers.start`.
+
+        The answer to a question that has been withdrawn has no effect.
+        """
+        self._refuse_reentry("take_policy_answer")
+        calls = self._core_context.policy_calls
+        self._operation = "is applying the answer of a policy"
+        try:
+            known = calls is not None and calls.take(number, answer)
+        finally:
+            self._operation = ""
+        if known:
+            self._flush(self._active.in_order())
+
     # -- configuration --------------------------------------------------------------------------------
 
     def reload_configuration(self, rm_id: str, text: str | bytes | None = None) -> bool:
@@ -428,32 +455,14 @@ class Scheduler:
         it has ended.
         """
         self._refuse_reentry("fail_application")
+        named = self.partition(rm_id, partition)
+        if named is not None and app_id in named.waiting:
+            named.reject_waiting(app_id, reason or f"application {app_id} was failed by its RM")
+            self._session(rm_id).flush()
+            return
         at, app = self._application(rm_id, partition, app_id)
         at.partition.fail_application(app, reason or f"application {app_id} was failed by its RM")
         self._session(rm_id).flush()
-
-    def _open(
-        self,
-        request: RegisterResourceManagerRequest,
-        callback: Callback,
-        config: SchedulerConfig,
-        registry: Registry,
-    ) -> Session:
-        try:
-            return Session(
-                request.rm_id,
-                callback,
-                config,
-                registry,
-                self._core_context,
-                self.failures,
-                request,
-                self._buffer_sinks,
-                self._event_receiver,
-            )
-        except (UnknownPlugin, OptionError, PluginError) as error:
-            # Plugins are opened here, not when a text is loaded.
-            raise ConfigError([Problem("", str(error))]) from error
 
     # -- stopping and starting ------------------------------------------------------------------------
 
@@ -522,6 +531,8 @@ class Scheduler:
         at = self._at_work(rm_id, partition)
         applications = at.partition.applications
         app = applications.get(app_id)
+        if app is None and app_id in at.waiting:
+            raise UsageError(at.waiting.why(app_id))
         if app is None:
             raise UsageError(
                 f"there is no application '{app_id}' in partition {at.name}, or it has ended"

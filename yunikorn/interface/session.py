@@ -106,7 +106,7 @@ class Session:
         except BaseException:
             discard(self.partitions.by_name, "the configuration was refused")
             raise
-        self._update_handler = UpdateHandler(self.partitions)
+        self._update_handler = UpdateHandler(self.partitions, workers=core_context.policy_calls is not None)
         version = self.introduction.version
         SESSION.fire(self, "register", f"version {version} of the interface" if version else "")
 
@@ -476,3 +476,31 @@ class Session:
             partition.partition.event_recorder.drain()
         self.partitions.by_name = {}
         self.sinks.close()
+
+
+def make_session(
+    request: RegisterResourceManagerRequest,
+    callback: Callback,
+    config: SchedulerConfig,
+    registry: Registry,
+    core_context: CoreContext,
+    failures: PluginFailures,
+    buffer_sinks: Buffer | None,
+    event_receiver: EventReceiver | None,
+) -> Session:
+    """Return a session that is not open; raises `ConfigError` if its plugins cannot be used."""
+    try:
+        return Session(
+            request.rm_id,
+            callback,
+            config,
+            registry,
+            core_context,
+            failures,
+            request,
+            buffer_sinks,
+            event_receiver,
+        )
+    except (UnknownPlugin, OptionError, PluginError) as error:
+        # Plugins are opened here, not when a text is loaded.
+        raise ConfigError([Problem("", str(error))]) from error

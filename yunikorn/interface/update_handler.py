@@ -22,9 +22,10 @@ from yunikorn.interface.checks import (
 )
 from yunikorn.interface.constants import NODE_PARTITION
 from yunikorn.interface.messages import NodeAction
+from yunikorn.interface.waiting_entries import WaitingEntries
 from yunikorn.model.gang import ATOMIC, style_named
 from yunikorn.resources import is_zero
-from yunikorn.scheduling.partition_scheduler import ApplicationSpec
+from yunikorn.scheduling.application_spec import ApplicationSpec
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import (
@@ -52,9 +53,11 @@ UNKNOWN_ACTION = "unknown action: nothing was changed"
 class UpdateHandler:
     """Handler of the updates of one RM, in the order of `docs/decisions/0030`."""
 
-    def __init__(self, partitions: RMPartitions) -> None:
+    def __init__(self, partitions: RMPartitions, *, workers: bool = False) -> None:
+        """Create for these partitions; with `workers`, applications may wait for their checks."""
         self._partitions = partitions
         self._asks = AskEntries(partitions)
+        self._waiting = WaitingEntries(partitions, self._asks, self) if workers else None
 
     def take(self, request: UpdateRequest) -> None:
         """Apply applications, then asks and releases, then nodes, and existing allocations at the end.
@@ -70,12 +73,14 @@ class UpdateHandler:
             self._add_application(new)
         for gone in then:
             self._remove_application(gone)
+        if self._waiting is not None:
+            request = self._waiting.keep_back(request)
         if request.asks:
             self._asks.take(request.asks)
         for ask_release in request.releases.allocation_asks_to_release:
-            self._release_ask(ask_release)
+            self.release_ask(ask_release)
         for release in request.releases.allocations_to_release:
-            self._release(release)
+            self.release(release)
         recovered: list[tuple[PartitionScheduler, Allocation, str]] = []
         after: NodeUpdates = request.updated_nodes
         if after and request.new_schedulable_nodes:
@@ -153,7 +158,8 @@ class UpdateHandler:
 
     # -- releases ------------------------------------------------------------------------------------
 
-    def _release_ask(self, gone: AllocationAskRelease) -> None:
+    def release_ask(self, gone: AllocationAskRelease) -> None:
+        """Apply the release of an ask."""
         partition, reason = self._asks.partition(gone.partition_name, ask_release_fault(gone))
         if partition is None:
             self._asks.refuse(gone, f"{reason}: nothing was released")
@@ -164,7 +170,8 @@ class UpdateHandler:
                 gone.application_id, gone.allocation_key, gone.termination_type, shortened(gone.message)
             )
 
-    def _release(self, gone: AllocationRelease) -> None:
+    def release(self, gone: AllocationRelease) -> None:
+        """Apply the release of an allocation."""
         partition, reason = self._asks.partition(gone.partition_name, release_fault(gone))
         if partition is None:
             # Unlike an unknown allocation, this one is not answered by a release: it may be running in

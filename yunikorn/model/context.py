@@ -9,6 +9,7 @@ import attrs
 
 from yunikorn.clock import SECOND, Clock, Timers
 from yunikorn.config.queues_yaml import PartitionTimeouts
+from yunikorn.framework.policy_calls import PolicyCalls, Workers
 from yunikorn.model.measurements import Measurements
 
 
@@ -34,14 +35,25 @@ class CoreContext:
     """Source of allocation numbers, which make the uuids of one scheduler unique."""
     measurements: Measurements | None = None
     """Counts and durations for metrics; None to measure nothing."""
+    policy_calls: PolicyCalls | None = None
+    """Calls of policies by workers; None without workers, where the core's thread makes them."""
+    activate: Callable[[], object] = lambda: None
+    """Called before a timer or an answer of a worker changes something."""
 
     @classmethod
     def on(
-        cls, clock: Clock, timeouts: Timeouts | None = None, measurements: Measurements | None = None
+        cls,
+        clock: Clock,
+        timeouts: Timeouts | None = None,
+        measurements: Measurements | None = None,
+        workers: Workers | None = None,
     ) -> CoreContext:
         """Return a new context on this clock."""
-        return cls(clock, Timers(clock), timeouts or Timeouts(), itertools.count(1), measurements)
+        calls = None if workers is None else PolicyCalls(workers)
+        serial = itertools.count(1)
+        return cls(clock, Timers(clock), timeouts or Timeouts(), serial, measurements, calls)
 
     def branch(self, fires: Callable[[], object] | None = None) -> CoreContext:
         """Return a context whose timers end with their owner (`Timers.close`); see `Timers.branch`."""
-        return attrs.evolve(self, timers=self.timers.branch(fires))
+        made = attrs.evolve(self, timers=self.timers.branch(fires))
+        return made if fires is None else attrs.evolve(made, activate=fires)

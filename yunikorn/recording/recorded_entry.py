@@ -18,6 +18,7 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import Problem
 from yunikorn.framework.options import faults, make_converter
+from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.model.context import Timeouts
@@ -92,6 +93,8 @@ class Beginning:
     allow_rm_config: bool = True
     periods: dict[str, str | None] = attrs.Factory(dict)
     """Timeouts that differ from the defaults, as durations; None for no timeout."""
+    workers: bool = False
+    """True if workers called policies that may block; their answers are lines of their own."""
 
 
 @attrs.frozen
@@ -159,6 +162,19 @@ class RecordedAnswer:
     """`TYPE: TEXT` of the raised exception."""
     useless: str | None = None
     """`repr` of an invalid answer."""
+
+
+@attrs.frozen
+class RecordedPolicyAnswer(PolicyAnswer):
+    """Answer of a policy that a worker called."""
+
+    number: int = 0
+    """Number of the call, from 1 in the order of the calls."""
+
+    @property
+    def answer(self) -> PolicyAnswer:
+        """The answer without the number."""
+        return PolicyAnswer(self.groups, self.change, self.reason, self.wait, self.why, self.failed)
 
 
 Report = Callable[[Problem], None]
@@ -381,6 +397,7 @@ KINDS: dict[str, Reading] = {
     "register_plugin": _text,
     "unregister_plugin": _text,
     "fire_timers": _true,
+    "policy_answer": _structured(RecordedPolicyAnswer),
     "close": _true,
     "answer": _structured(RecordedAnswer),
     "response": _message(_old.UpdateResponse, v0_11.UPDATE_RESPONSE.from_wire),
@@ -390,5 +407,15 @@ KINDS: dict[str, Reading] = {
 
 UPDATES = ("update", "update_allocation", "update_application", "update_node")
 """Kinds with updates; the content is a list in the order in which the core processes the updates."""
-OF_NONE = ("recording", "part", "configuration", "schedule", "advance", "fire_timers", "close", "gap")
+OF_NONE = (
+    "recording",
+    "part",
+    "configuration",
+    "schedule",
+    "advance",
+    "fire_timers",
+    "policy_answer",
+    "close",
+    "gap",
+)
 """Kinds that belong to no RM; every other kind belongs to one RM."""

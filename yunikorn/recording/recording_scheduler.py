@@ -46,6 +46,7 @@ CALLS = (
     "start_partition",
     "schedule",
     "fire_timers",
+    "take_policy_answer",
     "close",
 )
 """Methods of `Scheduler` that can change its state, and therefore belong into a recording."""
@@ -54,10 +55,18 @@ CALLS = (
 class RecordingSink(Protocol):
     """Receiver of recorded calls, in the core's thread; its methods must return soon and never raise."""
 
-    def on_begin(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
+    def on_begin(
+        self,
+        at: int,
+        timeouts: Timeouts,
+        configurations: Configurations | None,
+        *,
+        workers: bool = False,
+    ) -> None:
         """Record the start of a core, with timeouts and configurations by policy group.
 
-        Called once, before all other methods.
+        With `workers`, answers of policies that may block are calls of `take_policy_answer`. Called once,
+        before all other methods.
         """
         ...
 
@@ -115,7 +124,10 @@ class RecordingScheduler(Scheduler):
         self._within = False
         """True during a callback: the calls that the callback makes are recorded."""
         recording_sink.on_begin(
-            self.clock.now(), bound.arguments.get("timeouts") or Timeouts(), configurations
+            self.clock.now(),
+            bound.arguments.get("timeouts") or Timeouts(),
+            configurations,
+            workers=bound.arguments.get("workers") is not None,
         )
 
     def _notify(self, method: str, arguments: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ import attrs
 from yunikorn import __version__
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import UsageError
+from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     NodePredicatesArgs,
@@ -145,7 +146,14 @@ class RecordingWriter:
 
     # -- events of the core ---------------------------------------------------------------------------
 
-    def on_begin(self, at: int, timeouts: Timeouts, configurations: Configurations | None) -> None:
+    def on_begin(
+        self,
+        at: int,
+        timeouts: Timeouts,
+        configurations: Configurations | None,
+        *,
+        workers: bool = False,
+    ) -> None:
         """Record the start of a core."""
         self._release()
         self._start, self._texts, self._part = at, {}, 0
@@ -153,6 +161,8 @@ class RecordingWriter:
         if configurations is not None:
             content["groups"] = list(configurations.groups)
             content["allow_rm_config"] = configurations.allow_rm_config
+        if workers:
+            content["workers"] = True
         unusual = _unusual(timeouts)
         if unusual:
             content["periods"] = unusual
@@ -369,6 +379,11 @@ def _partition(kind: str) -> Callable[..., Content]:
     return lambda rm_id, partition: {"rm": rm_id, kind: {"partition": partition}}
 
 
+def _policy_answer(number: int, answer: PolicyAnswer) -> Content:
+    given = attrs.asdict(answer, filter=lambda field, value: value != field.default)
+    return {"number": number, **given}
+
+
 _CALLS: dict[str, Callable[..., Content]] = {
     "register_resource_manager": _register,
     "update": _update,
@@ -388,6 +403,7 @@ _CALLS: dict[str, Callable[..., Content]] = {
     "start_partition": _partition("start_partition"),
     "schedule": lambda most: {"schedule": most},
     "fire_timers": lambda: {"fire_timers": True},
+    "take_policy_answer": lambda number, answer: {"policy_answer": _policy_answer(number, answer)},
     "close": lambda: {"close": True},
 }
 """Function that builds the content of a line, by the name of the call."""

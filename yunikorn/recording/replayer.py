@@ -16,6 +16,7 @@ import attrs
 from yunikorn.clock import ManualClock
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import YunikornError
+from yunikorn.framework.policy_calls import NoWorkers
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.configurations import Configurations
@@ -131,7 +132,9 @@ class Replay:
             name: None if text is None else parse_duration(text) for name, text in begins.periods.items()
         }
         timeouts = Timeouts(**{**attrs.asdict(Timeouts()), **given})
-        self._core = Scheduler(self._registry, self._clock, timeouts, self._configurations)
+        # In a what-if, in which other applications may be asked about, the policies are called.
+        workers = NoWorkers() if begins.workers and self._config is None else None
+        self._core = Scheduler(self._registry, self._clock, timeouts, self._configurations, workers=workers)
         self._listener.on_begin(0, entry)
         return self._core
 
@@ -367,6 +370,9 @@ _CALLS: dict[str, Callable[[Replay, RecordedEntry], object]] = {
     ),
     "register_plugin": _plugin,
     "unregister_plugin": _plugin,
+    "policy_answer": lambda replay, entry: replay.core.take_policy_answer(
+        entry.content.number, entry.content.answer
+    ),
     "close": lambda replay, _: replay.core.close(),
 }
 """Function that plays a line, by kind."""

@@ -28,6 +28,7 @@ from yunikorn.clock import SECOND, Clock, ManualClock
 from yunikorn.clock import stopwatch as real_stopwatch
 from yunikorn.errors import UsageError, YunikornError
 from yunikorn.framework.plugin_failures import PluginFailures
+from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.messages import (
@@ -36,6 +37,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.policy_workers import PolicyWorkers
 from yunikorn.runtime.sliced_reads import Reading, SlicedReads
 
 T = TypeVar("T")
@@ -84,7 +86,9 @@ class ThreadedScheduler:
         batch: int = BATCH,
         died: Callable[[BaseException], object] | None = None,
         stopwatch: Callable[[], int] = real_stopwatch,
+        workers: PolicyWorkers | None = None,
     ) -> None:
+        """Create a core that does not run; `workers` are those of the scheduler that `make` returns."""
         self._reads = SlicedReads(stopwatch)
         self._source = clock
         self._clock = ManualClock(clock.now())
@@ -93,6 +97,8 @@ class ThreadedScheduler:
         self._taken: deque[_Entry] = deque()
         self._batch = batch
         self._died = died
+        if workers is not None:
+            workers.connect(self._answered)
         self._thread = threading.Thread(target=self._run, name="yunikorn-core", daemon=True)
         self.failure: BaseException | None = None
         """Error that stopped the core, if any."""
@@ -226,6 +232,11 @@ class ThreadedScheduler:
     def load_ahead(self, text: str) -> None:
         """Load a configuration in the calling thread. See `Scheduler.load_ahead`."""
         self._scheduler.load_ahead(text)
+
+    def _answered(self, number: int, answer: PolicyAnswer) -> None:
+        # The number of answers on the way is limited by that of the workers.
+        with contextlib.suppress(CoreStopped):
+            self._put(lambda core: core.take_policy_answer(number, answer), always=True)
 
     # -- getting in -----------------------------------------------------------------------------------
 

@@ -4,20 +4,34 @@ A held application is accepted and its asks are booked, but the cycle does not s
 its queue, so that any number of held applications costs nothing per decision. Policies are asked again by
 timers of the core. Applications that the same policy holds share timers, and are asked about in the order of
 their arrival (docs/decisions/0074).
+
+With workers, an application is held while the answer of a policy that may block is awaited
+(docs/decisions/0076).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from yunikorn.api import Wait
 from yunikorn.clock import SECOND
-from yunikorn.containment import contained, number_or_none, read_attribute, safe_repr, text_or_none
+from yunikorn.containment import (
+    contained,
+    describe_error,
+    number_or_none,
+    read_attribute,
+    safe_repr,
+    text_or_none,
+)
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS
+from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
 from yunikorn.model.application import Hold
+from yunikorn.scheduling.application_copies import ApplicationCopy
+from yunikorn.scheduling.policy_questions import AskedPolicy
 from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
@@ -26,11 +40,14 @@ if TYPE_CHECKING:
     from yunikorn.framework.instances import PluginInstance
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.application import Application
+    from yunikorn.scheduling.policy_questions import PolicyQuestions
 
 SHORTEST = 0.1
 """Shortest time (s) between two questions about an application; shorter waits are extended to it."""
 AFTER_FAILURE = 60.0
 """Time (s) until a policy that failed is asked again."""
+AWAITED = "its answer is awaited"
+"""Reason of the hold while a worker asks a policy."""
 
 
 @attrs.frozen(slots=True)
@@ -42,43 +59,106 @@ class Admitted:
     refusal: str = ""
     """Reason for a rejection."""
     wait: Wait | None = None
+    asked: AskedPolicy | None = None
+    """The policy, if a worker has to ask it."""
 
 
 ADMITTED = Admitted()
+
+
+@attrs.define
+class _Policy:
+    """An admission policy in use."""
+
+    name: str
+    origin: str
+    plugin: object
+    admit: Callable[[Application], Any]
+    asked: AskedPolicy | None = None
+    """The policy, if workers call it."""
 
 
 class AdmissionChain:
     """Admission policies of a configuration, asked in order."""
 
     def __init__(self, policies: Sequence[PluginInstance], failures: PluginFailures) -> None:
-        self._policies: list[tuple[str, str, Callable[[Application], Any]]] = [
-            (one.name, one.origin, read_attribute(one.plugin, "admit")) for one in policies
+        self._policies = [
+            _Policy(one.name, one.origin, one.plugin, read_attribute(one.plugin, "admit")) for one in policies
         ]
         self._failures = failures
 
     def __bool__(self) -> bool:
         return bool(self._policies)
 
+    def bind(self, *, workers: bool) -> None:
+        """Read which policies may block: they get a copy of the application, and are called by `workers`."""
+        for policy in self._policies:
+            if may_block(policy.plugin, policy.origin, self._failures):
+                title, call = f"admission policy {policy.name}", partial(_call, policy.admit)
+                if workers:
+                    at_once = calls_at_once(policy.plugin, policy.origin, self._failures)
+                    policy.asked = AskedPolicy(policy.plugin, title, policy.origin, call, at_once)
+                else:
+                    policy.admit = partial(_admit_copy, policy.admit)
+
     def name(self, at: int) -> str:
         """Return the name of the policy at this position."""
-        return self._policies[at][0]
+        return self._policies[at].name
 
     def ask(self, app: Application, first: int = 0) -> Admitted:
         """Ask the policies about `app`, from position `first` on, until one does not admit it."""
-        for at, (name, origin, admit) in enumerate(self._policies[first:], first):
+        for at, policy in enumerate(self._policies[first:], first):
+            if policy.asked is not None:
+                return Admitted(at, asked=policy.asked)
             try:
-                answer = admit(app)
+                answer = policy.admit(app)
                 if answer is None:
                     continue
                 reason = text_or_none(answer)
                 if reason is not None:
-                    return Admitted(at, f"admission policy {name} rejects application {app.id}: {reason}")
+                    return self._rejected(app, at, reason)
                 return Admitted(at, wait=_checked(answer))
             except contained() as error:
-                blame = self._failures.report(origin, "admitting", error, f"application '{app.id}'")
-                # The failure may pass: the application is not rejected, and not admitted either.
-                return Admitted(at, wait=Wait(AFTER_FAILURE, str(blame)))
+                return self._failed(app, at, error)
         return ADMITTED
+
+    def understand(self, app: Application, at: int, answer: PolicyAnswer) -> Admitted:
+        """Return what a worker's answer about `app` means; after an admission the next policies are asked."""
+        if answer.failed is not None:
+            return self._failed(app, at, answer.failed)
+        if answer.reason is not None:
+            return self._rejected(app, at, answer.reason)
+        if answer.wait is not None:
+            return Admitted(at, wait=Wait(answer.wait / SECOND, answer.why))
+        return self.ask(app, at + 1)
+
+    def _rejected(self, app: Application, at: int, reason: str) -> Admitted:
+        return Admitted(at, f"admission policy {self.name(at)} rejects application {app.id}: {reason}")
+
+    def _failed(self, app: Application, at: int, cause: BaseException | str) -> Admitted:
+        origin = self._policies[at].origin
+        blame = self._failures.report(origin, "admitting", cause, f"application '{app.id}'")
+        # The failure may pass: the application is not rejected, and not admitted either.
+        return Admitted(at, wait=Wait(AFTER_FAILURE, str(blame)))
+
+
+def _admit_copy(admit: Callable[[Any], Any], app: Application) -> Any:
+    return admit(ApplicationCopy.of(app))
+
+
+def _call(admit: Callable[[Any], Any], app: ApplicationCopy) -> PolicyAnswer:
+    """Call an admission policy in a worker."""
+    try:
+        answer = admit(app)
+        if answer is None:
+            return PolicyAnswer()
+        reason = text_or_none(answer)
+        if reason is not None:
+            return PolicyAnswer(reason=safe(reason))
+        wait = _checked(answer)
+        return PolicyAnswer(wait=round(wait.seconds * SECOND), why=safe(wait.why))
+    except contained() as error:
+        return PolicyAnswer(failed=safe(describe_error(error)))
 
 
 def _checked(answer: Any) -> Wait:
@@ -108,18 +188,30 @@ class ApplicationHolds:
     """Held applications of one partition."""
 
     def __init__(
-        self, partition: Partition, chain: AdmissionChain, on_admission: Callable[[Application], None]
+        self,
+        partition: Partition,
+        chain: AdmissionChain,
+        on_admission: Callable[[Application], None],
+        questions: PolicyQuestions | None = None,
     ) -> None:
-        """Create without applications; `on_admission` is called for each that is no longer held."""
+        """Create without applications; `on_admission` is called for each that is no longer held.
+
+        `questions` are answered by workers; None if there are no workers.
+        """
         self._partition = partition
         self._chain = chain
         self._on_admission = on_admission
+        self._questions = questions
         self._held: dict[Application, _Round] = {}
+        self._asked: dict[Application, Callable[[], None]] = {}
+        """Applications about which a worker asks, each with the function that withdraws the question."""
+        self._unreported: set[Application] = set()
+        """Held applications about which no policy has answered yet."""
         self._latest: dict[int, _Round] = {}
         """The round created last, by the position of its policy."""
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._held) + len(self._asked)
 
     def ask(self, app: Application) -> str:
         """Ask about a new application that has its queue; it is held from now on if a policy makes it wait.
@@ -131,23 +223,43 @@ class ApplicationHolds:
         answer = self._chain.ask(app)
         if answer.wait is not None:
             self._hold(app, answer, answer.wait)
+        elif answer.asked is not None:
+            self._unreported.add(app)
+            self._consult(app, answer.at, answer.asked)
         return answer.refusal
 
     def report(self, app: Application) -> None:
         """Report to the RM and the event sinks that a new application is held."""
-        if app.held is not None:
+        if app.held is not None and app not in self._unreported:
             self._partition.gangs.report(app, "ApplicationHeld", app.held.message)
 
     def reconfigure(self, chain: AdmissionChain) -> None:
         """Ask the policies of a new configuration about all held applications."""
         self._chain = chain
-        held, self._latest = sorted(self._held, key=lambda app: app.arrival), {}
+        held, self._latest = sorted([*self._held, *self._asked], key=lambda app: app.arrival), {}
         for app in held:
             # An earlier answer may have ended others: the application is asked about only while it is held.
-            if app in self._held:
+            if app in self._held or app in self._asked:
                 self._withdraw(app)
                 if app.state != FAILING:
                     self._take(app, chain.ask(app))
+
+    # -- workers ------------------------------------------------------------------------------------
+
+    def _consult(self, app: Application, at: int, asked: AskedPolicy) -> None:
+        """Let a worker ask a policy about an application, which is held meanwhile."""
+        questions = self._questions
+        assert questions is not None
+        until = self._partition.clock.now() + questions.limit
+        self._set_hold(app, at, AWAITED, until)
+        self._asked[app] = questions.ask(
+            asked, lambda: ApplicationCopy.of(app), lambda answer: self._answered(app, at, answer)
+        )
+
+    def _answered(self, app: Application, at: int, answer: PolicyAnswer) -> None:
+        del self._asked[app]
+        if app.state != FAILING:
+            self._take(app, self._chain.understand(app, at, answer))
 
     # -- rounds -------------------------------------------------------------------------------------
 
@@ -163,16 +275,25 @@ class ApplicationHolds:
             joined.timer = self._partition.timers.at(due, lambda: self._go(made, answer.at))
         joined.apps[app] = None
         self._held[app] = joined
-        since = now if app.held is None else app.held.since
-        policy = self._chain.name(answer.at)
-        hold = Hold(policy, wait.why, since, joined.due, lambda: self._withdraw(app))
+        self._set_hold(app, answer.at, wait.why, joined.due)
+
+    def _set_hold(self, app: Application, at: int, why: str, until: int) -> None:
+        since = self._partition.clock.now() if app.held is None else app.held.since
+        hold = Hold(self._chain.name(at), why, since, until, lambda: self._leave(app))
         if app.held is None:
             app.hold(hold)
         else:
             app.held = hold
 
+    def _leave(self, app: Application) -> None:
+        self._unreported.discard(app)
+        self._withdraw(app)
+
     def _withdraw(self, app: Application) -> None:
         """Ask no more about an application."""
+        withdraw = self._asked.pop(app, None)
+        if withdraw is not None:
+            withdraw()
         joined = self._held.pop(app, None)
         if joined is None:
             return
@@ -192,19 +313,28 @@ class ApplicationHolds:
 
     def _take(self, app: Application, answer: Admitted) -> None:
         """Apply an answer about a held application."""
+        if answer.asked is not None:
+            self._consult(app, answer.at, answer.asked)
+            return
+        is_first = app in self._unreported
+        self._unreported.discard(app)
         if answer.wait is not None:
             self._hold(app, answer, answer.wait)
+            if is_first:
+                self.report(app)
         elif answer.refusal:
             self._partition.fail_application(app, answer.refusal)
         else:
-            self._admit(app)
+            self._admit(app, reported=not is_first)
 
-    def _admit(self, app: Application) -> None:
+    def _admit(self, app: Application, *, reported: bool) -> None:
         assert app.held is not None
         policy = app.held.policy
         app.end_hold()
         # Preemption and refused requests are tried again only after a change.
         self._partition.accounting.changes += 1
         self._on_admission(app)
-        self._partition.gangs.report(app, "ApplicationAdmitted", f"admitted by admission policy {policy}")
+        if reported:
+            text = f"admitted by admission policy {policy}"
+            self._partition.gangs.report(app, "ApplicationAdmitted", text)
         app.conclude()

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.node import Node
     from yunikorn.scheduling.preemption.preemption import Preemption
+    from yunikorn.scheduling.waiting_applications import WaitingApplications
 
 
 MARK = "\0awaited "
@@ -50,12 +51,13 @@ class AwaitedAllocations:
     def __contains__(self, app_id: str) -> bool:
         return app_id in self._waiting
 
-    def put(self, one: ExistingAllocation, node: Node) -> None:
-        """Occupy the resources of `one` on `node` until its application is submitted."""
+    def put(self, one: ExistingAllocation, node: Node) -> str:
+        """Occupy the resources of `one` on `node` until its application is there; return the uuid."""
         named = attrs.evolve(one, uuid=one.uuid or self._partition.accounting.new_uuid(one.key))
         self._waiting.setdefault(one.app_id, {})[named.uuid] = named
         self._partition.accounting.awaited.add(named.uuid)
         self._partition.foreign.put(ForeignAllocation(self._key(named), node, one.resource, fixed=False))
+        return named.uuid
 
     def take(self, app_id: str) -> list[ExistingAllocation]:
         """Remove and return an application's awaited allocations in report order; their room is freed."""
@@ -134,10 +136,13 @@ class ExistingAllocation:
 class ExistingAllocations:
     """Adds reported allocations to the accounting of one partition."""
 
-    def __init__(self, partition: Partition, preemption: Preemption) -> None:
+    def __init__(self, partition: Partition, preemption: Preemption, waiting: WaitingApplications) -> None:
         self._partition = partition
         self._preemption = preemption
+        self._waiting = waiting
         self.awaited = AwaitedAllocations(partition)
+        self.occupied = AwaitedAllocations(partition)
+        """Allocations placed by the RM that are added as soon as the checks of their application end."""
 
     def recover(self, one: ExistingAllocation) -> str:
         """Add an allocation found on a registering node; returns the reason for a rejection, or "".
@@ -145,6 +150,15 @@ class ExistingAllocations:
         An allocation marked for recovery may be reported before its application.
         """
         return self._foreign(one) if _is_foreign(one) else self._take(one, answer=False)
+
+    def occupy(self, one: ExistingAllocation) -> str:
+        """Occupy the room of an allocation that is placed later; return its uuid there, or "" for none."""
+        partition = self._partition
+        node = partition.nodes.get(one.node_id)
+        known = one.uuid in partition.accounting.awaited or one.uuid in partition.accounting.allocations
+        if node is None or known or has_negative(one.resource) or partition.closed_to("allocations"):
+            return ""
+        return self.occupied.put(one, node)
 
     def arrived(self, app: Application) -> None:
         """Add the allocations that awaited this application; invalid ones are rejected."""
@@ -165,7 +179,7 @@ class ExistingAllocations:
     def _take(self, one: ExistingAllocation, *, answer: bool) -> str:
         partition = self._partition
         app, node = partition.applications.get(one.app_id), partition.nodes.get(one.node_id)
-        awaited = app is None and not answer and is_forced(one.tags)
+        awaited = app is None and not answer and (is_forced(one.tags) or one.app_id in self._waiting)
         if app is None and not awaited:
             return f"failed to find application {one.app_id}"
         if node is None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 
 from yunikorn.accounting.books import Books, Keeper
-from yunikorn.accounting.outbox import Refusal, SchedulingState
+from yunikorn.accounting.outbox import Refusal
 from yunikorn.accounting.partition import Partition
-from yunikorn.api import Context, ResourceManager, Submission
+from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.framework.instances import PluginInstances
@@ -20,7 +20,7 @@ from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
 from yunikorn.model.node import Node
-from yunikorn.resources import NOTHING, Resource, has_negative, is_zero
+from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.application_admission import (
     MaxAppsEvents,
     gang_refusal,
@@ -28,7 +28,9 @@ from yunikorn.scheduling.application_admission import (
     report_oversize,
     report_style,
 )
+from yunikorn.scheduling.application_checks import CheckedApplication, PendingCheck
 from yunikorn.scheduling.application_holds import ApplicationHolds
+from yunikorn.scheduling.application_spec import ApplicationSpec
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
@@ -36,10 +38,12 @@ from yunikorn.scheduling.measured_decisions import make_cycle, make_orders, meas
 from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.placement import apply_namespace_quota
 from yunikorn.scheduling.policies import Policies, QueuePolicies
+from yunikorn.scheduling.policy_questions import PolicyQuestions
 from yunikorn.scheduling.predicate_calls import keeps_books
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_quotas import QueueQuotas
 from yunikorn.scheduling.user_groups import is_forced
+from yunikorn.scheduling.waiting_applications import WaitingApplication, WaitingApplications
 from yunikorn.states import PARTITION
 
 if TYPE_CHECKING:
@@ -51,77 +55,12 @@ if TYPE_CHECKING:
     from yunikorn.model.context import CoreContext, Timeouts
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.placement import PlacementChain
+    from yunikorn.scheduling.state_reporter import StateReporter
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 ACTIONS = {"drain": "DRAIN_NODE", "schedule": "DRAIN_TO_SCHEDULABLE"}
 """Node action of the RM, as named in messages, by state event."""
 AS_REQUESTED = "allocation remove as per RM request"
-
-
-@attrs.define
-class ApplicationSpec:
-    """An application as submitted."""
-
-    id: str
-    queue_name: str = ""
-    user: str = ""
-    groups: Sequence[str] = ()
-    tags: Mapping[str, str] = attrs.field(factory=dict)
-    execution_timeout: int = 0
-    """Maximum running time, or placeholder timeout of a gang (ns); 0 for no limit, or the default."""
-    gang: Resource = NOTHING
-    """Total resources of the gang's tasks; empty without a gang."""
-    gang_style: str = ""
-    implicit: bool = False
-    """True if the core created the application for an ask without one; then only the ask is answered."""
-
-    def view(self) -> Submission:
-        """Return the application as submit policies see it, with tags that cannot be modified."""
-        return Submission(
-            self.id,
-            self.user,
-            tuple(self.groups),
-            self.queue_name,
-            MappingProxyType(self.tags),
-            gang_total=self.gang,
-            gang_style=self.gang_style,
-        )
-
-
-class StateReporter(Protocol):
-    """Reporter of the scheduling states of requests to the RM; observes pending requests and reservations."""
-
-    def pending_added(self, ask: Ask) -> None:
-        """Handle a request that starts to wait."""
-        ...
-
-    def pending_removed(self, ask: Ask) -> None:
-        """Handle a request that no longer waits."""
-        ...
-
-    def reserved(self, ask: Ask, node: Node) -> None:
-        """Handle a new reservation."""
-        ...
-
-    def unreserved(self, ask: Ask) -> None:
-        """Handle the loss of a reservation."""
-        ...
-
-    def review(self) -> None:
-        """Examine the pending requests, now or later; called when nothing can be placed."""
-        ...
-
-    def recount(self) -> None:
-        """Handle a change of quotas and limits by a reload."""
-        ...
-
-    def stop(self) -> None:
-        """Stop reporting."""
-        ...
-
-    def drain(self) -> list[SchedulingState]:
-        """Return the new reports and clear them."""
-        ...
 
 
 class PartitionScheduler:
@@ -147,7 +86,14 @@ class PartitionScheduler:
         self.partition = Partition(name, config.name, config.root, core_context)
         self.partition.timeouts = self._timeouts()
         tree = self.partition.queues
-        self.instances = PluginInstances(self.context, failures)
+        calls = core_context.policy_calls
+        self.questions: PolicyQuestions | None = None
+        """Questions to policies that workers call; None if there are no workers."""
+        if calls is not None:
+            self.questions = PolicyQuestions(self.partition, calls, core_context.activate)
+        self.waiting = WaitingApplications()
+        """Applications whose checks wait for a worker; neither accepted nor rejected yet."""
+        self.instances = PluginInstances(self.context, failures, calls=self.questions)
         plan = self.instances.plan(registry, opening=opening)
         self.policies = Policies.of(config, plan, tree, clock, failures)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
@@ -160,10 +106,10 @@ class PartitionScheduler:
         )
         self.quotas = QueueQuotas(self.partition, self.instances, failures, self.preemption)
         tree.on_removal = self.quotas.forget
-        self.existing = ExistingAllocations(self.partition, self.preemption)
+        self.existing = ExistingAllocations(self.partition, self.preemption, self.waiting)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
-        self.holds = ApplicationHolds(self.partition, self.policies.admission, self._admitted)
+        self.holds = ApplicationHolds(self.partition, self.policies.admission, self._admitted, self.questions)
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
@@ -177,7 +123,7 @@ class PartitionScheduler:
     def _open_policies(self) -> None:
         self.instances.use(self.policies.plan)
         self.queue_policies.registry = self.policies.plan.registry
-        self.policies.bind()
+        self.policies.bind(self.questions)
 
     def _keep_books(self) -> None:
         """Keep the books of the present policies, and fill those that are new."""
@@ -262,7 +208,10 @@ class PartitionScheduler:
     # -- applications -------------------------------------------------------------------------------
 
     def submit(self, submission: ApplicationSpec) -> Application:
-        """Place an application in a queue and add it, or reject it with a reason."""
+        """Place an application in a queue and add it, or reject it with a reason.
+
+        An application whose checks need a worker is then in `waiting`.
+        """
         partition = self.partition
         app = Application(
             submission.id,
@@ -278,27 +227,75 @@ class PartitionScheduler:
             EventType.APP, app.id, change=EventChange.ADD, detail=EventDetail.APP_NEW
         )
         app.forced = is_forced(submission.tags)
-        style = style_named(submission.gang_style) if submission.gang_style else SOFT
-        app.gang_style = style or SOFT
-        reason = self._take_in(app, submission)
-        if reason:
-            partition.reject_application(app, reason, answered=not submission.implicit)
-        else:
-            if style is None:
-                report_style(app, submission.gang_style, partition)
-            self.holds.report(app)
-            self.existing.arrived(app)
+        app.gang_style = (style_named(submission.gang_style) or SOFT) if submission.gang_style else SOFT
+        reason = self._refusal(app)
+        if not reason and app.id in self.waiting:
+            reason = f"application {app.id} exists already in partition {self.name}"
+        if not reason:
+            checked = self._check(app, submission)
+            if isinstance(checked, PendingCheck):
+                self.waiting.put(WaitingApplication(app, submission, checked))
+                return app
+            reason = self._take_in(app, submission, checked)
+        self._conclude(app, submission, reason)
         return app
 
-    def _take_in(self, app: Application, submission: ApplicationSpec) -> str:
+    def _check(self, app: Application, submission: ApplicationSpec) -> CheckedApplication | PendingCheck:
+        """Apply resolver and submit policies."""
+        if self.questions is None:
+            return self.policies.checks.check(submission.view())
+
+        def take(checked: CheckedApplication) -> None:
+            self._resume(self.waiting.take(app.id), checked)
+
+        return self.policies.checks.begin(submission.view(), take)
+
+    def _conclude(self, app: Application, submission: ApplicationSpec, reason: str) -> None:
+        """Reject an application, or report its acceptance."""
+        if reason:
+            self.partition.reject_application(app, reason, answered=not submission.implicit)
+            return
+        style = submission.gang_style
+        if style and style_named(style) is None:
+            report_style(app, style, self.partition)
+        self.holds.report(app)
+        self.existing.arrived(app)
+
+    def _resume(self, one: WaitingApplication, checked: CheckedApplication) -> None:
+        """Continue with an application whose checks are complete."""
+        reason = self._refusal(one.app) or self._take_in(one.app, one.spec, checked)
+        self._end_wait(one, reason)
+
+    def _end_wait(self, one: WaitingApplication, reason: str) -> None:
+        """Report the result of the checks of an application, and apply the entries that wait for it."""
+        self._conclude(one.app, one.spec, reason)
+        if reason:
+            self.existing.arrived(one.app)
+        one.apply_entries(reason)
+
+    def reject_waiting(self, app_id: str, reason: str) -> None:
+        """Reject an application whose checks are not complete."""
+        self._end_wait(self.waiting.take(app_id), reason)
+
+    def _refusal(self, app: Application) -> str:
+        """Return why the partition accepts no application of this id now; empty if it does."""
+        if reason := self.partition.closed_to(f"application {app.id}"):
+            return reason
+        if app.id in self.partition.applications:
+            return f"application {app.id} exists already in partition {self.name}"
+        return ""
+
+    def _take_in(self, app: Application, submission: ApplicationSpec, checked: CheckedApplication) -> str:
         """Add an application to the queue that placement chooses; return the reason for a rejection."""
         partition = self.partition
-        if reason := partition.closed_to(f"application {app.id}"):
-            return reason
-        if app.id in partition.applications:
-            return f"application {app.id} exists already in partition {self.name}"
-        if reason := self._check(app, submission):
-            return reason
+        if checked.refusal:
+            return checked.refusal
+        app.user, app.groups = checked.owner.user, checked.owner.groups
+        app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
+        if not is_zero(submission.gang):
+            make_gang(app, submission.gang, submission.execution_timeout, partition)
+        elif submission.execution_timeout:
+            app.execution_timeout = ExecutionTimeout(submission.execution_timeout)
         placement = self.policies.placement.place(app)
         if not placement.queue:
             return f"failed to place application {app.id}: {placement.reason}"
@@ -327,19 +324,6 @@ class PartitionScheduler:
         report_oversize(app, partition)
         return ""
 
-    def _check(self, app: Application, submission: ApplicationSpec) -> str:
-        """Apply resolver and submit policies, and make the gang; return the reason for a rejection."""
-        checked = self.policies.checks.check(submission.view())
-        if checked.refusal:
-            return checked.refusal
-        app.user, app.groups = checked.owner.user, checked.owner.groups
-        app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
-        if not is_zero(submission.gang):
-            make_gang(app, submission.gang, submission.execution_timeout, self.partition)
-        elif submission.execution_timeout:
-            app.execution_timeout = ExecutionTimeout(submission.execution_timeout)
-        return ""
-
     def _admitted(self, app: Application) -> None:
         """Notify those that decide on requests of an application that is no longer held."""
         self.cycle.replacement.resume()
@@ -362,8 +346,8 @@ class PartitionScheduler:
         return chosen if chosen in self.orders.policies else DEFAULT
 
     def knows(self, app_id: str) -> bool:
-        """Return True if an application with this id exists, has ended, or has awaited allocations."""
-        holders = (self.partition.applications, self.partition.ended, self.existing.awaited)
+        """Return True if this application exists, is waiting, has ended, or has awaited allocations."""
+        holders = (self.partition.applications, self.waiting, self.partition.ended, self.existing.awaited)
         return any(app_id in holder for holder in holders)
 
     def remove_application(self, app_id: str) -> None:
@@ -372,6 +356,9 @@ class PartitionScheduler:
         if app is not None:
             self.partition.remove_application(app, message)
         else:
+            if app_id in self.waiting:
+                self.waiting.take(app_id)
+                self.existing.occupied.release(app_id, "", "", message)
             self.existing.awaited.release(app_id, "", "", message)
 
     # -- allocations --------------------------------------------------------------------------------
@@ -534,9 +521,22 @@ class PartitionScheduler:
             self._reconsider(app)
         partition.reconsider()
         self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
+        if self.questions is not None:
+            self.questions.forget_questions()
         self.holds.reconfigure(policies.admission)
+        for one in [*self.waiting]:
+            if self.waiting.has(one):
+                self._check_again(one)
         policies_of_queues = {id(queue.order.policy) for queue in partition.queues} | self.quotas.plugins
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
+
+    def _check_again(self, one: WaitingApplication) -> None:
+        """Check a waiting application by the policies of a new configuration."""
+        checked = self._check(one.app, one.spec)
+        if isinstance(checked, PendingCheck):
+            one.pending = checked
+        else:
+            self._resume(self.waiting.take(one.app.id), checked)
 
     def _reconsider(self, app: Application) -> None:
         """Recompute the ask classes of an application, and make its pending asks schedulable."""
@@ -564,12 +564,16 @@ class PartitionScheduler:
             self.policies.plan.discard()
             partition.timers.close()
             return
+        for one in [*self.waiting]:
+            self.reject_waiting(one.app.id, reason)
         for app in list(partition.applications.values()):
             partition.fail_application(app, reason)
         for node in list(partition.nodes.values()):
             self.remove_node(node)
         if self.state_reporter is not None:
             self.state_reporter.stop()
+        if self.questions is not None:
+            self.questions.close()
         self.instances.close()
         partition.timers.close()
 

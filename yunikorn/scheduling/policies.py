@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Kind, Registry
     from yunikorn.model.queue import Queue
+    from yunikorn.scheduling.policy_questions import PolicyQuestions
 
 
 DEFAULT_VICTIMS = "standard"
@@ -124,8 +125,11 @@ class Policies:
         made = self.plan.make(NODE_SORT, ref.name, ref.options)
         return NamedPolicy(made.plugin, made.origin, self._failures)
 
-    def bind(self) -> None:
-        """Read what predicates and node sort policies declare; called after opening."""
+    def bind(self, questions: PolicyQuestions | None) -> None:
+        """Read what plugins declare; called after opening. Workers answer `questions`, if there are any."""
+        if questions is not None:
+            self.checks.use_workers(questions)
+        self.admission.bind(workers=questions is not None)
         self.predicates.bind()
         for named in self.node_sorts.values():
             named.bind()

@@ -14,9 +14,19 @@ import attrs
 from yunikorn.clock import SECOND, Clock
 from yunikorn.config.names import is_user_name
 from yunikorn.config.queues_yaml import ResolverCache, ResolverRef
-from yunikorn.containment import LONGEST_NAME, contained, entries_of, exact_text, read_attribute, safe_repr
+from yunikorn.containment import (
+    LONGEST_NAME,
+    contained,
+    describe_error,
+    entries_of,
+    exact_text,
+    read_attribute,
+    safe_repr,
+)
 from yunikorn.framework.plugin_failures import PluginFailures
+from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
 from yunikorn.framework.registry import RESOLVER
+from yunikorn.scheduling.policy_questions import AskedPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -73,6 +83,8 @@ class UserGroups:
         self._swept = clock.now()
         self.resolver = resolver
         self._groups = read_attribute(resolver, "groups")
+        self.asked: AskedPolicy | None = None
+        """The resolver, if workers call it; set by `use_workers`."""
 
     @classmethod
     def make(
@@ -116,16 +128,35 @@ class UserGroups:
             self._remember(owner)
             return owner
         owner = self._look_up(user)
-        if forced and owner.refusal:
-            return Owner(user, (NO_GROUP,))
+        return owner_of_forced(owner) if forced else owner
+
+    def use_workers(self) -> None:
+        """Let workers call the resolver if it may block; called before its first use."""
+        resolver = self.resolver
+        if resolver is not None and may_block(resolver, self.origin, self._failures):
+            at_once = calls_at_once(resolver, self.origin, self._failures)
+            title = "the user-group resolver"
+            self.asked = AskedPolicy(resolver, title, self.origin, self._call, at_once)
+
+    def needs_resolver(self, user: str, groups: Sequence[str]) -> bool:
+        """Return True if `identify` would call the resolver."""
+        return not groups and self.resolver is not None and is_user_name(user) and self._find(user) is None
+
+    def learn(self, user: str, answer: PolicyAnswer) -> Owner:
+        """Remember and return the owner that a worker's answer describes; report a failure."""
+        owner = self._owner(user, answer)
+        self._remember(owner)
         return owner
 
-    def _look_up(self, user: str) -> Owner:
+    def _find(self, user: str) -> Owner | None:
         known = self._known.get(user)
-        if known is not None and self._clock.now() < known[0]:
-            return known[1]
-        owner = self._resolve(user)
-        self._remember(owner)
+        return known[1] if known is not None and self._clock.now() < known[0] else None
+
+    def _look_up(self, user: str) -> Owner:
+        owner = self._find(user)
+        if owner is None:
+            owner = self._resolve(user)
+            self._remember(owner)
         return owner
 
     def _resolve(self, user: str) -> Owner:
@@ -135,11 +166,25 @@ class UserGroups:
             found = self._groups(user)
             groups = None if found is None else _checked(found)
         except contained() as error:
-            blame = self._failures.report(self.origin, "finding the groups of", error, f"user '{user}'")
-            return Owner(user, refusal=f"user resolution failed: {blame}")
-        if groups is None:
-            return Owner(user, refusal=f"user resolution failed: there is no user '{user}'")
-        return Owner(user, groups)
+            return self._failed(user, error)
+        return _found(user, groups)
+
+    def _call(self, user: str) -> PolicyAnswer:
+        """Call the resolver in a worker."""
+        try:
+            found = self._groups(user)
+            return PolicyAnswer(None if found is None else [safe(name) for name in _checked(found)])
+        except contained() as error:
+            return PolicyAnswer(failed=safe(describe_error(error)))
+
+    def _owner(self, user: str, answer: PolicyAnswer) -> Owner:
+        if answer.failed is not None:
+            return self._failed(user, answer.failed)
+        return _found(user, None if answer.groups is None else tuple(answer.groups))
+
+    def _failed(self, user: str, cause: BaseException | str) -> Owner:
+        blame = self._failures.report(self.origin, "finding the groups of", cause, f"user '{user}'")
+        return Owner(user, refusal=f"user resolution failed: {blame}")
 
     def _remember(self, owner: Owner) -> None:
         now = self._clock.now()
@@ -151,6 +196,17 @@ class UserGroups:
             self._known[owner.user] = (now + duration, owner)
         else:
             self._known.pop(owner.user, None)
+
+
+def owner_of_forced(owner: Owner) -> Owner:
+    """Return the owner of a forced application, which has a default group if its user has none."""
+    return Owner(owner.user, (NO_GROUP,)) if owner.refusal else owner
+
+
+def _found(user: str, groups: tuple[str, ...] | None) -> Owner:
+    if groups is None:
+        return Owner(user, refusal=f"user resolution failed: there is no user '{user}'")
+    return Owner(user, groups)
 
 
 def _checked(found: Iterable[str]) -> tuple[str, ...]:

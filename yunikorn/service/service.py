@@ -23,6 +23,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
 from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.policy_workers import PolicyWorkers
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.service import demo
 from yunikorn.service.config_files import (
@@ -147,9 +148,13 @@ class _Service:
         self._tasks: set[asyncio.Task[None]] = set()
         self._recorder = _recorder(options)
         self._sinks = BufferedSinks()
+        self._workers = PolicyWorkers()
         loop = asyncio.get_running_loop()
         threaded = ThreadedScheduler(
-            self._make, clock, died=lambda _: loop.call_soon_threadsafe(self._over.set)
+            self._make,
+            clock,
+            died=lambda _: loop.call_soon_threadsafe(self._over.set),
+            workers=self._workers,
         )
         self.core = AsyncScheduler(threaded)
         self._network = None if options.network is None else options.network(self.core, options.settings)
@@ -163,6 +168,7 @@ class _Service:
             "timeouts": Timeouts(session=self._options.settings.patience.session_ns),
             "configurations": self._configurations,
             "buffer_sinks": self._sinks,
+            "workers": self._workers,
         }
         return Scheduler(**parts) if self._recorder is None else RecordingScheduler(self._recorder, **parts)
 

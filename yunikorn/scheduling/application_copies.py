@@ -1,0 +1,91 @@
+"""Copies of applications for policies that worker threads call, while the core continues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import attrs
+
+if TYPE_CHECKING:
+    from yunikorn.model.application import Application
+    from yunikorn.model.queue import Queue
+
+
+@attrs.frozen(kw_only=True)
+class QueueCopy:
+    """A queue and its parents at one moment; see `yunikorn.api.Queue`."""
+
+    path: str
+    guaranteed: Mapping[str, int]
+    max: Mapping[str, int] | None
+    fair_max: Mapping[str, int]
+    total: Mapping[str, int]
+    allocated: Mapping[str, int]
+    pending: Mapping[str, int]
+    demand: Mapping[str, int]
+    recent: Mapping[str, float]
+    priority: int
+    properties: Mapping[str, str]
+    parent: QueueCopy | None
+
+    @classmethod
+    def of(cls, queue: Queue) -> QueueCopy:
+        """Return a copy of a queue."""
+        return cls(
+            path=queue.path,
+            guaranteed=dict(queue.guaranteed),
+            max=None if queue.max is None else dict(queue.max),
+            fair_max=dict(queue.fair_max),
+            total=dict(queue.total),
+            allocated=dict(queue.allocated),
+            pending=dict(queue.pending),
+            demand=dict(queue.demand),
+            recent=dict(queue.recent),
+            priority=queue.priority,
+            properties=dict(queue.properties),
+            parent=None if queue.parent is None else cls.of(queue.parent),
+        )
+
+
+@attrs.frozen(kw_only=True)
+class ApplicationCopy:
+    """An application at one moment, without its allocations; see `yunikorn.api.Application`."""
+
+    id: str
+    user: str
+    groups: tuple[str, ...]
+    queue_name: str
+    queue: QueueCopy | None
+    tags: Mapping[str, str]
+    state: str
+    arrival: int
+    submitted: int
+    priority: int
+    allocated: Mapping[str, int]
+    pending: Mapping[str, int]
+    demand: Mapping[str, int]
+    fair_total: Mapping[str, int]
+    waiting_since: int
+
+    @classmethod
+    def of(cls, app: Application) -> ApplicationCopy:
+        """Return a copy of an application."""
+        return cls(
+            id=app.id,
+            user=app.user,
+            groups=tuple(app.groups),
+            queue_name=app.queue_name,
+            queue=None if app.queue is None else QueueCopy.of(app.queue),
+            tags=MappingProxyType(dict(app.tags)),
+            state=app.state,
+            arrival=app.arrival,
+            submitted=app.submitted,
+            priority=app.priority,
+            allocated=dict(app.allocated),
+            pending=dict(app.pending),
+            demand=dict(app.demand),
+            fair_total=dict(app.fair_total),
+            waiting_since=app.waiting_since,
+        )

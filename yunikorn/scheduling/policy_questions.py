@@ -1,0 +1,276 @@
+"""Questions of one partition to policies that worker threads call (`docs/decisions/0076`).
+
+Order, time limits and back-off are decided here, in the core, by timers of its clock. The only input from
+outside are the answers, so a replay of the answers repeats everything. Each policy object has a lane, in
+which its questions wait for their turn: a policy that hangs delays no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import describe_duration
+from yunikorn.errors import printable
+from yunikorn.framework.policy_calls import PolicyAnswer, PolicyCalls
+
+if TYPE_CHECKING:
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.clock import Timer
+
+_log = logging.getLogger("yunikorn.plugins")
+
+FEW_HANGING = 8
+"""Number of calls without a return from which a policy is asked only once per pause."""
+MOST_HANGING = 16
+"""Number of calls without a return from which a policy is not asked until one of them returns."""
+PAUSE = 60 * SECOND
+"""First pause (ns) of a policy with that many calls; each further one is twice as long."""
+LONGEST_PAUSE = 3600 * SECOND
+
+Then = Callable[[Any], None]
+
+
+@attrs.frozen(eq=False)
+class AskedPolicy:
+    """A policy that workers call."""
+
+    plugin: object
+    title: str
+    """Kind and name, as in `submit policy site-rules`."""
+    origin: str
+    call: Callable[[Any], PolicyAnswer]
+    """Calls the policy with its argument, in a worker; contains every exception."""
+    at_once: int
+    """Maximum number of simultaneous calls."""
+
+
+@attrs.define(eq=False)
+class _Question:
+    """A question, and the functions that wait for its answer."""
+
+    make: Callable[[], object]
+    """Returns the argument of the policy when the call starts."""
+    digest: Callable[[PolicyAnswer], Any]
+    """Turns the answer into the value that all `waiters` receive; called once."""
+    key: Hashable
+    waiters: dict[object, Then] = attrs.field(factory=dict)
+    timer: Timer | None = None
+
+
+@attrs.define(eq=False)
+class _Lane:
+    """Questions to one policy object."""
+
+    asked: AskedPolicy
+    queue: deque[_Question] = attrs.field(factory=deque)
+    running: dict[int, _Question] = attrs.field(factory=dict)
+    """Questions of the calls in progress, by number."""
+    hanging: set[int] = attrs.field(factory=set)
+    """Numbers of the calls that were given up and have not returned."""
+    by_key: dict[Hashable, _Question] = attrs.field(factory=dict)
+    """Questions that equal ones may join."""
+    pause: int = 0
+    until: int = 0
+    """Time of the next try, while too many calls hang."""
+    is_silent: bool = False
+    """True from a call without a return until the next answer in time."""
+    refusing: Timer | None = None
+    """Timer that refuses the questions in the queue."""
+    when_idle: list[Callable[[], object]] = attrs.field(factory=list)
+
+
+class PolicyQuestions:
+    """Questions of one partition to its policies."""
+
+    def __init__(
+        self, partition: Partition, calls: PolicyCalls, activate: Callable[[], object] = lambda: None
+    ) -> None:
+        """Create without questions; `activate` is called before an answer is applied."""
+        self._partition = partition
+        self._calls = calls
+        self._activate = activate
+        self._lanes: dict[int, _Lane] = {}
+        """Lanes by the identity of the policy object."""
+        self._lane_of: dict[int, _Lane] = {}
+        """Lanes by the number of a call that has not returned."""
+
+    def __len__(self) -> int:
+        return sum(len(lane.queue) + len(lane.running) for lane in self._lanes.values())
+
+    def ask(
+        self,
+        asked: AskedPolicy,
+        make: Callable[[], object],
+        then: Then,
+        *,
+        key: Hashable = None,
+        digest: Callable[[PolicyAnswer], Any] = lambda answer: answer,
+    ) -> Callable[[], None]:
+        """Ask a policy with the argument that `make` returns, and call `then` with the answer, later.
+
+        Questions with the same `key` share one call; `digest` converts the answer once for all of them.
+        Returns a function that withdraws the question.
+        """
+        lane = self._lanes.get(id(asked.plugin))
+        if lane is None:
+            lane = self._lanes[id(asked.plugin)] = _Lane(asked)
+        question = None if key is None else lane.by_key.get(key)
+        if question is None:
+            question = _Question(make, digest, key)
+            lane.queue.append(question)
+            if key is not None:
+                lane.by_key[key] = question
+        token, waiters = object(), question.waiters
+        waiters[token] = then
+        self._dispatch(lane)
+        return lambda: waiters.pop(token, None) and None
+
+    @property
+    def limit(self) -> int:
+        """Time (ns) that a call may take."""
+        return self._partition.timeouts.policy_answer
+
+    # -- calls --------------------------------------------------------------------------------------
+
+    def _dispatch(self, lane: _Lane) -> None:
+        """Start the calls that may start now."""
+        while lane.queue and len(lane.running) < lane.asked.at_once and not lane.when_idle:
+            if not lane.queue[0].waiters:
+                self._forget_key(lane, lane.queue.popleft())
+            elif self._may_start(lane):
+                self._start(lane, lane.queue.popleft())
+            else:
+                if not lane.running and lane.refusing is None:
+                    # The caller of `ask` gets no answer before it continues.
+                    lane.refusing = self._partition.timers.after(0, partial(self._refuse, lane))
+                return
+
+    def _may_start(self, lane: _Lane) -> bool:
+        hanging = len(lane.hanging)
+        if hanging < FEW_HANGING:
+            return True
+        return hanging < MOST_HANGING and not lane.running and self._partition.clock.now() >= lane.until
+
+    def _start(self, lane: _Lane, question: _Question) -> None:
+        work = partial(lane.asked.call, question.make())
+        number = self._calls.start(work, self._returned)
+        lane.running[number] = question
+        self._lane_of[number] = lane
+        question.timer = self._partition.timers.after(self.limit, partial(self._time_out, lane, number))
+
+    def _returned(self, number: int, answer: PolicyAnswer) -> None:
+        self._activate()
+        lane = self._lane_of.pop(number)
+        question = lane.running.pop(number, None)
+        if question is None:
+            # The answer is too late, but one thread less hangs.
+            lane.hanging.discard(number)
+        else:
+            assert question.timer is not None
+            question.timer.cancel()
+            lane.pause = lane.until = 0
+            if lane.is_silent:
+                lane.is_silent = False
+                _log.warning("plugin %s answers again", printable(lane.asked.origin))
+            self._finish(lane, question, answer)
+        self._go_on(lane)
+
+    def _time_out(self, lane: _Lane, number: int) -> None:
+        question = lane.running.pop(number)
+        lane.hanging.add(number)
+        place = self._calls.abandon(number)
+        if not lane.is_silent:
+            lane.is_silent = True
+            _log.error(
+                "plugin %s: a call has not returned within %s; its thread is replaced, the core continues%s",
+                printable(lane.asked.origin),
+                describe_duration(self.limit),
+                f" ({printable(place)})" if place else "",
+            )
+        if len(lane.hanging) >= FEW_HANGING:
+            lane.pause = min(max(2 * lane.pause, PAUSE), LONGEST_PAUSE)
+            lane.until = self._partition.clock.now() + lane.pause
+        text = f"it has not returned within {describe_duration(self.limit)}"
+        self._finish(lane, question, PolicyAnswer(failed=text))
+        self._go_on(lane)
+
+    def _refuse(self, lane: _Lane) -> None:
+        """Answer the questions in the queue without a call: too many calls hang."""
+        lane.refusing = None
+        if self._may_start(lane):
+            self._dispatch(lane)
+            return
+        refused, text = list(lane.queue), f"it was not called: {len(lane.hanging)} calls have not returned"
+        lane.queue.clear()
+        for question in refused:
+            self._finish(lane, question, PolicyAnswer(failed=text))
+
+    def _finish(self, lane: _Lane, question: _Question, answer: PolicyAnswer) -> None:
+        self._forget_key(lane, question)
+        if question.waiters:
+            found = question.digest(answer)
+            while question.waiters:
+                # One that waits may withdraw the others.
+                then = question.waiters.pop(next(iter(question.waiters)))
+                then(found)
+
+    @staticmethod
+    def _forget_key(lane: _Lane, question: _Question) -> None:
+        if question.key is not None and lane.by_key.get(question.key) is question:
+            del lane.by_key[question.key]
+
+    def _go_on(self, lane: _Lane) -> None:
+        if not lane.running and lane.when_idle:
+            actions, lane.when_idle = lane.when_idle, []
+            for action in actions:
+                action()
+        self._dispatch(lane)
+
+    # -- life of the policies -------------------------------------------------------------------------
+
+    def forget_questions(self) -> None:
+        """Withdraw all questions; answers of calls in progress are ignored."""
+        for lane in self._lanes.values():
+            for question in [*lane.queue, *lane.running.values()]:
+                question.waiters.clear()
+            lane.queue.clear()
+            lane.by_key.clear()
+
+    def when_idle(self, plugin: object, action: Callable[[], object]) -> None:
+        """Call `action` when no call of a policy is in progress, at once if possible; none starts before."""
+        lane = self._lanes.get(id(plugin))
+        if lane is None or not lane.running:
+            action()
+        else:
+            lane.when_idle.append(action)
+
+    def release(self, plugin: object) -> None:
+        """Give up all calls of a policy, and forget the policy."""
+        lane = self._lanes.pop(id(plugin), None)
+        if lane is None:
+            return
+        for number, question in lane.running.items():
+            if question.timer is not None:
+                question.timer.cancel()
+            self._calls.abandon(number)
+        if lane.refusing is not None:
+            lane.refusing.cancel()
+        for number in [*lane.running, *lane.hanging]:
+            self._calls.forget(number)
+            del self._lane_of[number]
+        lane.running.clear()
+        lane.queue.clear()
+        for action in lane.when_idle:
+            action()
+
+    def close(self) -> None:
+        """Give up all calls of all policies."""
+        for lane in list(self._lanes.values()):
+            self.release(lane.asked.plugin)
