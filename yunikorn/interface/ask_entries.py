@@ -205,7 +205,7 @@ def _implicit_application(at: PartitionScheduler, ask: AllocationAsk) -> tuple[s
     app_id = ask.allocation_key
     if app_id not in at.partition.applications and app_id not in at.waiting:
         submission = ApplicationSpec(app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True)
-        reason = at.submit(submission).reason
+        reason = at.intake.submit(submission).reason
         return app_id, f"{NO_PLACE}: {reason}" if reason else ""
     return app_id, ""
 

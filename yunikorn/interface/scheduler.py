@@ -457,7 +457,7 @@ class Scheduler:
         self._refuse_reentry("fail_application")
         named = self.partition(rm_id, partition)
         if named is not None and app_id in named.waiting:
-            named.reject_waiting(app_id, reason or f"application {app_id} was failed by its RM")
+            named.intake.reject(app_id, reason or f"application {app_id} was failed by its RM")
             self._session(rm_id).flush()
             return
         at, app = self._application(rm_id, partition, app_id)

@@ -146,7 +146,7 @@ class UpdateHandler:
         )
         submission.execution_timeout = time_limit(new.execution_timeout_ms)
         submission.gang, submission.gang_style = new.placeholder_ask, new.gang_scheduling_style
-        partition.submit(submission)
+        partition.intake.submit(submission)
 
     def _remove_application(self, gone: RemoveApplicationRequest) -> None:
         partition, reason = self._asks.partition(gone.partition_name, removal_fault(gone))

@@ -13,37 +13,29 @@ from yunikorn.accounting.outbox import Refusal
 from yunikorn.accounting.partition import Partition
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
-from yunikorn.event_types import EventChange, EventDetail, EventType
+from yunikorn.event_types import EventType
 from yunikorn.framework.instances import PluginInstances
 from yunikorn.framework.kinds import NODE_SORT
 from yunikorn.model.allocation import TerminationType, is_own
-from yunikorn.model.application import Application, ExecutionTimeout
-from yunikorn.model.gang import SOFT, style_named
+from yunikorn.model.application import Application
 from yunikorn.model.node import Node
-from yunikorn.resources import Resource, has_negative, is_zero
+from yunikorn.resources import Resource, has_negative
 from yunikorn.scheduling.application_admission import (
     MaxAppsEvents,
-    gang_refusal,
-    make_gang,
-    report_oversize,
-    report_style,
 )
-from yunikorn.scheduling.application_checks import CheckedApplication, PendingCheck
 from yunikorn.scheduling.application_holds import ApplicationHolds
-from yunikorn.scheduling.application_spec import ApplicationSpec
+from yunikorn.scheduling.application_intake import ApplicationIntake
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
 from yunikorn.scheduling.measured_decisions import make_cycle, make_orders, measured_turns
 from yunikorn.scheduling.node_orders import DEFAULT
-from yunikorn.scheduling.placement import apply_namespace_quota
 from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.policy_questions import PolicyQuestions
 from yunikorn.scheduling.predicate_calls import keeps_books
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_quotas import QueueQuotas
-from yunikorn.scheduling.user_groups import is_forced
-from yunikorn.scheduling.waiting_applications import WaitingApplication, WaitingApplications
+from yunikorn.scheduling.waiting_applications import WaitingApplications
 from yunikorn.states import PARTITION
 
 if TYPE_CHECKING:
@@ -110,6 +102,17 @@ class PartitionScheduler:
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
         self.holds = ApplicationHolds(self.partition, self.policies.admission, self._admitted, self.questions)
+        self.intake = ApplicationIntake(
+            self.partition,
+            self.policies,
+            self.existing,
+            self.holds,
+            self.quotas,
+            self.waiting,
+            on_new_queues=self.apply_queue_changes,
+            node_order=self._node_order,
+            workers=self.questions is not None,
+        )
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
@@ -123,6 +126,7 @@ class PartitionScheduler:
     def _open_policies(self) -> None:
         self.instances.use(self.policies.plan)
         self.queue_policies.registry = self.policies.plan.registry
+        self.intake.policies = self.policies
         self.policies.bind(self.questions)
 
     def _keep_books(self) -> None:
@@ -206,123 +210,6 @@ class PartitionScheduler:
         accounting.pending_accounting.watcher = accounting.node_reservations.watcher = reporter
 
     # -- applications -------------------------------------------------------------------------------
-
-    def submit(self, submission: ApplicationSpec) -> Application:
-        """Place an application in a queue and add it, or reject it with a reason.
-
-        An application whose checks need a worker is then in `waiting`.
-        """
-        partition = self.partition
-        app = Application(
-            submission.id,
-            submission.user,
-            submission.groups,
-            submission.queue_name,
-            submission.tags,
-            submitted=partition.clock.now(),
-            arrival=partition.next_arrival(),
-            listener=partition.state_changed,
-        )
-        partition.event_recorder.record(
-            EventType.APP, app.id, change=EventChange.ADD, detail=EventDetail.APP_NEW
-        )
-        app.forced = is_forced(submission.tags)
-        app.gang_style = (style_named(submission.gang_style) or SOFT) if submission.gang_style else SOFT
-        reason = self._refusal(app)
-        if not reason and app.id in self.waiting:
-            reason = f"application {app.id} exists already in partition {self.name}"
-        if not reason:
-            checked = self._check(app, submission)
-            if isinstance(checked, PendingCheck):
-                self.waiting.put(WaitingApplication(app, submission, checked))
-                return app
-            reason = self._take_in(app, submission, checked)
-        self._conclude(app, submission, reason)
-        return app
-
-    def _check(self, app: Application, submission: ApplicationSpec) -> CheckedApplication | PendingCheck:
-        """Apply resolver and submit policies."""
-        if self.questions is None:
-            return self.policies.checks.check(submission.view())
-
-        def take(checked: CheckedApplication) -> None:
-            self._resume(self.waiting.take(app.id), checked)
-
-        return self.policies.checks.begin(submission.view(), take)
-
-    def _conclude(self, app: Application, submission: ApplicationSpec, reason: str) -> None:
-        """Reject an application, or report its acceptance."""
-        if reason:
-            self.partition.reject_application(app, reason, answered=not submission.implicit)
-            return
-        style = submission.gang_style
-        if style and style_named(style) is None:
-            report_style(app, style, self.partition)
-        self.holds.report(app)
-        self.existing.arrived(app)
-
-    def _resume(self, one: WaitingApplication, checked: CheckedApplication) -> None:
-        """Continue with an application whose checks are complete."""
-        reason = self._refusal(one.app) or self._take_in(one.app, one.spec, checked)
-        self._end_wait(one, reason)
-
-    def _end_wait(self, one: WaitingApplication, reason: str) -> None:
-        """Report the result of the checks of an application, and apply the entries that wait for it."""
-        self._conclude(one.app, one.spec, reason)
-        if reason:
-            self.existing.arrived(one.app)
-        one.apply_entries(reason)
-
-    def reject_waiting(self, app_id: str, reason: str) -> None:
-        """Reject an application whose checks are not complete."""
-        self._end_wait(self.waiting.take(app_id), reason)
-
-    def _refusal(self, app: Application) -> str:
-        """Return why the partition accepts no application of this id now; empty if it does."""
-        if reason := self.partition.closed_to(f"application {app.id}"):
-            return reason
-        if app.id in self.partition.applications:
-            return f"application {app.id} exists already in partition {self.name}"
-        return ""
-
-    def _take_in(self, app: Application, submission: ApplicationSpec, checked: CheckedApplication) -> str:
-        """Add an application to the queue that placement chooses; return the reason for a rejection."""
-        partition = self.partition
-        if checked.refusal:
-            return checked.refusal
-        app.user, app.groups = checked.owner.user, checked.owner.groups
-        app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
-        if not is_zero(submission.gang):
-            make_gang(app, submission.gang, submission.execution_timeout, partition)
-        elif submission.execution_timeout:
-            app.execution_timeout = ExecutionTimeout(submission.execution_timeout)
-        placement = self.policies.placement.place(app)
-        if not placement.queue:
-            return f"failed to place application {app.id}: {placement.reason}"
-        queue = partition.queue(placement.queue)
-        if queue is None:
-            made = partition.queues.create(placement.queue, app.user, app.groups)
-            if isinstance(made, str):
-                return f"failed to place application {app.id}: {made}"
-            queue = made
-            self.apply_queue_changes()
-        if not queue.is_leaf:
-            return f"failed to place application {app.id}: queue {queue.path} is not a leaf queue"
-        if not queue.managed:
-            apply_namespace_quota(queue, app.tags)
-            self.quotas.ask_again(queue)
-        reason = gang_refusal(app, queue, self.queue_policies.registry)
-        if not reason:
-            app.enter(queue)
-            reason = self.holds.ask(app)
-        if reason:
-            app.leave()
-            partition.queues.check_empty(queue)
-            return reason
-        app.node_order = self._node_order(app, queue.settings.node_sort)
-        partition.add_application(app, queue)
-        report_oversize(app, partition)
-        return ""
 
     def _admitted(self, app: Application) -> None:
         """Notify those that decide on requests of an application that is no longer held."""
@@ -524,19 +411,9 @@ class PartitionScheduler:
         if self.questions is not None:
             self.questions.forget_questions()
         self.holds.reconfigure(policies.admission)
-        for one in [*self.waiting]:
-            if self.waiting.has(one):
-                self._check_again(one)
+        self.intake.check_again()
         policies_of_queues = {id(queue.order.policy) for queue in partition.queues} | self.quotas.plugins
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
-
-    def _check_again(self, one: WaitingApplication) -> None:
-        """Check a waiting application by the policies of a new configuration."""
-        checked = self._check(one.app, one.spec)
-        if isinstance(checked, PendingCheck):
-            one.pending = checked
-        else:
-            self._resume(self.waiting.take(one.app.id), checked)
 
     def _reconsider(self, app: Application) -> None:
         """Recompute the ask classes of an application, and make its pending asks schedulable."""
@@ -564,8 +441,7 @@ class PartitionScheduler:
             self.policies.plan.discard()
             partition.timers.close()
             return
-        for one in [*self.waiting]:
-            self.reject_waiting(one.app.id, reason)
+        self.intake.close(reason)
         for app in list(partition.applications.values()):
             partition.fail_application(app, reason)
         for node in list(partition.nodes.values()):

@@ -1,0 +1,188 @@
+"""Submission of applications: checks, placement in a queue, and the acceptance or the rejection.
+
+An application whose checks need a worker waits, and continues with the answer (`docs/decisions/0076`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from yunikorn.event_types import EventChange, EventDetail, EventType
+from yunikorn.model.application import Application, ExecutionTimeout
+from yunikorn.model.gang import SOFT, style_named
+from yunikorn.resources import is_zero
+from yunikorn.scheduling.application_admission import gang_refusal, make_gang, report_oversize, report_style
+from yunikorn.scheduling.application_checks import CheckedApplication, PendingCheck
+from yunikorn.scheduling.placement import apply_namespace_quota
+from yunikorn.scheduling.user_groups import is_forced
+from yunikorn.scheduling.waiting_applications import WaitingApplication, WaitingApplications
+
+if TYPE_CHECKING:
+    from yunikorn.accounting.partition import Partition
+    from yunikorn.scheduling.application_holds import ApplicationHolds
+    from yunikorn.scheduling.application_spec import ApplicationSpec
+    from yunikorn.scheduling.existing_allocations import ExistingAllocations
+    from yunikorn.scheduling.policies import Policies
+    from yunikorn.scheduling.queue_quotas import QueueQuotas
+
+
+class ApplicationIntake:
+    """Accepts or rejects the applications that are submitted to one partition."""
+
+    def __init__(
+        self,
+        partition: Partition,
+        policies: Policies,
+        existing: ExistingAllocations,
+        holds: ApplicationHolds,
+        quotas: QueueQuotas,
+        waiting: WaitingApplications,
+        *,
+        on_new_queues: Callable[[], object],
+        node_order: Callable[[Application, str], str],
+        workers: bool,
+    ) -> None:
+        """Create for a partition; with `workers`, applications may be `waiting`.
+
+        `on_new_queues` is called after placement has created queues. `node_order` returns the node order of
+        an application in a queue with this node order.
+        """
+        self._partition = partition
+        self.policies = policies
+        """Policies in use."""
+        self._existing, self._holds, self._quotas, self._waiting = existing, holds, quotas, waiting
+        self._on_new_queues, self._node_order, self._workers = on_new_queues, node_order, workers
+
+    def submit(self, submission: ApplicationSpec) -> Application:
+        """Place an application in a queue and add it, or reject it with a reason.
+
+        An application whose checks need a worker waits.
+        """
+        partition = self._partition
+        app = Application(
+            submission.id,
+            submission.user,
+            submission.groups,
+            submission.queue_name,
+            submission.tags,
+            submitted=partition.clock.now(),
+            arrival=partition.next_arrival(),
+            listener=partition.state_changed,
+        )
+        partition.event_recorder.record(
+            EventType.APP, app.id, change=EventChange.ADD, detail=EventDetail.APP_NEW
+        )
+        app.forced = is_forced(submission.tags)
+        app.gang_style = (style_named(submission.gang_style) or SOFT) if submission.gang_style else SOFT
+        reason = self._refusal(app)
+        if not reason and app.id in self._waiting:
+            reason = f"application {app.id} exists already in partition {self._partition.config_name}"
+        if not reason:
+            checked = self._check(app, submission)
+            if isinstance(checked, PendingCheck):
+                self._waiting.put(WaitingApplication(app, submission, checked))
+                return app
+            reason = self._take_in(app, submission, checked)
+        self._conclude(app, submission, reason)
+        return app
+
+    def _check(self, app: Application, submission: ApplicationSpec) -> CheckedApplication | PendingCheck:
+        """Apply resolver and submit policies."""
+        if not self._workers:
+            return self.policies.checks.check(submission.view())
+
+        def take(checked: CheckedApplication) -> None:
+            self._resume(self._waiting.take(app.id), checked)
+
+        return self.policies.checks.begin(submission.view(), take)
+
+    def _conclude(self, app: Application, submission: ApplicationSpec, reason: str) -> None:
+        """Reject an application, or report its acceptance."""
+        if reason:
+            self._partition.reject_application(app, reason, answered=not submission.implicit)
+            return
+        style = submission.gang_style
+        if style and style_named(style) is None:
+            report_style(app, style, self._partition)
+        self._holds.report(app)
+        self._existing.arrived(app)
+
+    def _resume(self, one: WaitingApplication, checked: CheckedApplication) -> None:
+        """Continue with an application whose checks are complete."""
+        reason = self._refusal(one.app) or self._take_in(one.app, one.spec, checked)
+        self._end_wait(one, reason)
+
+    def _end_wait(self, one: WaitingApplication, reason: str) -> None:
+        """Report the result of the checks of an application, and apply the entries that wait for it."""
+        self._conclude(one.app, one.spec, reason)
+        if reason:
+            self._existing.arrived(one.app)
+        one.apply_entries(reason)
+
+    def reject(self, app_id: str, reason: str) -> None:
+        """Reject an application whose checks are not complete."""
+        self._end_wait(self._waiting.take(app_id), reason)
+
+    def _refusal(self, app: Application) -> str:
+        """Return why the partition accepts no application of this id now; empty if it does."""
+        if reason := self._partition.closed_to(f"application {app.id}"):
+            return reason
+        if app.id in self._partition.applications:
+            return f"application {app.id} exists already in partition {self._partition.config_name}"
+        return ""
+
+    def _take_in(self, app: Application, submission: ApplicationSpec, checked: CheckedApplication) -> str:
+        """Add an application to the queue that placement chooses; return the reason for a rejection."""
+        partition = self._partition
+        if checked.refusal:
+            return checked.refusal
+        app.user, app.groups = checked.owner.user, checked.owner.groups
+        app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
+        if not is_zero(submission.gang):
+            make_gang(app, submission.gang, submission.execution_timeout, partition)
+        elif submission.execution_timeout:
+            app.execution_timeout = ExecutionTimeout(submission.execution_timeout)
+        placement = self.policies.placement.place(app)
+        if not placement.queue:
+            return f"failed to place application {app.id}: {placement.reason}"
+        queue = partition.queue(placement.queue)
+        if queue is None:
+            made = partition.queues.create(placement.queue, app.user, app.groups)
+            if isinstance(made, str):
+                return f"failed to place application {app.id}: {made}"
+            queue = made
+            self._on_new_queues()
+        if not queue.is_leaf:
+            return f"failed to place application {app.id}: queue {queue.path} is not a leaf queue"
+        if not queue.managed:
+            apply_namespace_quota(queue, app.tags)
+            self._quotas.ask_again(queue)
+        reason = gang_refusal(app, queue, self.policies.plan.registry)
+        if not reason:
+            app.enter(queue)
+            reason = self._holds.ask(app)
+        if reason:
+            app.leave()
+            partition.queues.check_empty(queue)
+            return reason
+        app.node_order = self._node_order(app, queue.settings.node_sort)
+        partition.add_application(app, queue)
+        report_oversize(app, partition)
+        return ""
+
+    def check_again(self) -> None:
+        """Check the waiting applications by the policies of a new configuration."""
+        for one in [*self._waiting]:
+            if not self._waiting.has(one):
+                continue
+            checked = self._check(one.app, one.spec)
+            if isinstance(checked, PendingCheck):
+                one.pending = checked
+            else:
+                self._resume(self._waiting.take(one.app.id), checked)
+
+    def close(self, reason: str) -> None:
+        """Reject the waiting applications."""
+        for one in [*self._waiting]:
+            self.reject(one.app.id, reason)
