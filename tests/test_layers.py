@@ -74,8 +74,9 @@ MAY_IMPORT = {
     "yunikorn.runtime": INTERFACE,
     "yunikorn.metrics": INTERFACE,
     "yunikorn.recording": WIRE,
-    "yunikorn.rest": INTERFACE | {"yunikorn.runtime"},
-    "yunikorn.service": WIRE | {"yunikorn.recording", "yunikorn.runtime", "yunikorn.rest"},
+    "yunikorn.rest": INTERFACE | {"yunikorn.runtime", "yunikorn.metrics"},
+    "yunikorn.service": WIRE
+    | {"yunikorn.recording", "yunikorn.runtime", "yunikorn.rest", "yunikorn.metrics"},
     "yunikorn.simulation": INTERFACE,
     "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},
     "yunikorn.testing": INTERFACE,

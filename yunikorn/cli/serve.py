@@ -42,6 +42,7 @@ from yunikorn.service.settings import (
 
 if TYPE_CHECKING:
     from yunikorn.framework.registry import Registry
+    from yunikorn.metrics.service_metrics import ServiceMetrics
     from yunikorn.runtime.async_scheduler import AsyncScheduler
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -103,6 +104,11 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     multiple=True,
     metavar="NAME",
     help="Another host name under which clients may reach REST on a loopback address. May be repeated.",
+)
+@click.option(
+    "--metrics",
+    type=click.Choice(("on", OFF)),
+    help="Count and measure for Prometheus, at /ws/v1/metrics of REST.  [default: on if REST is served]",
 )
 @click.option("--rest-open", is_flag=True, help="Let other machines read REST without a certificate.")
 @click.option("--watch", is_flag=True, help="Reload configurations when their files change.")
@@ -184,6 +190,7 @@ def command(
     rest: str | None,
     rest_hosts: tuple[str, ...],
     rest_open: bool,
+    metrics: str | None,
     watch: bool,
     allow_rm_config: bool,
     session_timeout: float | None,
@@ -239,7 +246,8 @@ def command(
         record,
         record_size,
         stats=stats,
-        rest=_web(rest),
+        rest=(web := _web(rest)),
+        metrics=_metrics(metrics, web is not None),
     )
     # A user who sets another GRPC_VERBOSITY wants the lines of gRPC on standard error as they are.
     reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
@@ -275,7 +283,9 @@ def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Netw
     return Server
 
 
-def _web(rest: str | None) -> Callable[[AsyncScheduler, Settings, Registry], Web] | None:
+def _web(
+    rest: str | None,
+) -> Callable[[AsyncScheduler, Settings, Registry, ServiceMetrics | None], Web] | None:
     """Return the factory of the REST server; None if REST is off, or not installed and not requested."""
     if rest == OFF:
         return None
@@ -290,6 +300,25 @@ def _web(rest: str | None) -> Callable[[AsyncScheduler, Settings, Registry], Web
             f"{error.name} is not installed, but is needed for --rest: pip install 'yunikorn[web]'"
         ) from error
     return Rest
+
+
+def _metrics(wanted: str | None, with_rest: bool) -> type[ServiceMetrics] | None:
+    """Return the class of the metrics; None if metrics are off, or cannot be served and not requested."""
+    if wanted == OFF or not (wanted or with_rest):
+        return None
+    if not with_rest:
+        raise UsageError("--metrics on needs the REST interface, which is off or not installed: give --rest")
+    try:
+        from yunikorn.metrics.service_metrics import ServiceMetrics
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "prometheus_client":
+            raise
+        if wanted is None:
+            return None
+        raise UsageError(
+            f"{error.name} is not installed, but is needed for --metrics on: pip install 'yunikorn[web]'"
+        ) from error
+    return ServiceMetrics
 
 
 def _welcome(options: ServiceOptions, addresses: Bound) -> str:

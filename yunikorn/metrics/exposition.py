@@ -20,9 +20,6 @@ from yunikorn.metrics.core_figures import CoreFigures
 from yunikorn.metrics.families import COUNTER, HISTOGRAM, Family
 from yunikorn.metrics.queue_text import QueueText, encodable
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
-"""Content type of the text, as YuniKorn 1.9 spells it."""
-
 Sample = tuple[Sequence[str], float]
 """Values of the labels, and the value."""
 

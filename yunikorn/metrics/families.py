@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 import attrs
 
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+"""Content type of the text of all families, as YuniKorn 1.9 spells it."""
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
 RANGES = ("[0,10%]", *(f"({low}0%,{low + 1}0%]" for low in range(1, 10)))

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
+from typing import Protocol
 
 from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.interface.buffered_sinks import SinkLoad
-from yunikorn.metrics.core_figures import CoreFigures
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.metrics.core_figures import CoreFigures, read_figures
 from yunikorn.metrics.exposition import MetricsText, ServiceFigures
+
+Read = Callable[[Callable[[Scheduler], Generator[None, None, CoreFigures]]], Awaitable[CoreFigures]]
+"""Carries out a reading of the core in slices, such as `AsyncScheduler.read`."""
+
+
+class Inbox(Protocol):
+    """Inbox of a core; both numbers may be read from any thread."""
+
+    @property
+    def inbox_depth(self) -> int:
+        """Number of entries in the inbox."""
+        ...
+
+    @property
+    def inbox_capacity(self) -> int:
+        """Number of entries in the inbox at which senders have to wait."""
+        ...
 
 
 class ServiceMetrics:
@@ -20,12 +39,12 @@ class ServiceMetrics:
 
     def __init__(
         self,
-        read: Callable[[], Awaitable[CoreFigures]],
-        inbox: Callable[[], tuple[int, int]],
+        read: Read,
+        inbox: Inbox,
         statistics: PluginStatistics | None = None,
         sinks: Iterable[SinkLoad] = (),
     ) -> None:
-        """Create metrics; `read` reads the core, and `inbox` returns depth and capacity of its inbox."""
+        """Create metrics; `read` reads the core. Its figures are zero without measurements."""
         self._read = read
         self._inbox = inbox
         self._statistics = statistics
@@ -51,15 +70,16 @@ class ServiceMetrics:
         """Count an answer with this HTTP status code."""
         self._answered[str(code)] += 1
 
-    def _scraped(self, _: asyncio.Task[bytes]) -> None:
+    def _scraped(self, task: asyncio.Task[bytes]) -> None:
         self._current = None
+        if not task.cancelled():
+            task.exception()  # without this, asyncio complains if all scrapers have hung up
 
     async def _scrape(self) -> bytes:
-        core = await self._read()
-        depth, capacity = self._inbox()
+        core = await self._read(read_figures)
         service = ServiceFigures(
-            depth,
-            capacity,
+            self._inbox.inbox_depth,
+            self._inbox.inbox_capacity,
             tuple(self._statistics or ()),
             tuple(self._sinks),
             dict(self._answered),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import attrs
 from starlette.requests import Request
@@ -14,6 +14,9 @@ from yunikorn.rest.answers import Answer
 from yunikorn.rest.encoding import encoded
 from yunikorn.rest.paths import decoded_twice
 from yunikorn.runtime.sliced_reads import Reading
+
+if TYPE_CHECKING:
+    from yunikorn.metrics.service_metrics import ServiceMetrics
 
 T = TypeVar("T")
 
@@ -35,6 +38,8 @@ class Site:
     """Plugins that a configuration may name, to validate configurations."""
     stopwatch: Callable[[], int]
     """Time in nanoseconds, to encode answers in slices."""
+    metrics: ServiceMetrics | None = None
+    """Metrics of the service; None if they are off."""
     large: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(LARGE))
     """Limits the number of answers that are in the making."""
 

@@ -6,6 +6,7 @@ import errno
 import logging
 import socket
 import ssl
+from typing import TYPE_CHECKING
 
 from yunikorn.clock import stopwatch
 from yunikorn.errors import UsageError
@@ -19,6 +20,9 @@ from yunikorn.service.certificates import check_files
 from yunikorn.service.host_address import UNIX, Address
 from yunikorn.service.settings import RestSettings, ServerTls, Settings
 
+if TYPE_CHECKING:
+    from yunikorn.metrics.service_metrics import ServiceMetrics
+
 _log = logging.getLogger("yunikorn.rest")
 
 BACKLOG = 1024
@@ -27,10 +31,16 @@ BACKLOG = 1024
 class Rest:
     """REST interface of a core. `start` and `stop` must be called in the same event loop."""
 
-    def __init__(self, core: AsyncScheduler, settings: Settings, registry: Registry) -> None:
+    def __init__(
+        self,
+        core: AsyncScheduler,
+        settings: Settings,
+        registry: Registry,
+        metrics: ServiceMetrics | None = None,
+    ) -> None:
         self._settings, self._tls = settings.rest, settings.tls
         self._insecure = settings.insecure
-        self._app = rest_app(Site(core, registry, stopwatch), ENDPOINTS)
+        self._app = rest_app(Site(core, registry, stopwatch, metrics=metrics), ENDPOINTS)
         self._context: ssl.SSLContext | None = None
         self._server: RestServer | None = None
 

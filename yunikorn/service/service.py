@@ -21,6 +21,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
+from yunikorn.model.measurements import Measurements
 from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.policy_workers import PolicyWorkers
@@ -40,6 +41,7 @@ from yunikorn.service.stop_signals import StopSignals
 from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch, watch_sinks
 
 if TYPE_CHECKING:
+    from yunikorn.metrics.service_metrics import ServiceMetrics
     from yunikorn.recording.recording_writer import RecordingWriter
 
 _log = logging.getLogger("yunikorn.service")
@@ -112,8 +114,10 @@ class ServiceOptions:
     """Size in bytes from which a recording continues in another file; None for no limit."""
     stats: float | None = None
     """Interval in seconds at which the statistics of plugins are logged; None to count nothing."""
-    rest: Callable[[AsyncScheduler, Settings, Registry], Web] | None = None
+    rest: Callable[[AsyncScheduler, Settings, Registry, ServiceMetrics | None], Web] | None = None
     """Factory of the REST server; None for a service without REST."""
+    metrics: type[ServiceMetrics] | None = None
+    """Metrics that REST serves; None to measure nothing."""
 
 
 def serve(
@@ -141,7 +145,10 @@ class _Service:
         self._configurations = LoadedConfigurations(
             texts, allow_rm_config=options.allow_rm_config, folders=options.files.folders()
         )
-        self._statistics = None if options.stats is None else PluginStatistics(stopwatch)
+        with_metrics = options.metrics is not None and options.rest is not None
+        self._measurements = Measurements(stopwatch) if with_metrics else None
+        counts = with_metrics or options.stats is not None
+        self._statistics = PluginStatistics(stopwatch) if counts else None
         self._registry = registry if self._statistics is None else registry.counting(self._statistics)
         self._over = asyncio.Event()
         self._signals_to_stop = StopSignals(asyncio.get_running_loop().time)
@@ -158,7 +165,9 @@ class _Service:
         )
         self.core = AsyncScheduler(threaded)
         self._network = None if options.network is None else options.network(self.core, options.settings)
-        self._rest = None if options.rest is None else options.rest(self.core, options.settings, registry)
+        self._rest: Web | None = None
+        if options.rest is not None:
+            self._rest = options.rest(self.core, options.settings, registry, self._metrics())
         self._reloading = Reloading(options.files, self._configurations, self.core, registry, self._given)
 
     def _make(self, clock: Clock) -> Scheduler:
@@ -169,8 +178,14 @@ class _Service:
             "configurations": self._configurations,
             "buffer_sinks": self._sinks,
             "workers": self._workers,
+            "measurements": self._measurements,
         }
         return Scheduler(**parts) if self._recorder is None else RecordingScheduler(self._recorder, **parts)
+
+    def _metrics(self) -> ServiceMetrics | None:
+        if self._options.metrics is None:
+            return None
+        return self._options.metrics(self.core.read, self.core.threaded, self._statistics, self._sinks)
 
     async def run(self, announce: Callable[[Bound], None]) -> int:
         """Run from start to end; returns the exit status."""
@@ -186,7 +201,7 @@ class _Service:
         finally:
             if self._recorder is not None:
                 self._recorder.close()
-        if self._statistics is not None:
+        if self._statistics is not None and self._options.stats is not None:
             log_statistics(self._statistics)
         if not self.core.threaded.alive:
             self.core.threaded.failures.sum_up()

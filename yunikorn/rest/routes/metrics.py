@@ -1,0 +1,39 @@
+"""Route of the metrics for Prometheus."""
+
+from __future__ import annotations
+
+from yunikorn.metrics.families import CONTENT_TYPE
+from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.runtime.threaded import CoreStopped
+
+OFF = "metrics are off: start the service with --metrics on"
+
+
+async def metrics(call: Call) -> Answer:
+    """Answer with the metrics of the service; the answer is compressed like any other, and so only once."""
+    source = call.site.metrics
+    if source is None:
+        raise Refused(404, OFF)
+    status = 500
+    try:
+        text = await source.scrape()
+        status = 200
+    except CoreStopped:
+        status = 503
+        raise
+    finally:
+        source.answered(status)
+    return Answer(pieces=(text,), content_type=CONTENT_TYPE)
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/ws/v1/metrics",
+        answer=metrics,
+        summary="Metrics in the text format of Prometheus",
+        result=None,
+        errors=(404, 503),
+        content_type="text/plain",
+    ),
+)
