@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 from tests.core.kit import RM, configuration, queue
 from tests.golden.record import RECORDINGS, recorders
 from tests.recording.collecting_listener import CollectingListener
-from yunikorn.clock import Clock, ManualClock
+from yunikorn.clock import ManualClock
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import NodeAction
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.model.context import Timeouts
 from yunikorn.model.measurements import REMEMBERED, SAMPLED, Measurements
 from yunikorn.recording import replayer
 from yunikorn.recording.recording_reader import parse_recording
@@ -57,11 +55,15 @@ def test_measured_schedulers_decide_as_recorded(
 ) -> None:
     made: list[Scheduler] = []
 
-    def make(registry: Registry, clock: Clock, timeouts: Timeouts, texts: Configurations) -> Scheduler:
-        made.append(Scheduler(registry, clock, timeouts, texts, measurements=Measurements(ticking())))
-        return made[-1]
+    class Measured(Scheduler):
+        """Scheduler that measures itself, with whatever other parts the replay gives it."""
 
-    monkeypatch.setattr(replayer, "Scheduler", make)
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            options["measurements"] = Measurements(ticking())
+            super().__init__(*arguments, **options)
+            made.append(self)
+
+    monkeypatch.setattr(replayer, "Scheduler", Measured)
     data = gzip.decompress((RECORDINGS / f"{name}.jsonl.gz").read_bytes())
     replay = Replay(parse_recording(data, name).lines, registry, CollectingListener())
     replay.run()
