@@ -15,8 +15,8 @@ from yunikorn.framework.registry import KINDS
 
 VIEWS = {
     "Queue": (
-        "allocated configured_max fair_max guaranteed max parent path pending priority properties recent "
-        "unused_by_siblings"
+        "allocated configured_max fair_max guaranteed is_leaf max parent path pending priority properties "
+        "recent unused_by_siblings"
     ),
     "Application": (
         "allocated allocations allocations_by_node arrival fair_total groups id pending priority queue "
@@ -58,6 +58,10 @@ PUBLIC = {
     "SubmitPolicy": ["submit(app)"],
     "AdmissionPolicy": ["admit(app)"],
     "QuotaPolicy": ["quota(queue)"],
+    "ReservationPolicy": [
+        *("reserves_after(ask, delay)", "most_in(queue)", "most_of(app)", "lasts(ask)"),
+        "rank_node(ask, node)",
+    ],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
 VALUES = (
@@ -68,9 +72,10 @@ TESTING = """
     AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster
     Clusters EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract Placement PlacementRuleContract
     PluginContract PredicateContract PreemptionPolicyContract QueueSample QueueSortPolicyContract
-    QueueTreeSample QuotaPolicyContract SubmitPolicyContract UserGroupResolverContract allocation
-    application ask assert_node_order assert_order assert_pending_because assert_placed assert_queue
-    assert_rejected_because node queue registry_with submission
+    QueueTreeSample QuotaPolicyContract ReservationPolicyContract SubmitPolicyContract
+    UserGroupResolverContract allocation application ask assert_node_order assert_order
+    assert_pending_because assert_placed assert_queue assert_rejected_because node queue registry_with
+    submission
 """
 """All names in `yunikorn.testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """

@@ -92,6 +92,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["admission", "admission-window"],
         ["quota", "time-of-day"],
         ["quota", "borrowing"],
+        ["reservation", "standard"],
     ]
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in lines)
@@ -214,6 +215,7 @@ def test_plugins_of_a_configuration_with_their_places(uses: Path, run: Run) -> N
         ("event-sink", "log"): ["events.sinks[0]"],
         ("user-groups", "os"): ["partitions[0].usergroupresolver"],
         ("preemption", "standard"): ["partitions[0].preemption.policy"],
+        ("reservation", "standard"): ["partitions[0].reservations"],
     }
     assert {name: [one["kind"] for one in gone] for name, gone in data["disabled"].items()} == {
         "rm": ["predicate", "event-sink"],

@@ -16,6 +16,7 @@ from tests.core.kit import document, partition
 from tests.core.machine import LIMITS, REQUIRED
 from tests.core.predicate_tags import DISK, SHY, ZONE
 from tests.core.predicates import plugins
+from tests.core.reservers import reservings
 from yunikorn.config.load import check_config
 from yunikorn.interface.messages import PreemptionPolicy
 
@@ -149,6 +150,7 @@ def configurations(draw: Any) -> str:
     }
     known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", *DEFAULTS]
     config["admission"] = draw(admissions())
+    config["reservations"] = draw(reservings(without=4))
     config["predicates"] = [one for one in known if draw(st.integers(0, 2)) == 0]
     return valid(config)
 

@@ -9,6 +9,7 @@ from tests.core.doorkeepers import DOORKEEPERS
 from tests.core.kit import with_plugins
 from tests.core.predicate_tags import DISK, SHY, ZONE
 from tests.core.reference import Ask, Node
+from tests.core.reservers import RESERVERS
 from yunikorn import api
 from yunikorn.framework.registry import Registry
 
@@ -85,4 +86,5 @@ def plugins() -> Registry:
         predicates=[Zone, Crowd, Disk, *BOOK_KEEPERS],
         node_sort_policies=[Snug, Sparse],
         admission_policies=DOORKEEPERS,
+        reservation_policies=RESERVERS,
     )

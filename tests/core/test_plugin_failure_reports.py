@@ -160,6 +160,16 @@ def quota(answer: Answer) -> Setting:
     return Setting("quota_policies", Bad, ALL, properties={"quota.policy": "bad"})
 
 
+def reservation(answer: Answer) -> Setting:
+    class Bad(api.ReservationPolicy):
+        name = "bad"
+
+        def reserves_after(self, ask: api.Ask, delay: float | None) -> Any:
+            return answer()
+
+    return Setting("reservation_policies", Bad, ALL, partition={"reservations": {"policy": "bad"}})
+
+
 NAN: Answer = lambda: float("nan")  # noqa: E731
 SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "app-sort": (app_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
@@ -174,6 +184,7 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "submit": (submit, {"wrong type": lambda: 7, "another id": lambda: api.Submission("x", "y")}),
     "admission": (admission, {"wrong type": lambda: 7, "no number": lambda: api.Wait(float("nan"), "")}),
     "quota": (quota, {"wrong type": lambda: 7, "negative": lambda: api.Quota({"vcore": -1})}),
+    "reservation": (reservation, {"NaN": NAN, "wrong type": lambda: "2"}),
 }
 CASES = [
     pytest.param(make(answer), id=f"{kind}: {operation}")
@@ -218,6 +229,10 @@ def test_plugin_failures_are_contained_named_counted_and_visible(
         rm.node(node_id, vcore=20)
     rm.schedule()
     rm.app("last", "root.b", user="last", groups=())
+    if rm.state("last") != "Rejected":
+        # Larger than the cluster: reservation policies are asked about requests that find no node.
+        rm.ask("last", "huge", vcore=99)
+        rm.schedule()
     for node_id in ("n1", "n2"):
         rm.change_node(node_id, vcore=1)
 

@@ -26,6 +26,7 @@ from yunikorn.framework.kinds import (
     PREEMPTION,
     QUEUE_SORT,
     QUOTA,
+    RESERVATION,
     RESOLVER,
     SUBMIT,
 )
@@ -46,6 +47,7 @@ PAGE = {
     SUBMIT: DOCS / "plugins" / "submit-policies.md",
     ADMISSION: DOCS / "plugins" / "admission-policies.md",
     QUOTA: DOCS / "plugins" / "quota-policies.md",
+    RESERVATION: DOCS / "plugins" / "reservation-policies.md",
 }
 RM_PAGE = DOCS / "plugins" / "resource-managers.md"
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)

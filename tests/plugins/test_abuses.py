@@ -30,6 +30,7 @@ REGISTRY = Registry.load(third_party=False)
 """Registry of all cases; each adds its plugin, and removes it."""
 ORIGIN = "bad of test-plugin (yunikorn-test 1.0)"
 SOUND: dict[str, Any] = {"key": 0, "rank": 0, "score": 0.0, "place": "root.default", "groups": ()}
+SOUND["reserves_after"] = 0
 """Sound answer of the method of a kind; None for the others."""
 CONTRACTS: dict[str, type[PluginContract]] = {
     contract.kind.id: contract

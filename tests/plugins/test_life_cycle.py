@@ -30,6 +30,7 @@ from yunikorn.api import (
     Queue,
     QueueSortPolicy,
     QuotaPolicy,
+    ReservationPolicy,
     Submission,
     SubmitPolicy,
     UserGroupResolver,
@@ -39,7 +40,10 @@ from yunikorn.framework.registry import Registry
 
 HEARD: list[str] = []
 """Life-cycle calls of the plugins, in order."""
-PLUGINS = ("app", "queue", "node", "rule", "condition", "groups", "victims", "submission", "gate", "most")
+PLUGINS = (
+    *("app", "queue", "node", "rule", "condition", "groups", "victims", "reserves", "submission", "gate"),
+    "most",
+)
 
 
 class LifeCycleRecorder(Plugin):
@@ -146,6 +150,15 @@ class Submits(LifeCycleRecorder, SubmitPolicy):
         return None
 
 
+class Reserves(LifeCycleRecorder, ReservationPolicy):
+    """A reservation policy that restricts nothing."""
+
+    name = "reserves"
+
+    def reserves_after(self, ask: Ask, delay: float | None) -> float | None:
+        return delay
+
+
 class Admits(LifeCycleRecorder, AdmissionPolicy):
     """An admission policy without a condition."""
 
@@ -184,6 +197,7 @@ def registry() -> Registry:
         submit_policies=[Submits],
         admission_policies=[Admits],
         quota_policies=[Most],
+        reservation_policies=[Reserves],
     )
 
 
@@ -202,6 +216,7 @@ def text(app_sort: str = "app") -> str:
         preemption={"policy": "victims"},
         submitpolicies=["submission"],
         admission=["gate"],
+        reservations={"policy": "reserves"},
     )
 
 
@@ -214,7 +229,10 @@ def test_kept_objects_are_notified_of_a_reload_and_removed_ones_closed(registry:
     rm = RM(text(), registry)
     HEARD.clear()
     rm.reload(text("other"))
-    stay = ("node", "condition", "victims", "rule", "groups", "submission", "gate", "queue", "most")
+    stay = (
+        *("node", "condition", "victims", "reserves", "rule", "groups", "submission", "gate", "queue"),
+        "most",
+    )
     assert [each for each in HEARD if "reloaded" in each] == [f"{name} reloaded in default" for name in stay]
     assert [each for each in HEARD if "reloaded" not in each] == ["other opened in default", "app closed"]
 

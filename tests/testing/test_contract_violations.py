@@ -34,6 +34,7 @@ from yunikorn.api import (
     QueueSortPolicy,
     Quota,
     QuotaPolicy,
+    ReservationPolicy,
     SubmitPolicy,
     UserGroupResolver,
 )
@@ -48,6 +49,7 @@ from yunikorn.testing import (
     PreemptionPolicyContract,
     QueueSortPolicyContract,
     QuotaPolicyContract,
+    ReservationPolicyContract,
     SubmitPolicyContract,
     UserGroupResolverContract,
 )
@@ -64,6 +66,7 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
     SubmitPolicy: SubmitPolicyContract,
     AdmissionPolicy: AdmissionPolicyContract,
     QuotaPolicy: QuotaPolicyContract,
+    ReservationPolicy: ReservationPolicyContract,
 }
 
 
@@ -376,6 +379,7 @@ METHODS = {
     SubmitPolicy: "submit",
     AdmissionPolicy: "admit",
     QuotaPolicy: "quota",
+    ReservationPolicy: "reserves_after",
 }
 SOUND: dict[str, Callable[..., Any]] = {
     "key": lambda self, asked: 0,
@@ -388,6 +392,7 @@ SOUND: dict[str, Callable[..., Any]] = {
     "submit": lambda self, app: None,
     "admit": lambda self, app: None,
     "quota": lambda self, queue: None,
+    "reserves_after": lambda self, ask, delay: delay,
 }
 
 
@@ -472,6 +477,7 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
     "submit": (None, "no"),
     "admit": (None, "no"),
     "quota": (None, Quota({"vcore": 7})),
+    "reserves_after": (1.0, 2.0),
 }
 
 

@@ -22,7 +22,7 @@ from yunikorn_plugins.quota_policies import Borrowing, TimeOfDay
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_plugins.spread import Spread
 from yunikorn_plugins.submit_policies import DefaultTags
-from yunikorn_policies import app_sort, node_sort, preemption, queue_sort
+from yunikorn_policies import app_sort, node_sort, preemption, queue_sort, reservations
 
 from yunikorn.framework.registry import Registry
 from yunikorn.testing import (
@@ -36,6 +36,7 @@ from yunikorn.testing import (
     PreemptionPolicyContract,
     QueueSortPolicyContract,
     QuotaPolicyContract,
+    ReservationPolicyContract,
     SubmitPolicyContract,
     UserGroupResolverContract,
     application,
@@ -78,6 +79,16 @@ class TestBinPacking(NodeSortPolicyContract):
 
 class TestStandard(PreemptionPolicyContract):
     policy = preemption.Standard()
+
+
+class TestStandardReservations(ReservationPolicyContract):
+    policy = reservations.Standard()
+
+
+class TestBoundedReservations(ReservationPolicyContract):
+    policy = reservations.Standard(
+        delay=1.5, total=9, perqueue=3, perapplication=1, duration=600.0, pause=5.0
+    )
 
 
 class TestProvided(PlacementRuleContract):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.event_types import EventChange, EventDetail, EventType
@@ -40,6 +41,8 @@ class NodeReservations:
         self._event_recorder = event_recorder
         self._changed = changed
         self.watcher: ReservationWatcher | None = None
+        self.ended: Callable[[Ask], None] | None = None
+        """Receives each ask whose reservation has ended; None if nothing counts reservations."""
         self.inheritable: dict[Ask, None] = {}
         """Asks that no longer wait but whose reservation the next ask of the same class may inherit."""
         self.lost: dict[AskClass, None] = {}
@@ -87,6 +90,8 @@ class NodeReservations:
             ask.ask_class.reserving_ask = None
         del node.reservations[ask]
         self.inheritable.pop(ask, None)
+        if self.ended is not None:
+            self.ended(ask)
         self._event_recorder.record(
             EventType.NODE, node.id, ask.key, change=EventChange.REMOVE, detail=EventDetail.NODE_RESERVATION
         )

@@ -101,6 +101,8 @@ class Partition:
         """Ended applications by id, until their retention is over; only the latest for each id."""
         self.arrivals = 0
         """Number of applications and asks that ever arrived; used as their arrival numbers."""
+        self.ask_changes = 0
+        """Number of updates and releases of asks by the RM so far."""
 
     @property
     def label(self) -> str:

@@ -16,6 +16,7 @@ from yunikorn.api.event_sinks import EventSink
 from yunikorn.api.node_choice import Predicate
 from yunikorn.api.preemption import PreemptionCause, PreemptionPolicy
 from yunikorn.api.quotas import Quota, QuotaPolicy
+from yunikorn.api.reservations import ReservationPolicy
 from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.api.submission import (
     AdmissionPolicy,
@@ -63,6 +64,7 @@ __all__ = [
     "Quota",
     "QuotaPolicy",
     "Refused",
+    "ReservationPolicy",
     "Resource",
     "ResourceManager",
     "Submission",

@@ -97,6 +97,11 @@ class Queue(Protocol):
         """Parent queue; None for root."""
         ...
 
+    @property
+    def is_leaf(self) -> bool:
+        """True if the queue has applications, False if it has queues below."""
+        ...
+
 
 class Application(Protocol):
     """Read-only view of an application."""

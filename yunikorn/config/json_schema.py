@@ -20,10 +20,17 @@ import yaml
 from yunikorn.config.keys import OPTION, Key, Section
 from yunikorn.config.partitions import NO_RESOLVER
 from yunikorn.config.plugin_refs import REQUIRED
-from yunikorn.config.queues_yaml import DEFAULT_ORDER, NAMED_NODE_ORDER, RESOLVER_CACHE, SECTIONS, WEIGHTED
+from yunikorn.config.queues_yaml import (
+    DEFAULT_ORDER,
+    DEFAULT_RESERVATIONS,
+    NAMED_NODE_ORDER,
+    RESOLVER_CACHE,
+    SECTIONS,
+    WEIGHTED,
+)
 from yunikorn.config.values import BOOLEAN, TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.containment import safe_repr
-from yunikorn.framework.kinds import RESOLVER, Kind
+from yunikorn.framework.kinds import RESERVATION, RESOLVER, Kind
 from yunikorn.framework.offers import Offer, Option
 from yunikorn.framework.options import FALSE, TRUE
 from yunikorn.framework.registry import Registry
@@ -121,6 +128,8 @@ def _value(key: Key, registry: Registry) -> Schema:
         return any_of(_names(kind, offers), _mapping("name", kind, offers))
     if kind is RESOLVER:
         return _mapping("type", kind, offers)
+    if kind is RESERVATION:
+        return _mapping("policy", kind, offers)
     names = _names(kind, offers)
     return any_of(names, {"enum": list(kind.core_names)}) if key.name == "type" else names
 
@@ -171,7 +180,7 @@ def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
-        "required": [] if kind is RESOLVER else [chosen_by],
+        "required": [] if kind in (RESOLVER, RESERVATION) else [chosen_by],
         "allOf": [_if(chosen_by, _names(kind, [offer]), offer, known) for offer in offers],
     }
 
@@ -179,7 +188,7 @@ def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
 def _if(chosen_by: str, name: Schema, offer: Offer, known: Sequence[str]) -> Schema:
     """Return the condition that a mapping with this plugin has its options only, and all required ones."""
     chosen: Schema = {"properties": {chosen_by: name}}
-    if chosen_by != "type" or offer.name != DEFAULT_ORDER:
+    if (chosen_by, offer.name) not in (("type", DEFAULT_ORDER), ("policy", DEFAULT_RESERVATIONS)):
         chosen["required"] = [chosen_by]
     options = {option.name: option_schema(option.annotation) for option in offer.options}
     own = {name: schema for name, schema in options.items() if name not in known}

@@ -17,6 +17,7 @@ from yunikorn.config.plugin_refs import (
 )
 from yunikorn.config.queues import QueueDraft, read_queues
 from yunikorn.config.queues_yaml import (
+    DEFAULT_RESERVATIONS,
     PARTITION,
     PERIODS,
     PREEMPTION,
@@ -47,6 +48,7 @@ class PartitionDraft(Draft[PartitionConfig]):
     root: QueueDraft
     placement_rules: list[RuleDraft]
     preemption: PreemptionConfig
+    reservations: PluginRef
     node_sort: PluginRef
     node_sorts: dict[str, PluginRef]
     user_group_resolver: ResolverRef | None
@@ -65,6 +67,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     draft.root = read_queues(table)
     draft.placement_rules = read_rules(table, plugins)
     draft.preemption = _read_preemption(table, plugins)
+    draft.reservations = _read_reservations(table, plugins)
     draft.node_sort = read_node_sort(table, plugins)
     draft.node_sorts = read_node_sorts(table, plugins)
     draft.user_group_resolver = _read_resolver(table, plugins)
@@ -91,6 +94,19 @@ def _read_preemption(partition: Table, plugins: PluginCheck) -> PreemptionConfig
     given = PREEMPTION.read(table)
     given["policy"] = read_plugin_ref(table, "policy", kinds.PREEMPTION, default.policy, plugins)
     return PreemptionConfig(**given)
+
+
+def _read_reservations(partition: Table, plugins: PluginCheck) -> PluginRef:
+    default = PluginRef(DEFAULT_RESERVATIONS)
+    table = partition.table("reservations")
+    if table is None:
+        plugins.check(kinds.RESERVATION, default, partition.here(), partition.here())
+        return default
+    name = table.text("policy") or default.name
+    options = plugins.known_options(kinds.RESERVATION, name, table, ("policy", REQUIRED))
+    ref = PluginRef(name, options, required=table.boolean(REQUIRED, True))
+    plugins.check(kinds.RESERVATION, ref, table.spot("policy"), table.here())
+    return ref
 
 
 def _read_resolver(partition: Table, plugins: PluginCheck) -> ResolverRef | None:

@@ -26,6 +26,7 @@ from yunikorn.framework.kinds import (
     NODE_SORT,
     PLACEMENT,
     PREDICATE,
+    RESERVATION,
     RESOLVER,
     SUBMIT,
 )
@@ -36,6 +37,8 @@ from yunikorn.resources import Resource
 REQUIRED: Any = attrs.NOTHING
 DEFAULT_ORDER = "fair"
 """Node sort policy of a partition that names none."""
+DEFAULT_RESERVATIONS = "standard"
+"""Reservation policy of a partition that names none."""
 
 
 @attrs.frozen
@@ -408,6 +411,15 @@ class PartitionConfig:
         shown="`provided`",
     )
     preemption: PreemptionConfig = keys_inside(PreemptionConfig, PreemptionConfig())
+    reservations: PluginRef = key(
+        attrs.evolve(plugin(RESERVATION), words="mapping", read=None),
+        PluginRef(DEFAULT_RESERVATIONS),
+        "`policy`: the [reservation policy](plugins/reservation-policies.md), which decides who reserves a"
+        " node, how many do, and for how long; other keys are its options",
+        "{policy: standard, total: 20, perqueue: 4}",
+        shown="`{policy: standard}`",
+        ours=True,
+    )
     node_sort: PluginRef = key(
         mapping("node-sort"),
         PluginRef(DEFAULT_ORDER),

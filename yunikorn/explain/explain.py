@@ -103,7 +103,8 @@ def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Exp
         if key not in ("", each):
             continue
         ask = app.asks[each]
-        likeness = _likeness(at, ask)
+        # A reservation policy may answer differently for each request.
+        likeness = (_likeness(at, ask), at.cycle.reservations.by_policy and ask.key)
         if likeness not in known:
             reasons = tuple(why(at, ask))
             changes = tuple(suggested_fixes(at, ask))
@@ -308,3 +309,13 @@ def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         yield Reason("reservation", summary, f"{summary}: {ask.reserved.id}; {found.detail}")
     else:
         yield Reason(found.check, found.summary, found.detail)
+        yield from _of_reservation(at, ask)
+
+
+def _of_reservation(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
+    """Yield why a request that found no room has no reservation, if the reservation policy is the reason."""
+    by_policy = at.cycle.reservations.by_policy
+    if by_policy is not None and not by_policy.is_settled(ask.ask_class):
+        refusal = by_policy.explain(ask)
+        if refusal is not None:
+            yield Reason("reservation", refusal.summary, refusal.detail)

@@ -26,6 +26,7 @@ DEFAULT_PLUGINS = (
     "yunikorn_plugins.ldap_groups",
     "yunikorn_plugins.rm",
     "yunikorn_policies.preemption",
+    "yunikorn_policies.reservations",
     "yunikorn_plugins.submit_policies",
     "yunikorn_plugins.admission_policies",
     "yunikorn_plugins.quota_policies",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         PreemptionPolicy,
         QueueSortPolicy,
         QuotaPolicy,
+        ReservationPolicy,
         SubmitPolicy,
         UserGroupResolver,
     )
@@ -173,4 +174,18 @@ def yunikorn_quota_policies() -> list[type[QuotaPolicy]]:  # type: ignore[empty-
     changed.
 
     :returns: the classes, each a subclass of `QuotaPolicy`.
+    """
+
+
+@hookspec
+def yunikorn_reservation_policies() -> list[type[ReservationPolicy]]:  # type: ignore[empty-body]
+    """Return the policies that decide who reserves a node, how many do, and for how long.
+
+    Named in YAML by a partition's `reservations: {policy: NAME, OPTION: VALUE}`. The default is `standard`.
+
+    The core calls `reserves_after(ask, delay)` for a request that no node has room for. A policy that bounds
+    the number of reservations also has `most_in(queue)` or `most_of(app)`, one that bounds their duration
+    `lasts(ask)`, and one that chooses the node `rank_node(ask, node)`.
+
+    :returns: the classes, each a subclass of `ReservationPolicy`.
     """

@@ -158,6 +158,15 @@ QUOTA = Kind(
     arguments=("queue",),
     in_properties=True,
 )
+RESERVATION = Kind(
+    id="reservation",
+    title="reservation policy",
+    hook="yunikorn_reservation_policies",
+    base=api.ReservationPolicy,
+    method="reserves_after",
+    arguments=("ask", "delay"),
+    reserved=("policy",),
+)
 KINDS = (
     APP_SORT,
     QUEUE_SORT,
@@ -170,4 +179,5 @@ KINDS = (
     SUBMIT,
     ADMISSION,
     QUOTA,
+    RESERVATION,
 )

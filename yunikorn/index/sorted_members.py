@@ -146,6 +146,15 @@ class SortedMembers(SortedBlocks[MemberBlock], Generic[M]):
                 block.bits = bits
         return None
 
+    def having(self, wanted: int) -> Iterator[M]:
+        """Yield the members that wait for any of the `wanted` pending classes, in order."""
+        for block in self.blocks:
+            if block.bits & wanted:
+                for sort_key in block.entries:
+                    member: M = sort_key[-1]
+                    if member.bits & wanted:
+                        yield member
+
 
 def _index(sort_keys: list[SortKey], sort_key: SortKey) -> int:
     """Return the index of `sort_key`, even if comparisons of the key are inconsistent."""

@@ -62,6 +62,8 @@ class PendingClasses:
         self._free: list[int] = []
         self._used = 0
         self._pending_classes = 0
+        self.made = 0
+        """Number of pending classes created so far."""
         self._idle = 0
         self.schedulable = 0
         """Bits of the pending classes whose requests may be placed now, as far as is known."""
@@ -95,6 +97,7 @@ class PendingClasses:
             for tracker in limit_trackers:
                 tracker.pending_classes[bit] = pending_class
             self._pending_classes += 1
+            self.made += 1
             self._idle += 1
             self.refresh(pending_class)
         return pending_class

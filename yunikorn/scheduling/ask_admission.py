@@ -160,6 +160,7 @@ class AskAdmission:
         if ask.app.ask_priority is not None:
             priority = ask.app.ask_priority
         accounting = self._partition.accounting
+        self._partition.ask_changes += 1
         same = (ask.resource, ask.priority, ask.tags) == (resource, priority, spec.tags)
         ask.spec = spec
         if same:
@@ -190,6 +191,7 @@ class AskAdmission:
             partition.answer_unknown_ask_release(app_id, key, confirmed=not is_own(termination))
             return
         message = message or AS_REQUESTED
+        partition.ask_changes += 1
         for ask in asks_of(found[0], key):
             partition.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
             partition.accounting.pending_accounting.drop(ask, termination, message)

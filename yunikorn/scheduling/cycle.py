@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.reservation_rules import ReservationRules
 
 
 class Cycle:
@@ -65,6 +66,12 @@ class Cycle:
         """Value of `ClusterSize.stop_starts` that this cycle has applied."""
         self._stopped = False
         """True if the partition or the root queue is stopped."""
+
+    def use_reservation_policy(self, rules: ReservationRules) -> None:
+        """Let this policy decide about reservations from now on."""
+        self.reservations.use(rules, self.resort)
+        by_policy = self.reservations.by_policy
+        self.backoff.on_wake = None if by_policy is None else by_policy.look_again
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
@@ -114,6 +121,9 @@ class Cycle:
         while True:
             wanted = 0 if self.atomic.stops else root.bits & pending_classes.schedulable
             if not wanted:
+                by_policy = self.reservations.by_policy
+                if by_policy is not None and not self.atomic.stops:
+                    by_policy.look()
                 if self._accounting.node_reservations.inheritable and self.reservations.give_up_inheritable():
                     return self.decide()
                 if self._accounting.changed_nodes:

@@ -92,6 +92,7 @@ class PartitionScheduler:
         self._is_open = False
         self.orders = make_orders(self.partition, self.policies, failures)
         self.cycle = make_cycle(self.partition, self.orders)
+        self.cycle.use_reservation_policy(self.policies.reservations)
         self._measured = measured_turns(self.partition, self.cycle.decide, self._decide_after_all)
         self.preemption = Preemption(
             self.partition, self.cycle, self.orders, config.preemption, self.policies.preemption
@@ -407,6 +408,7 @@ class PartitionScheduler:
         for app in partition.applications.values():
             self._reconsider(app)
         partition.reconsider()
+        self.cycle.use_reservation_policy(policies.reservations)
         self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
         if self.questions is not None:
             self.questions.forget_questions()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.api import AppSortPolicy
 from yunikorn.config.properties import InForce, QueueSettings, read_settings
-from yunikorn.config.queues_yaml import WeightedRef
+from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.instances import make_instance
 from yunikorn.framework.registry import (
@@ -22,6 +22,7 @@ from yunikorn.framework.registry import (
     PREEMPTION,
     QUEUE_SORT,
     QUOTA,
+    RESERVATION,
     SUBMIT,
 )
 from yunikorn.model.queue import RECOVERY
@@ -34,6 +35,7 @@ from yunikorn.scheduling.node_policies import Member, NamedPolicy, WeightedScore
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
+from yunikorn.scheduling.reservation_rules import ReservationRules
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
@@ -75,11 +77,10 @@ class Policies:
         }
         predicates = self._usable(PREDICATE, config.predicates)
         self.predicates = PredicateChain([(one.plugin, one.origin) for one in predicates], failures)
-        chosen = config.preemption.policy
-        victims = plan.make_if_usable(
-            PREEMPTION, chosen.name, chosen.options, required=chosen.required
-        ) or plan.make(PREEMPTION, DEFAULT_VICTIMS, {})
+        victims = self._usable_or(PREEMPTION, config.preemption.policy, DEFAULT_VICTIMS)
         self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures)
+        reserving = self._usable_or(RESERVATION, config.reservations, DEFAULT_RESERVATIONS)
+        self.reservations = ReservationRules(reserving.plugin, reserving.name, reserving.origin, failures)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
         self.checks = ApplicationChecks(self.users, self._usable(SUBMIT, config.submit_policies), failures)
@@ -98,6 +99,11 @@ class Policies:
         """Return the instances of a list of plugins, without those that `required: false` leaves out."""
         made = (self.plan.make_if_usable(kind, ref.name, ref.options, required=ref.required) for ref in refs)
         return [one for one in made if one is not None]
+
+    def _usable_or(self, kind: Kind, ref: PluginRef, default: str) -> PluginInstance:
+        """Return the instance of a plugin, or of the default if `required: false` leaves the plugin out."""
+        made = self.plan.make_if_usable(kind, ref.name, ref.options, required=ref.required)
+        return made or self.plan.make(kind, default, {})
 
     @classmethod
     def of(

@@ -6,6 +6,8 @@ is one reservation per ask class, held by its first request and inherited by the
 therefore reserve as many nodes as they have ask classes, and not the whole cluster. A request that requires a
 node reserves that node at once, and replaces the reservations of other requests there.
 
+A reservation policy may restrict who reserves, how many do, and for how long: see `policy_reservations`.
+
 Full node scans are limited to one ask class at a time, with a pause proportional to the number of nodes. A
 reservation needs a full scan if none of the sampled nodes fits. Its time is proportional to the number of
 nodes, and many ask classes may need a scan at the same moment. The others wait in order of arrival.
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import SECOND
 from yunikorn.model.gang import GangClass
 from yunikorn.scheduling.obstacles import obstacles
+from yunikorn.scheduling.policy_reservations import PolicyReservations, Rank
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -28,9 +31,10 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
+    from yunikorn.model.queue import Queue
     from yunikorn.resources import Tally
     from yunikorn.scheduling.node_orders import NodeOrders
-
+    from yunikorn.scheduling.reservation_rules import ReservationRules
 
 PAUSE = SECOND // 100_000
 """Pause (ns) per scanned node: several times the duration of the scan itself."""
@@ -95,7 +99,21 @@ class Reservations:
         """Value of `capacity_version` for which `_largest` was computed."""
         self._waiting: set[AskClass] = set()
         """Ask classes whose first request has not waited long enough; a timer retries each of them."""
-        self._full_scans = FullScanLimiter(partition, self._retry)
+        self._full_scans = FullScanLimiter(partition, self.retry)
+        self.by_policy: PolicyReservations | None = None
+        """The reservations under a policy that restricts them; None without restrictions."""
+
+    def use(self, rules: ReservationRules, put_in_order: Callable[[Queue], None]) -> None:
+        """Use this reservation policy from now on.
+
+        A reload has ended the reservations of all pending requests before, so that the policy decides about
+        each of them.
+        """
+        if self.by_policy is not None:
+            self.by_policy.close()
+            self.by_policy = None
+        if not rules.unrestricted:
+            self.by_policy = PolicyReservations(self._partition, rules, self, put_in_order)
 
     # -- making -------------------------------------------------------------------------------------
 
@@ -106,16 +124,20 @@ class Reservations:
             self._require(ask)
             return
         holder = ask.ask_class.reserving_ask
-        if delay is None or ask.reserved is not None:
+        if ask.reserved is not None or (delay is None and self.by_policy is None):
             return
         if holder is not None and holder not in self._node_reservations.inheritable:
             return
-        if self._partition.clock.now() < ask.created + delay:
+        if self.by_policy is not None:
+            self.by_policy.consider(ask)
+        elif delay is None:
+            return
+        elif self._partition.clock.now() < ask.created + delay:
             self._try_again(ask, ask.created + delay)
         elif holder is not None:
             self._node_reservations.transfer(holder, ask)
         else:
-            node = self._best_node(ask)
+            node = self.best_node(ask)
             if node is not None:
                 self.reserve(ask, node)
 
@@ -135,6 +157,13 @@ class Reservations:
             self._node_reservations.unreserve(ask)
         self._node_reservations.reserve(ask, node)
 
+    def keep_for_victims(self, ask: Ask, node: Node) -> None:
+        """Reserve `node`, on which victims make room for `ask`, whatever the policy says."""
+        if ask.reserved is not node:
+            self.reserve(ask, node)
+        elif self.by_policy is not None:
+            self.by_policy.forget(ask)
+
     def _try_again(self, ask: Ask, due: int) -> None:
         ask_class = ask.ask_class
         if ask_class not in self._waiting:
@@ -143,13 +172,13 @@ class Reservations:
 
     def _become_eligible(self, ask_class: AskClass) -> None:
         self._waiting.discard(ask_class)
-        self._retry(ask_class)
+        self.retry(ask_class)
 
     def reconsider(self) -> None:
         """Retry requests that lost their reservation, or that may reserve a new or changed node."""
         ask_classes = dict(self._node_reservations.lost)
         hosts = list(self._node_reservations.changed_hosts)
-        if hosts and self._partition.timeouts.reservation is not None:
+        if hosts and (self._partition.timeouts.reservation is not None or self.by_policy is not None):
             waiting = (
                 ask_class
                 for ask_class in self._partition.ask_classes
@@ -164,7 +193,7 @@ class Reservations:
         self._node_reservations.lost.clear()
         for ask_class in ask_classes:
             if ask_class.reserving_ask is None:
-                self._retry(ask_class)
+                self.retry(ask_class)
 
     def give_up_stopped(self) -> None:
         """Cancel the reservations of requests in stopped queues."""
@@ -173,7 +202,8 @@ class Reservations:
                 if any(queue.state == STOPPED for queue in ask.app.chain):
                     self._node_reservations.unreserve(ask)
 
-    def _retry(self, ask_class: AskClass) -> None:
+    def retry(self, ask_class: AskClass) -> None:
+        """Try the requests of an ask class again."""
         if ask_class.waiting:
             self._partition.pending_classes.mark_schedulable(ask_class)
             root = self._partition.queues.root
@@ -182,11 +212,20 @@ class Reservations:
 
     # -- choosing -----------------------------------------------------------------------------------
 
-    def _best_node(self, ask: Ask) -> Node | None:
+    def best_node(self, ask: Ask, rank: Rank | None = None) -> Node | None:
+        """Return the node to reserve for `ask`: the best fit, or that of lowest rank; None if there is none.
+
+        None is also returned, and the requests of the class are tried again later, if all nodes would have to
+        be examined, and the turn of others comes first.
+        """
         ask_class = ask.ask_class
         if self._exceeds_all(ask_class):
             return None
         order = self._orders.of(ask_class)
+        if rank is not None:
+            if len(self._partition.nodes) > 2 * SAMPLE and not self._full_scans.try_acquire(ask_class):
+                return None
+            return self._lowest(ask, _free(order), rank)
         # Orders still contain nodes that were reserved a moment ago: several ask classes may reserve at once.
         ends = (*islice(_free(order), SAMPLE), *islice(_free(reversed(order)), SAMPLE))
         node = self._nearest(ask, ends)
@@ -207,22 +246,36 @@ class Reservations:
                     self._largest[name] = max(amount, self._largest.get(name, 0))
         return any(amount > self._largest.get(name, 0) for name, amount in ask_class.pairs)
 
-    def _nearest(self, ask: Ask, candidates: Iterable[Node]) -> Node | None:
-        """Return the node with the best fit; if several fit equally well, the one that lacks the least."""
+    def _hosts(self, ask: Ask, candidates: Iterable[Node]) -> Iterator[Node]:
+        """Yield the nodes that could run `ask` if they were free, and that no predicate refuses."""
         ask_class, predicates = ask.ask_class, self._orders.predicates
-        best: Node | None = None
-        spare = lack = 0.0
         hosts = [node for node in candidates if node.could_host(ask_class.pairs)]
         predicates.expect(ask, lambda: iter(hosts))
         for node in hosts:
-            if predicates and predicates.judge(ask, node, reserve=True) is not None:
-                continue
+            if not predicates or predicates.judge(ask, node, reserve=True) is None:
+                yield node
+        predicates.forget()
+
+    def _lowest(self, ask: Ask, candidates: Iterable[Node], rank: Rank) -> Node | None:
+        """Return the node with the lowest rank, the first of equals."""
+        best: tuple[float, Node] | None = None
+        for node in self._hosts(ask, candidates):
+            number = rank(ask, node)
+            if number is not None and (best is None or number < best[0]):
+                best = number, node
+        return None if best is None else best[1]
+
+    def _nearest(self, ask: Ask, candidates: Iterable[Node]) -> Node | None:
+        """Return the node with the best fit; if several fit equally well, the one that lacks the least."""
+        ask_class = ask.ask_class
+        best: Node | None = None
+        spare = lack = 0.0
+        for node in self._hosts(ask, candidates):
             looser = excess(ask_class, node)
             if best is None or looser <= spare:
                 lacking = shortfall(ask_class, node)
                 if best is None or looser < spare or lacking < lack:
                     best, spare, lack = node, looser, lacking
-        predicates.forget()
         return best
 
     # -- serving ------------------------------------------------------------------------------------

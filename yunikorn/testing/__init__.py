@@ -32,7 +32,7 @@ pytest.register_assert_rewrite(
         f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"
         for kind in (
             *("answers", "books", "placement", "plugin", "predicate", "preemption", "resolver", "sink"),
-            *("sort", "admission", "submit", "quota"),
+            *("sort", "admission", "submit", "quota", "reservation"),
         )
     )
 )
@@ -54,6 +54,7 @@ from yunikorn.testing.plugin_contract import PluginContract  # noqa: E402
 from yunikorn.testing.predicate_contract import PredicateContract  # noqa: E402
 from yunikorn.testing.preemption_contract import PreemptionPolicyContract  # noqa: E402
 from yunikorn.testing.quota_contract import QuotaPolicyContract  # noqa: E402
+from yunikorn.testing.reservation_contract import ReservationPolicyContract  # noqa: E402
 from yunikorn.testing.resolver_contract import UserGroupResolverContract  # noqa: E402
 from yunikorn.testing.samples import (  # noqa: E402
     AllocationSample,
@@ -99,6 +100,7 @@ __all__ = [
     "QueueSortPolicyContract",
     "QueueTreeSample",
     "QuotaPolicyContract",
+    "ReservationPolicyContract",
     "SubmitPolicyContract",
     "UserGroupResolverContract",
     "allocation",

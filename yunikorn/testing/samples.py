@@ -78,6 +78,7 @@ class QueueSample:
     parent: QueueSample | None = None
     configured_max: Resource | None = None
     unused_by_siblings: Resource = NOTHING
+    is_leaf: bool = True
 
     @property
     def demand(self) -> Resource:
@@ -220,6 +221,7 @@ def queue(
     parent: QueueSample | None = None,
     configured_max: Amounts | None = None,
     unused_by_siblings: Amounts = NOTHING,
+    is_leaf: bool = True,
 ) -> QueueSample:
     """Return a queue for direct calls of a plugin; its `fair_max` is the total overlaid by its quota.
 
@@ -243,6 +245,7 @@ def queue(
         parent,
         quota if configured_max is None else amounts(configured_max),
         amounts(unused_by_siblings),
+        is_leaf,
     )
 
 

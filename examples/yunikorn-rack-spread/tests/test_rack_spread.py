@@ -70,7 +70,12 @@ class TestRackSpread(PredicateContract):
 
     def asks(self) -> Sequence[AskSample]:
         """Return requests of applications with several limits, and of several groups."""
-        tags: tuple[dict[str, str], ...] = ({}, {"rack-spread": "rack=2"}, {"rack-spread": "off"}, {"rack-spread": "row=1"})
+        tags: tuple[dict[str, str], ...] = (
+            {},
+            {"rack-spread": "rack=2"},
+            {"rack-spread": "off"},
+            {"rack-spread": "row=1"},
+        )
         apps = [application(f"app-{number}", tags=found) for number, found in enumerate(tags)]
         return [
             *(ask(app.id, vcore=1, app=app) for app in apps),

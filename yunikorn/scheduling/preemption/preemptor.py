@@ -342,8 +342,7 @@ class Preemptor:
         if plan.node is not None:
             for other in [other for other in plan.node.reservations if other is not ask]:
                 self._partition.accounting.node_reservations.unreserve(other)
-            if ask.reserved is not plan.node:
-                self._cycle.reservations.reserve(ask, plan.node)
+            self._cycle.reservations.keep_for_victims(ask, plan.node)
         self.evictor.evict_for(ask, plan.node, plan.victims)
         return True
 

@@ -1,0 +1,176 @@
+"""Contract test of reservation policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import attrs
+
+from yunikorn.api import ReservationPolicy
+from yunikorn.clock import ManualClock
+from yunikorn.framework.kinds import RESERVATION
+from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.plugin_contract import Yaml
+from yunikorn.testing.samples import (
+    AskSample,
+    NodeSample,
+    QueueSample,
+    allocation,
+    application,
+    ask,
+    node,
+    queue,
+)
+
+DELAYS = (None, 0.0, 2.0)
+"""Delays of a partition, in seconds."""
+LONGEST = 1e9
+"""Upper bound of ages and durations, in seconds."""
+
+
+class ReservationPolicyContract(AnswersContract):
+    """Tests that a reservation policy must pass; set `policy = Mine(...)`.
+
+    Override `samples` and `nodes` with cases that matter to the policy.
+    """
+
+    kind = RESERVATION
+    policy: ClassVar[ReservationPolicy]
+
+    def name_in(self, document: Yaml) -> None:
+        """Add the policy to the partition."""
+        document["partitions"][0]["reservations"] = self.named("policy")
+
+    def samples(self) -> Sequence[AskSample]:
+        """Return requests of different size, age, priority, role and queue."""
+        root = queue("root", total={"vcore": 100}, is_leaf=False)
+        busy = queue(
+            "root.batch.low",
+            parent=queue("root.batch", parent=root, is_leaf=False),
+            max={"vcore": 10},
+            allocated={"vcore": 10},
+            properties={"team": "physics"},
+        )
+        batch = application("batch", queue=busy, tags={"team": "physics"}, user="ann@example.org", groups=())
+        default = application("app-1", queue=queue("root.default", parent=root))
+        group = attrs.evolve(ask("placeholder", app=batch, vcore=1), task_group="workers", placeholder=True)
+        return [
+            ask("plain", app=default, vcore=1),
+            ask("large", app=default, vcore=80, memory="160Gi"),
+            ask("old", app=batch, vcore=1, created=-86_400),
+            ask("urgent", app=batch, vcore=4, priority=100),
+            ask("low", app=batch, memory="1Gi", priority=-100, tags={"team": "chemistry"}),
+            ask("driver", app=batch, vcore=1, originator=True),
+            group,
+            attrs.evolve(ask("limited", app=default, vcore=1), execution_timeout=600_000_000_000),
+            ask("rare", app=default, resource={"gpu": 2, "licence": 0}),
+        ]
+
+    def nodes(self) -> Sequence[NodeSample]:
+        """Return nodes of different size, with and without running tasks."""
+        empty, full = node("node-1", vcore=16), node("node-2", {"zone": "b"}, vcore=4)
+        running = allocation(ask("running", vcore=4), full, placed=-60)
+        limited = attrs.evolve(
+            allocation(ask("limited", vcore=4), full, "limited#1"), execution_timeout=600_000_000_000
+        )
+        return [
+            empty,
+            attrs.evolve(full, allocated=running.resource, allocations={running.uuid: running}),
+            attrs.evolve(full, id="node-3", allocated=running.resource, allocations={limited.uuid: limited}),
+            node("node-4", gpu=8),
+        ]
+
+    def questions(self) -> Sequence[Question]:
+        """Return a question for each method and sample."""
+        asks, nodes = self.samples(), self.nodes()
+        found = [
+            Question(f"reserves_after({one.key}, {delay})", partial(_call, "reserves_after", one, delay))
+            for one in asks
+            for delay in DELAYS
+        ]
+        found += [Question(f"lasts({one.key})", partial(_call, "lasts", one)) for one in asks]
+        found += [Question(f"most_in({one.path})", partial(_call, "most_in", one)) for one in self._queues()]
+        apps = {one.app.id: one.app for one in asks}
+        found += [Question(f"most_of({name})", partial(_call, "most_of", app)) for name, app in apps.items()]
+        if self._ranks_nodes:
+            found += [
+                Question(f"rank_node({one.key}, {each.id})", partial(_call, "rank_node", one, each))
+                for one in asks
+                for each in nodes
+            ]
+        return found
+
+    @property
+    def _ranks_nodes(self) -> bool:
+        return type(self.policy).rank_node is not ReservationPolicy.rank_node
+
+    def _queues(self) -> list[QueueSample]:
+        found: dict[str, QueueSample] = {}
+        for one in self.samples():
+            above = one.app.queue
+            while above is not None:
+                found[above.path] = above
+                above = above.parent
+        return list(found.values())
+
+    def test_age_is_a_number_of_seconds_or_none(self) -> None:
+        """Check that `reserves_after` returns None or a number of seconds."""
+        policy = self.fresh()
+        for one in self.samples():
+            for delay in DELAYS:
+                age = policy.reserves_after(one, delay)
+                assert age is None or (_is_number(age) and abs(age) < LONGEST), (
+                    f"reserves_after({one.key}, {delay}) is {age!r}: return the age in seconds from which "
+                    "the request may reserve a node, or None"
+                )
+
+    def test_refusal_does_not_end_with_time_alone(self) -> None:
+        """Check that a request that must not reserve is not permitted to as time passes."""
+        clock = ManualClock()
+        policy = self.fresh(clock)
+        before = {one.key: policy.reserves_after(one, 2.0) for one in self.samples()}
+        clock.advance(86_400)
+        for one in self.samples():
+            assert before[one.key] is not None or policy.reserves_after(one, 2.0) is None, (
+                f"reserves_after({one.key}, 2.0) is None and later a number, with time alone, which the "
+                "scheduler would not notice: return the age from which the request may reserve"
+            )
+
+    def test_bounds_are_whole_numbers_or_none(self) -> None:
+        """Check that `most_in` and `most_of` return None or a whole number of 0 or more."""
+        policy = self.fresh()
+        bounds = {f"most_in({one.path})": policy.most_in(one) for one in self._queues()}
+        bounds |= {f"most_of({one.app.id})": policy.most_of(one.app) for one in self.samples()}
+        for question, most in bounds.items():
+            fits = most is None or (isinstance(most, int) and most >= 0)
+            assert fits, f"{question} is {most!r}: return a whole number of 0 or more, or None for no bound"
+
+    def test_duration_is_a_number_of_seconds_or_none(self) -> None:
+        """Check that `lasts` returns None or a number of seconds above 0, and the same for `pause`."""
+        policy = self.fresh()
+        for one in self.samples():
+            lasts = policy.lasts(one)
+            assert lasts is None or (_is_number(lasts) and 0 < lasts < LONGEST), (
+                f"lasts({one.key}) is {lasts!r}: return a number of seconds above 0, or None for no end"
+            )
+        sound = _is_number(policy.pause) and 0 <= policy.pause < LONGEST
+        assert sound, f"pause is {policy.pause!r}: set a number of seconds of 0 or more"
+
+    def test_rank_of_a_node_is_a_number(self) -> None:
+        """Check that `rank_node`, if the policy has it, returns a number."""
+        policy = self.fresh()
+        for one in self.samples() if self._ranks_nodes else ():
+            for each in self.nodes():
+                rank = policy.rank_node(one, each)
+                assert _is_number(rank), f"rank_node({one.key}, {each.id}) is {rank!r}: return a number"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and value == value
+
+
+def _call(method: str, *arguments: Any) -> Any:
+    *given, policy = arguments
+    return getattr(policy, method)(*given)
