@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from yunikorn.clock import SECOND, Clock, Timers
-from yunikorn.config.queues_yaml import PartitionTimeouts
+from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.framework.policy_calls import PolicyCalls, Workers
 from yunikorn.model.measurements import Measurements
 
