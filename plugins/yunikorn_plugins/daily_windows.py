@@ -45,11 +45,12 @@ def days_of(text: str) -> frozenset[int]:
     """
     found: set[int] = set()
     for part in text.split("+"):
-        first, _, last = part.partition("-")
-        for day in (first, last or first):
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        for day in (first, last):
             if day not in DAYS:
                 raise ValueError(f"{day!r} is not a day: use {', '.join(DAYS)}, as in mon-fri or mon+wed")
-        start, end = DAYS.index(first), DAYS.index(last or first)
+        start, end = DAYS.index(first), DAYS.index(last)
         found.update((start + more) % 7 for more in range((end - start) % 7 + 1))
     return frozenset(found)
 

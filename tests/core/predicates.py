@@ -6,6 +6,7 @@ from functools import cache
 
 from tests.core.book_keepers import BOOK_KEEPERS, Sparse
 from tests.core.doorkeepers import DOORKEEPERS
+from tests.core.drawn_quotas import QUOTAS
 from tests.core.kit import with_plugins
 from tests.core.predicate_tags import DISK, SHY, ZONE
 from tests.core.reference import Ask, Node
@@ -87,4 +88,5 @@ def plugins() -> Registry:
         node_sort_policies=[Snug, Sparse],
         admission_policies=DOORKEEPERS,
         reservation_policies=RESERVERS,
+        quota_policies=QUOTAS,
     )

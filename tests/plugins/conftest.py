@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import attrs
 import pytest
 
+from tests.plugins.quota_kit import ANSWERS, Drawn, Refreshing, Watching, World
 from yunikorn.api import Queue
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import NOTHING, Resource
+from yunikorn.testing import MakeScheduler, node
 
 
 @attrs.frozen
@@ -78,3 +81,15 @@ def make_node() -> type[Node]:
 def registry() -> Registry:
     """The default plugins."""
     return Registry.load(third_party=False)
+
+
+@pytest.fixture
+def world(scheduler: MakeScheduler) -> Callable[..., World]:
+    """Return a function that makes a cluster with one large node and the policies of `quota_kit`."""
+    ANSWERS[:] = [lambda policy, queue: None]
+
+    def make(config: str, *nodes: Any, failures: Literal["fail", "expected"] = "fail") -> World:
+        plugins = [Drawn, Watching, Refreshing]
+        return World(scheduler(config, *(nodes or (node(vcore=64),)), plugins=plugins, failures=failures))
+
+    return make

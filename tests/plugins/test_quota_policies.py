@@ -2,125 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
-import attrs
 import pytest
 
 from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, document, partition
+from tests.plugins.quota_kit import ANSWERS, HOUR, Answer, Make, leaf, lenders, text
 from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.config.load import check_config
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
-from yunikorn.model.queue import Queue
 from yunikorn.resources import Resource
-from yunikorn.testing import Cluster, MakeScheduler, application, ask, assert_pending_because, node
-
-HOUR, DAY = 3600, 86400
-Answer = Callable[["Drawn", api.Queue], Any]
-
-
-@attrs.define(eq=False)
-class Drawn(api.QuotaPolicy):
-    """Answers with what a test has set."""
-
-    name = "drawn"
-    asked: list[str] = attrs.field(factory=list, init=False)
-    now: Callable[[], int] = attrs.field(default=None, init=False)
-
-    def opened(self, context: api.Context) -> None:
-        self.now = context.now
-
-    def quota(self, queue: api.Queue) -> Any:
-        self.asked.append(queue.path)
-        return ANSWERS[-1](self, queue)
-
-
-ANSWERS: list[Answer] = []
-
-
-@attrs.define(eq=False)
-class Watching(Drawn, api.QuotaPolicy):
-    """The same, watching the cluster."""
-
-    name = "watching"
-    watches_cluster = True
-
-
-@attrs.define(eq=False)
-class Refreshing(Drawn, api.QuotaPolicy):
-    """The same, asked every minute."""
-
-    name = "refreshing"
-    refresh_every = 60.0
-
-
-@pytest.fixture(autouse=True)
-def _answers() -> None:
-    ANSWERS[:] = [lambda policy, queue: None]
-
-
-def leaf(name: str, policy: str = "", max: Mapping[str, Any] | None = None, **options: str) -> dict[str, Any]:
-    """Return the configuration of a leaf; options are those of the policy."""
-    properties = {"quota.policy": policy} if policy else {}
-    properties |= {f"quota.policy.{option}": text for option, text in options.items()}
-    found: dict[str, Any] = {"name": name, "properties": properties}
-    if max is not None:
-        found["resources"] = {"max": dict(max)}
-    return found
-
-
-def text(*queues: dict[str, Any], **more: Any) -> str:
-    """Return a configuration."""
-    config = partition(*queues)
-    config["placementrules"] = [{"name": "provided", "create": True}]
-    return document(config | more)
-
-
-@attrs.frozen
-class World:
-    """A cluster, with short cuts."""
-
-    cluster: Cluster
-
-    def queue(self, path: str) -> Queue:
-        at = self.cluster._objects().queue(path)
-        assert at is not None
-        return at
-
-    def max(self, path: str) -> Mapping[str, int] | None:
-        return self.queue(path).max
-
-    def policy(self, path: str) -> Any:
-        at = self.cluster.scheduler.partition("test", "default")
-        assert at is not None
-        return at.quotas._bound[self.queue(path)][0].instance.plugin
-
-    def run(self, app_id: str, queue: str, count: int, **more: Any) -> int:
-        self.cluster.submit(application(app_id, queue), ask(count=count, **(more or {"vcore": 1})))
-        self.cluster.run()
-        return self.running(app_id)
-
-    def running(self, app_id: str) -> int:
-        return len(self.cluster.running(app_id))
-
-
-@pytest.fixture
-def world(scheduler: MakeScheduler) -> Callable[..., World]:
-    def make(config: str, *nodes: Any, failures: Literal["fail", "expected"] = "fail") -> World:
-        plugins = [Drawn, Watching, Refreshing]
-        return World(scheduler(config, *(nodes or (node(vcore=64),)), plugins=plugins, failures=failures))
-
-    return make
-
-
-Make = Callable[..., World]
-
+from yunikorn.testing import application, ask, assert_pending_because, node
 
 # -- time of day --------------------------------------------------------------------------------------
 
@@ -187,19 +84,6 @@ def test_queue_below_its_guarantee_starts_nothing_above_its_limit(world: Make) -
 
 
 # -- borrowing ----------------------------------------------------------------------------------------
-
-
-def lenders(most: str = "", **properties: str) -> str:
-    """Return a configuration of three siblings of which two may borrow."""
-    option = {"most": most} if most else {}
-    queues = [
-        leaf("a", "borrowing", {"vcore": 10}, **option),
-        leaf("b", "borrowing", {"vcore": 10}, **option),
-        leaf("c", max={"vcore": 10}),
-    ]
-    for queue in queues:
-        queue["properties"] |= properties
-    return text(*queues, preemption={"quotapreemptionenabled": True})
 
 
 def test_queue_borrows_what_siblings_neither_use_nor_request(world: Make) -> None:
@@ -443,7 +327,7 @@ def test_dynamic_queues_get_the_policy_of_their_template(world: Make) -> None:
     for number in range(5):
         assert at.run(f"app{number}", f"root.users.u{number}", 4) == 2
     assert len({id(at.policy(f"root.users.u{number}")) for number in range(5)}) == 1
-    quotas = at.cluster.scheduler.partition("test", "default").quotas  # type: ignore[union-attr]
+    quotas = at.at.quotas
     assert len(quotas._appointments) == 1
     at.cluster.advance(HOUR)
     at.cluster.run()

@@ -78,11 +78,16 @@ class ActiveSessions:
         return taken
 
     def _rotation(self, sessions: list[Session]) -> deque[PartitionRotation]:
-        """Return the partitions that may have a decision to make, starting after the last one served."""
+        """Return the partitions that may have a decision to make, starting after the last one served.
+
+        This begins a round of decisions, for which quota policies that watch others are asked.
+        """
         rotation: list[PartitionRotation] = []
         for session in sessions:
             if session.paused_state is None:
                 for index, partition in enumerate(session.partitions):
+                    if partition.quotas.watching:
+                        partition.quotas.review()
                     rotation.append(PartitionRotation((session.number, index), session, partition))
         if len(rotation) < 2:
             return deque(rotation)

@@ -193,8 +193,6 @@ class PartitionScheduler:
 
     def decide_up_to(self, most: int | None) -> int:
         """Place up to `most` requests, or all that can be placed now; returns the number of allocations."""
-        if self.quotas.watching:
-            self.quotas.review()
         if self._measured is not None:
             return self._measured.decide_up_to(most)
         taken, decide = 0, self.cycle.decide
