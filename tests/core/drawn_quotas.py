@@ -141,7 +141,7 @@ def watch_placements(at: PartitionScheduler) -> None:
     def watched(ask: Ask, node: Any, now: int) -> Allocation:
         for queue in ask.app.chain[:-1]:
             known = at.quotas._bound.get(queue)
-            most = queue.max
+            most: Mapping[str, int] | None = queue.max
             if known is not None and known[0].watches_siblings:
                 most = borrowed_max(queue, known[0].instance.plugin)
             for name, amount in ask.resource.items():

@@ -34,7 +34,7 @@ def test_many_dynamic_queues_share_timers_and_cost_a_decision_nothing() -> None:
 
     def quota(queue: api.Queue) -> api.Quota | None:
         asked.append(queue)
-        return plain(queue)  # type: ignore[no-any-return]
+        return plain(queue)  # type: ignore[arg-type, no-any-return]
 
     policy.quota = quota
     assert len(rm.schedule()) == 200
@@ -55,7 +55,7 @@ def test_a_placement_asks_about_its_own_queue_only(world: Make) -> None:
 
     def quota(queue: api.Queue) -> api.Quota | None:
         asked.append(queue.path)
-        return plain(queue)  # type: ignore[no-any-return]
+        return plain(queue)  # type: ignore[arg-type, no-any-return]
 
     policy.quota = quota
     assert len(at.cluster.run()) == 20
