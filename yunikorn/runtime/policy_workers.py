@@ -13,6 +13,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from types import FrameType
 
+from yunikorn.api import Plugin
 from yunikorn.framework.policy_calls import PolicyAnswer
 
 IDLE = 8
@@ -92,16 +93,22 @@ class _Worker:
 
     def place(self) -> str:
         """Return the places of the plugin's method and of the innermost function of the thread."""
-        frame = sys._current_frames().get(self._thread.ident or 0)
-        frames: list[FrameType] = []
-        while frame is not None and frame.f_code is not _Worker._run.__code__:
-            frames.append(frame)
-            frame = frame.f_back
-        # The outermost function is the one that contains the exceptions of the plugin.
-        if frame is None or not frames:
+        innermost = frame = sys._current_frames().get(self._thread.ident or 0)
+        if innermost is None:
             return ""
-        method, innermost = frames[max(0, len(frames) - 2)], frames[0]
-        return _place(method) if method is innermost else f"{_place(method)}: {_place(innermost)}"
+        while frame is not None and not _is_method(frame):
+            frame = frame.f_back
+        if frame is None or frame is innermost:
+            return _place(innermost)
+        return f"{_place(frame)}: {_place(innermost)}"
+
+
+def _is_method(frame: FrameType) -> bool:
+    """Return True if a frame is that of a method of a plugin."""
+    if "self" not in frame.f_code.co_varnames:
+        return False
+    # The type is asked, because `isinstance` may run code of the object.
+    return issubclass(type(frame.f_locals.get("self")), Plugin)
 
 
 def _place(frame: FrameType) -> str:
