@@ -53,11 +53,12 @@ def parse_quantity(name: str, text: str) -> int:
 
 def in_words(amount: Mapping[str, int]) -> str:
     """Return an amount in configuration syntax: `memory 4Gi, vcore 2`, `vcore 1500m`; `nothing` if empty."""
-    words = [f"{name} {_quantity(name, value)}" for name, value in sorted(amount.items())]
+    words = [f"{name} {spell_quantity(name, value)}" for name, value in sorted(amount.items())]
     return ", ".join(words) or "nothing"
 
 
-def _quantity(name: str, value: int) -> str:
+def spell_quantity(name: str, value: int) -> str:
+    """Return the text of an amount of a resource type in a configuration, such as `4Gi` or `1500m`."""
     if name == VCORE:
         return f"{value}m" if value % 1000 else str(value // 1000)
     if name == "memory":

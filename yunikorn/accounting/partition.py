@@ -97,6 +97,8 @@ class Partition:
         self.usage.rebuild((), self.queues)
         self.pending_classes.on_forget.append(self._forget_pending_classes)
         self.nodes: dict[str, Node] = {}
+        self.rejected_nodes = 0
+        """Number of nodes whose registration was rejected so far."""
         self.ended: dict[str, Application] = {}
         """Ended applications by id, until their retention is over; only the latest for each id."""
         self.arrivals = 0

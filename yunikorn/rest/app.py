@@ -92,16 +92,16 @@ class _Elsewhere:
         corrected = self._spelling.corrected(path)
         if corrected is None:
             return plain_error(404, "404 page not found")
-        return redirect(corrected, scope["query_string"], permanent=method == "GET", with_body=True)
+        return redirect(corrected, scope["query_string"], permanent=method == "GET")
 
 
-def redirect(path: str, query: bytes, *, permanent: bool, with_body: bool) -> Answer:
+def redirect(path: str, query: bytes, *, permanent: bool) -> Answer:
     """Return a redirect to another path of this server, with the query of the request."""
     target = quote(path, safe=SAFE)
     if query:
         target += "?" + quote(query.decode("latin-1"), safe=SAFE + "?%")
     status = HTTPStatus.MOVED_PERMANENTLY if permanent else HTTPStatus.TEMPORARY_REDIRECT
-    body = f'<a href="{html.escape(target)}">{status.phrase}</a>.\n\n' if with_body else ""
+    body = f'<a href="{html.escape(target)}">{status.phrase}</a>.\n\n'
     return Answer(
         pieces=(body.encode(),),
         status=status,

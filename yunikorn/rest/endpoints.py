@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from yunikorn.framework.registry import Registry
-from yunikorn.rest.answers import Answer
+from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.encoding import encoded
+from yunikorn.rest.health import HealthBoard
+from yunikorn.rest.history import History
 from yunikorn.rest.paths import decoded_twice
-from yunikorn.runtime.sliced_reads import Reading
+from yunikorn.runtime.sliced_reads import Reader, Reading
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
 
 T = TypeVar("T")
-
-
-class Reader(Protocol):
-    """Access to a core, such as `AsyncScheduler`."""
-
-    async def read(self, reading: Reading[T]) -> T:
-        """Carry out a reading and return its result; see `yunikorn.runtime.sliced_reads`."""
-        ...
 
 
 @attrs.frozen
@@ -40,12 +34,26 @@ class Site:
     """Time in nanoseconds, to encode answers in slices."""
     metrics: ServiceMetrics | None = None
     """Metrics of the service; None if they are off."""
-    large: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(LARGE))
-    """Limits the number of answers that are in the making."""
+    core_alive: Callable[[], bool] = lambda: True
+    """Returns False after the core has stopped."""
+    patience: float = 30.0
+    """Seconds in which the body of a request must arrive."""
+    history: History = attrs.field(factory=History)
+    health: HealthBoard = attrs.field(
+        default=attrs.Factory(lambda site: HealthBoard(site.stopwatch), takes_self=True)
+    )
+    checking: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
+    """Limits the number of health checks at the same time."""
+    validating: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
+    """Limits the number of validations at the same time."""
+    dumping: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
+    """Limits the number of state dumps at the same time."""
+    reading: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(READINGS))
+    """Limits the number of readings at the same time."""
 
 
-LARGE = 32
-"""Maximum number of answers that are read and encoded at the same time; further requests wait."""
+READINGS = 32
+"""Maximum number of readings at the same time; further requests wait."""
 
 
 @attrs.frozen
@@ -70,7 +78,23 @@ class Call:
 
     async def read(self, reading: Reading[T]) -> T:
         """Carry out a reading of the core."""
-        return await self.site.core.read(reading)
+        async with self.site.reading:
+            return await self.site.core.read(reading)
+
+    async def body(self, most: int) -> bytes:
+        """Return the body of the request; raises `Refused` if it is too large or too slow."""
+        found = bytearray()
+        try:
+            async with asyncio.timeout(self.site.patience):
+                async for part in self.request.stream():
+                    found += part
+                    if len(found) > most:
+                        raise Refused(413, f"the body is larger than {most} bytes")
+        except TimeoutError:
+            raise Refused(408, f"the body has not arrived within {self.site.patience:g} s") from None
+        except ClientDisconnect:
+            raise Refused(400, "the body is incomplete") from None
+        return bytes(found)
 
     async def json(self, value: object, *, conditional: bool = True) -> Answer:
         """Return an answer with the JSON text of shapes."""

@@ -62,6 +62,12 @@ class Connection(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self._stop_header()
 
+    def on_response_complete(self) -> None:
+        """Start the time limit of the next request if its first bytes have come with the last one."""
+        super().on_response_complete()
+        if self._header is None and self.conn.trailing_data[0] and self.cycle.response_complete:
+            self._await_header()
+
     def pause_writing(self) -> None:
         """Start the time limit of a client that takes no data."""
         super().pause_writing()

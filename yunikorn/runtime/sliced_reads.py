@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
@@ -31,6 +31,14 @@ Reading = Callable[[Scheduler], Generator[None, None, T]]
 
 SLICE = 2 * MILLISECOND
 """Time for readings in each step of the core (ns)."""
+
+
+class Reader(Protocol):
+    """Access to a core for readings, such as an `AsyncScheduler`."""
+
+    async def read(self, reading: Reading[T]) -> T:
+        """Carry out a reading and return its result; raises the error of the reading."""
+        ...
 
 
 def read_at_once(scheduler: Scheduler, reading: Reading[T]) -> T:

@@ -294,6 +294,7 @@ class PartitionScheduler:
         """Add a node, or reject it with a reason."""
         reason = self._node_refusal(node_id, capacity, occupied)
         if reason:
+            self.partition.rejected_nodes += 1
             self.partition.outbox.rejected_nodes.append(Refusal(node_id, reason))
             return None
         node = Node(node_id, capacity, attributes, occupied)

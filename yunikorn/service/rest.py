@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import socket
@@ -40,7 +41,11 @@ class Rest:
     ) -> None:
         self._settings, self._tls = settings.rest, settings.tls
         self._insecure = settings.insecure
-        self._app = rest_app(Site(core, registry, stopwatch, metrics=metrics), ENDPOINTS)
+        self._site = Site(
+            core, registry, stopwatch, metrics=metrics, core_alive=lambda: core.threaded.alive
+        )
+        self._app = rest_app(self._site, ENDPOINTS)
+        self._history: asyncio.Task[None] | None = None
         self._context: ssl.SSLContext | None = None
         self._server: RestServer | None = None
 
@@ -62,10 +67,13 @@ class Rest:
         hosts = (_host_header(address.host), *self._settings.hosts) if address.is_local else ()
         self._server = RestServer(self._app, listening, self._context, hosts)
         await self._server.start()
+        self._history = asyncio.create_task(self._site.history.keep(self._site.core))
         return address.at_port(listening.getsockname()[1])
 
     async def stop(self) -> None:
         """Answer the requests in progress, and close all connections."""
+        if self._history is not None:
+            self._history.cancel()
         if self._server is not None:
             await self._server.stop()
 

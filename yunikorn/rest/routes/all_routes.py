@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from yunikorn.rest.endpoints import Endpoint
-from yunikorn.rest.routes import applications, metrics, nodes, partitions
+from yunikorn.rest.answers import Answer
+from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.openapi import document
+from yunikorn.rest.routes import applications, configuration, dump, metrics, nodes, partitions, scheduler
+
+
+async def openapi(call: Call) -> Answer:
+    """Answer with the OpenAPI document."""
+    return await call.json(document(ENDPOINTS))
+
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *partitions.ENDPOINTS,
     *applications.ENDPOINTS,
     *nodes.ENDPOINTS,
     *metrics.ENDPOINTS,
+    *configuration.ENDPOINTS,
+    *scheduler.ENDPOINTS,
+    *dump.ENDPOINTS,
+    Endpoint(
+        path="/ws/v1/openapi.json",
+        answer=openapi,
+        summary="This document",
+        result=dict[str, object],
+    ),
 )

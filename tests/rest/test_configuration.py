@@ -1,0 +1,191 @@
+"""The configuration in use, and the validation of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.core.kit import RM, document, partition, queue
+from tests.rest.kit import Rest
+from yunikorn.interface.messages import RegisterResourceManagerRequest
+
+CONFIG = document(
+    partition(
+        queue(
+            "a",
+            resources={"guaranteed": {"vcore": "1500m"}, "max": {"vcore": "8", "memory": "4Gi"}},
+            maxapplications=3,
+            properties={"application.sort.policy": "fair"},
+            adminacl="ann,bob dev",
+            submitacl=" dev",
+            limits=[
+                {
+                    "limit": "ann",
+                    "users": ["ann"],
+                    "groups": ["dev"],
+                    "maxapplications": 2,
+                    "maxresources": {"vcore": "6"},
+                }
+            ],
+        ),
+        queue("p", parent=True, childtemplate={"maxapplications": 5, "resources": {"max": {"vcore": "1"}}}),
+        placementrules=[
+            {
+                "name": "tag",
+                "value": "namespace",
+                "create": True,
+                "filter": {"type": "deny", "users": ["ann"], "groups": ["x", "y"]},
+                "parent": {"name": "fixed", "value": "root.p"},
+            },
+            {"name": "provided"},
+        ],
+        nodesortpolicy={"type": "binpacking", "resourceweights": {"vcore": 2.5}},
+        preemption={"enabled": False},
+    )
+)
+JSON = {"accept": "application/json"}
+EMPTY_TEMPLATE: dict[str, Any] = {"Resources": {}}
+
+
+def test_configuration_as_json() -> None:
+    rm = RM(CONFIG)
+    rm.scheduler.register_resource_manager(
+        RegisterResourceManagerRequest("rm", config=CONFIG, extra_config={"log.level": "INFO"}), rm
+    )
+    answer = Rest(rm).request("GET", "config", JSON)
+    assert answer.headers["content-type"] == "application/json; charset=UTF-8"
+    found = answer.json()
+    assert found.pop("Checksum") == rm.scheduler.configuration("rm").checksum
+    assert found == {
+        "Partitions": [
+            {
+                "Name": "default",
+                "Queues": [
+                    {
+                        "Name": "root",
+                        "Parent": True,
+                        "Resources": {},
+                        "SubmitACL": "*",
+                        "ChildTemplate": EMPTY_TEMPLATE,
+                        "Queues": [
+                            {
+                                "Name": "a",
+                                "Resources": {
+                                    "Guaranteed": {"vcore": "1500m"},
+                                    "Max": {"memory": "4Gi", "vcore": "8"},
+                                },
+                                "MaxApplications": 3,
+                                "Properties": {"application.sort.policy": "fair"},
+                                "AdminACL": "ann,bob dev",
+                                "SubmitACL": " dev",
+                                "ChildTemplate": EMPTY_TEMPLATE,
+                                "Limits": [
+                                    {
+                                        "Limit": "ann",
+                                        "Users": ["ann"],
+                                        "Groups": ["dev"],
+                                        "MaxResources": {"vcore": "6"},
+                                        "MaxApplications": 2,
+                                    }
+                                ],
+                            },
+                            {
+                                "Name": "p",
+                                "Parent": True,
+                                "Resources": {},
+                                "ChildTemplate": {
+                                    "MaxApplications": 5,
+                                    "Resources": {"Max": {"vcore": "1"}},
+                                },
+                            },
+                        ],
+                    }
+                ],
+                "PlacementRules": [
+                    {
+                        "Name": "tag",
+                        "Create": True,
+                        "Filter": {"Type": "deny", "Users": ["ann"], "Groups": ["x", "y"]},
+                        "Parent": {"Name": "fixed", "Filter": {"Type": ""}, "Value": "root.p"},
+                        "Value": "namespace",
+                    },
+                    {"Name": "provided", "Filter": {"Type": ""}},
+                ],
+                "Preemption": {"Enabled": False, "QuotaPreemptionEnabled": False},
+                "NodeSortPolicy": {"Type": "binpacking", "ResourceWeights": {"vcore": 2.5}},
+                "UserGroupResolver": {},
+            }
+        ],
+        "Extra": {"log.level": "INFO"},
+        "DeadlockDetectionEnabled": False,
+        "DeadlockTimeoutSeconds": 0,
+    }
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json, text/plain, */*"])
+def test_configuration_as_yaml_can_be_used_again(accept: str) -> None:
+    rest = Rest(RM(CONFIG))
+    answer = rest.request("GET", "config", {"accept": accept})
+    assert answer.headers["content-type"] == "application/x-yaml; charset=UTF-8"
+    (partition,) = yaml.safe_load(answer.text)["partitions"]
+    assert partition["nodesortpolicy"] == {"type": "binpacking", "resourceweights": {"vcore": 2.5}}
+    assert rest.request("POST", "validate-conf", content=answer.content).json()["allowed"] is True
+    again = Rest(RM(answer.text)).request("GET", "config", JSON).json()
+    assert again["Partitions"] == rest.request("GET", "config", JSON).json()["Partitions"]
+
+
+def test_without_resource_managers_there_is_no_configuration() -> None:
+    rm = RM()
+    rm.scheduler.stop("rm")
+    assert Rest(rm).request("GET", "config", JSON).json() == {
+        "DeadlockDetectionEnabled": False,
+        "DeadlockTimeoutSeconds": 0,
+    }
+
+
+def validate(text: str | bytes) -> Any:
+    """Return the answer to the validation of a text."""
+    content = text.encode() if isinstance(text, str) else text
+    answer = Rest(RM()).request("POST", "validate-conf", {"content-type": "application/json"}, content)
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-methods"] == "OPTIONS, POST"
+    return answer.json()
+
+
+def test_valid_configurations() -> None:
+    found = validate(CONFIG)
+    assert found == {"allowed": True, "checksum": RM(CONFIG).scheduler.configuration("rm").checksum}
+    assert validate("")["allowed"] is True
+
+
+def test_all_problems_of_a_configuration_have_their_places() -> None:
+    found = validate(
+        "partitions:\n- name: default\n  surprise: 1\n  queues:\n  - name: root\n    maxapplications: x\n"
+    )
+    assert found["allowed"] is False
+    assert [(problem["line"], problem["path"]) for problem in found["problems"]] == [
+        (3, "partitions[0].surprise"),
+        (6, "partitions[0].queues[0].maxapplications"),
+    ]
+    assert "surprise" in found["reason"]
+    assert "maxapplications" in found["reason"]
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe\x00", b"{", b"- 1", b"\x00", b"a: &a [*a]", b"[" * 2000])
+def test_texts_that_are_no_configuration_are_refused(text: bytes) -> None:
+    found = validate(text)
+    assert found["allowed"] is False
+    assert found["reason"]
+
+
+def test_configurations_to_validate_cannot_load_code() -> None:
+    found = validate("partitions: []\nplugins: {load: [/tmp/mine.py]}\n")
+    assert found["allowed"] is False
+
+
+def test_large_bodies_are_refused() -> None:
+    answer = Rest(RM()).request("POST", "validate-conf", content=b"#" * (17 << 20))
+    assert answer.status_code == 413
+    assert answer.json()["message"] == "the body is larger than 16777216 bytes"

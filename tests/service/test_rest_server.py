@@ -1,0 +1,254 @@
+"""The HTTP server of the REST interface: hostile, slow and idle clients, over real connections."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import attrs
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tests.core.kit import RM
+from tests.rest.kit import Rest as RestKit
+from tests.service.kit import PATIENCE
+from yunikorn.rest.answers import Answer
+from yunikorn.rest.app import rest_app
+from yunikorn.rest.guards import host_name
+from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn.rest.server import RestServer, ServerLimits
+from yunikorn.service.descriptors import raise_descriptor_limit
+
+Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+GET = b"GET /ws/v1/partitions HTTP/1.1\r\nHost: localhost\r\n"
+
+
+class Client:
+    """Connections to a server that runs in the same event loop."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    async def connect(self) -> Connected:
+        """Open a connection."""
+        return await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def send(self, data: bytes) -> bytes:
+        """Send bytes over a new connection, and return everything that the server sends until it closes."""
+        reader, writer = await self.connect()
+        with contextlib.suppress(ConnectionError):
+            writer.write(data)
+            await writer.drain()
+        return await rest_of((reader, writer))
+
+
+async def rest_of(connection: Connected) -> bytes:
+    """Return what the server sends until it closes or aborts the connection."""
+    reader, writer = connection
+    found = b""
+    async with asyncio.timeout(PATIENCE):
+        with contextlib.suppress(ConnectionError):
+            while part := await reader.read(1 << 16):
+                found += part
+    writer.close()
+    with contextlib.suppress(ConnectionError):
+        await writer.wait_closed()
+    return found
+
+
+@contextlib.asynccontextmanager
+async def serving(app: ASGIApp, limits: ServerLimits, hosts: tuple[str, ...]) -> AsyncIterator[Client]:
+    """Serve an application on a free port."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = RestServer(app, listening, None, hosts, limits)
+    port = listening.getsockname()[1]
+    await server.start()
+    try:
+        yield Client(port)
+    finally:
+        await server.stop()
+
+
+def run(
+    scenario: Callable[[Client], Awaitable[None]],
+    limits: ServerLimits | None = None,
+    *,
+    app: ASGIApp | None = None,
+    hosts: tuple[str, ...] = (),
+) -> None:
+    """Run a scenario against a server."""
+
+    async def whole() -> None:
+        served = app or RestKit(RM()).app
+        async with serving(served, limits or ServerLimits(), hosts) as client:
+            await scenario(client)
+
+    asyncio.run(whole())
+
+
+def test_a_connection_serves_several_requests() -> None:
+    async def scenario(client: Client) -> None:
+        found = await client.send(GET + b"\r\n" + GET + b"Connection: close\r\n\r\n")
+        assert found.count(b"HTTP/1.1 200 OK") == 2
+        assert b"server:" not in found.lower()
+
+    run(scenario)
+
+
+def test_a_request_that_never_arrives_ends_its_connection() -> None:
+    async def scenario(client: Client) -> None:
+        assert await client.send(b"") == b""
+        assert await client.send(b"GET /ws/v1") == b""
+        assert await client.send(GET) == b""
+
+    run(scenario, ServerLimits(header=0.05))
+
+
+def test_a_second_request_that_never_arrives_ends_its_connection() -> None:
+    async def scenario(client: Client) -> None:
+        found = await client.send(GET + b"\r\n" + b"GET /ws")
+        assert found.count(b"HTTP/1.1") == 1
+
+    run(scenario, ServerLimits(header=0.05))
+
+
+def test_an_answer_that_is_not_taken_ends_its_connection() -> None:
+    ended = asyncio.Event()
+
+    async def large(scope: Scope, receive: Receive, send: Send) -> None:
+        await Answer(pieces=[b"x" * 65536] * 400)(scope, receive, send)
+        ended.set()
+
+    async def scenario(client: Client) -> None:
+        connection = await client.connect()
+        connection[1].write(GET + b"\r\n")
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
+        found = await rest_of(connection)
+        assert len(found) < 65536 * 400
+
+    run(scenario, ServerLimits(reading=0.1), app=large)
+
+
+def test_a_thousand_idle_connections_do_not_prevent_an_answer() -> None:
+    raise_descriptor_limit()
+
+    async def scenario(client: Client) -> None:
+        idle = [await client.connect() for _ in range(1000)]
+        assert b"200 OK" in await client.send(GET + b"Connection: close\r\n\r\n")
+        for _, writer in idle:
+            writer.close()
+
+    run(scenario)
+
+
+def test_too_many_requests_are_refused() -> None:
+    go_on = asyncio.Event()
+
+    async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
+        await go_on.wait()
+        await Answer(pieces=[b"done"])(scope, receive, send)
+
+    async def scenario(client: Client) -> None:
+        request = GET + b"Connection: close\r\n\r\n"
+        first = [asyncio.create_task(client.send(request)) for _ in range(2)]
+        refused = b""
+        while b"503" not in refused:
+            refused = await asyncio.wait_for(asyncio.shield(client.send(request)), PATIENCE)
+        assert b"retry-after: 1" in refused
+        go_on.set()
+        for task in first:
+            assert b"done" in await task
+
+    run(scenario, ServerLimits(requests=2), app=waiting)
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\r\n\r\n\r\n\r\nnonsense\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\x00: x\r\n\r\n",
+        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ],
+)
+def test_malformed_requests_are_refused(request_bytes: bytes) -> None:
+    async def scenario(client: Client) -> None:
+        found = await client.send(request_bytes)
+        assert found.startswith((b"HTTP/1.1 400", b"HTTP/1.1 404")) or found == b""
+        assert b"200 OK" in await client.send(GET + b"Connection: close\r\n\r\n")
+
+    run(scenario, ServerLimits(header=0.2, idle=0))
+
+
+@pytest.mark.parametrize("path", [b"/ws/v1/partition/%00/queues", b"/ws/v1/partition/%ff%fe/queues", b"*"])
+def test_odd_paths_are_answered(path: bytes) -> None:
+    async def scenario(client: Client) -> None:
+        found = await client.send(b"GET " + path + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        assert b"HTTP/1.1 404" in found
+
+    run(scenario)
+
+
+def test_a_body_that_arrives_too_slowly_is_refused() -> None:
+    kit = RestKit(RM())
+    app = rest_app(attrs.evolve(kit.site, patience=0.05), ENDPOINTS)
+    post = b"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nparti"
+
+    async def scenario(client: Client) -> None:
+        found = await client.send(post)
+        assert found.startswith(b"HTTP/1.1 408")
+        assert b"the body has not arrived within 0.05 s" in found
+
+    run(scenario, ServerLimits(header=0.2, idle=0), app=app)
+
+
+def test_websockets_are_not_served() -> None:
+    async def scenario(client: Client) -> None:
+        upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n"
+        found = await client.send(GET + upgrade + GET + b"Connection: close\r\n\r\n")
+        assert b"101" not in found.partition(b"\r\n")[0]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        (b"localhost:9080", b"200"),
+        (b"LOCALHOST", b"200"),
+        (b"127.0.0.1:1", b"200"),
+        (b"[::1]:9080", b"200"),
+        (b"scheduler.example:80", b"200"),
+        (b"evil.example", b"421"),
+        (b"localhost.evil.example", b"421"),
+        (b"127.0.0.1.evil.example:9080", b"421"),
+        (b"evil.example:localhost", b"421"),
+        (b"", b"421"),
+    ],
+)
+def test_foreign_host_names_are_refused(host: bytes, status: bytes) -> None:
+    async def scenario(client: Client) -> None:
+        found = await client.send(
+            b"GET /ws/v1/partitions HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\n\r\n"
+        )
+        assert found.startswith(b"HTTP/1.1 " + status)
+
+    run(scenario, hosts=("scheduler.example",))
+
+
+def test_host_names_without_their_ports() -> None:
+    assert host_name("[::1]") == "[::1]"
+    assert host_name("[::1]:80") == "[::1]"
+    assert host_name("a") == "a"
+    assert host_name("a:80") == "a"
+    assert host_name("a:") == "a"
+    assert host_name("a:b") == "a:b"

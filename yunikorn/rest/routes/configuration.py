@@ -1,0 +1,89 @@
+"""Routes of configurations: the one in use, and the validation of another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+
+from yunikorn.config.load import check_config
+from yunikorn.config.queues_yaml import SchedulerConfig
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.rest import shapes
+from yunikorn.rest.answers import Answer
+from yunikorn.rest.config_shapes import Configuration, shape_of, to_yaml
+from yunikorn.rest.endpoints import Call, Endpoint
+
+LARGEST = 16 << 20
+"""Maximum size in bytes of a configuration to validate."""
+YAML = "application/x-yaml; charset=UTF-8"
+
+Configs = tuple[tuple[SchedulerConfig, ...], dict[str, str]]
+
+
+def read_configs(scheduler: Scheduler) -> Generator[None, None, Configs]:
+    """Return the configurations of all resource managers, and the further settings of the first one."""
+    statuses = list(scheduler.sessions())
+    yield
+    configs = tuple(scheduler.configuration(status.rm_id) for status in statuses)
+    return configs, dict(statuses[0].extra_config) if statuses else {}
+
+
+async def read_configuration(call: Call) -> Configuration:
+    """Return the shape of the configuration in use."""
+    configs, extra = await call.read(read_configs)
+    # Configurations never change, so they can be converted outside of the core's thread.
+    return await asyncio.to_thread(shape_of, configs, extra)
+
+
+async def configuration(call: Call) -> Answer:
+    """Answer with the configuration in use, as YAML unless only JSON is accepted."""
+    found = await read_configuration(call)
+    if call.request.headers.get("accept") == "application/json":
+        return await call.json(found)
+    text = await asyncio.to_thread(to_yaml, found)
+    return Answer(pieces=(text.encode("utf-8", "replace"),), content_type=YAML, conditional=True)
+
+
+async def validate(call: Call) -> Answer:
+    """Answer whether a configuration is valid, with all its problems."""
+    text = await call.body(LARGEST)
+    async with call.site.validating:
+        found = await asyncio.to_thread(validation_of, text, call.site.registry)
+    return await call.json(found, conditional=False)
+
+
+def validation_of(text: bytes, registry: Registry) -> shapes.Validation:
+    """Check the text of a configuration."""
+    outcome = check_config(text, registry)
+    if outcome.config is not None:
+        return shapes.Validation(allowed=True, checksum=outcome.config.checksum)
+    return shapes.Validation(
+        allowed=False,
+        reason="\n".join(map(str, outcome.problems)),
+        problems=tuple(
+            shapes.ConfigProblem(
+                message=problem.message, path=problem.path, line=problem.line, column=problem.column
+            )
+            for problem in outcome.problems
+        ),
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/ws/v1/config",
+        answer=configuration,
+        summary="Configuration in use; JSON if `Accept` is exactly `application/json`, else YAML",
+        result=Configuration,
+    ),
+    Endpoint(
+        path="/ws/v1/validate-conf",
+        method="POST",
+        answer=validate,
+        summary="Validate a configuration, whose text is the body of the request",
+        result=shapes.Validation,
+        errors=(408, 413),
+        body="application/x-yaml",
+    ),
+)

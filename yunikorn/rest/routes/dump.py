@@ -1,0 +1,160 @@
+"""Dumps for support: the whole state, and the stacks of all threads."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import attrs
+
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.rest import shapes
+from yunikorn.rest.answers import TEXT, Answer
+from yunikorn.rest.app import redirect
+from yunikorn.rest.applications import read_application
+from yunikorn.rest.config_shapes import Configuration
+from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.fields import NONE, always, optional
+from yunikorn.rest.nodes import read_node
+from yunikorn.rest.partitions import applications_of, read_partition, read_rules
+from yunikorn.rest.queues import read_tree
+from yunikorn.rest.routes.configuration import read_configuration
+from yunikorn.rest.routes.partitions import read_clusters
+from yunikorn.rest.routes.scheduler import app_history, container_history
+
+NO_DIAGNOSTICS = {"empty": "Resource Manager did not register callback"}
+
+
+@attrs.frozen(kw_only=True)
+class PartitionNodes:
+    """Nodes of a partition."""
+
+    partition_name: str = always("name of the partition")
+    nodes_info: tuple[shapes.Node, ...] = optional("nodes", ())
+
+
+@attrs.frozen(kw_only=True)
+class PartitionRules:
+    """Placement rules of a partition."""
+
+    partition: str = optional("name of the partition", "")
+    rules: tuple[shapes.Rule, ...] = optional("placement rules", ())
+
+
+@attrs.frozen(kw_only=True)
+class StateDump:
+    """The whole state of the scheduler."""
+
+    timestamp: int = optional("time of the dump (ns)", 0)
+    partitions: tuple[shapes.Partition, ...] = optional("partitions", ())
+    applications: tuple[shapes.Application, ...] = optional("applications, ended ones included", ())
+    app_history: tuple[shapes.AppHistory, ...] = optional("running applications over time", ())
+    nodes: tuple[PartitionNodes, ...] = optional("nodes by partition", ())
+    cluster_info: tuple[shapes.Cluster, ...] = optional("clusters", ())
+    container_history: tuple[shapes.ContainerHistory, ...] = optional("allocations over time", ())
+    queues: tuple[shapes.Queue, ...] = optional("root queues", ())
+    rm_diagnostics: Mapping[str, Any] = optional("state of the resource manager", NONE)
+    log_level: str = optional("level of the log", "")
+    config: Configuration | None = optional("configuration in use", None)
+    placement_rules: tuple[PartitionRules, ...] = optional("placement rules by partition", ())
+
+
+def read_state(scheduler: Scheduler) -> Generator[None, None, StateDump]:
+    """Read everything; each object is of one moment."""
+    partitions, queues, rules = [], [], []
+    applications: list[shapes.Application] = []
+    nodes: list[PartitionNodes] = []
+    clusters = yield from read_clusters(scheduler)
+    for rm_id, at in scheduler.all_partitions():
+        partition = at.partition
+        partitions.append((yield from read_partition(rm_id, at)))
+        queues.append((yield from read_tree(partition.queues, partition.queues.root, at.name)))
+        rules.append(PartitionRules(partition=at.name, rules=read_rules(at.config.placement_rules)))
+        for app in applications_of(partition):
+            known = partition.applications.get(app.id) is app or partition.ended.get(app.id) is app
+            if known:
+                applications.append((yield from read_application(app, at.name)))
+            yield
+        found: list[shapes.Node] = []
+        for node in list(partition.nodes.values()):
+            if partition.nodes.get(node.id) is node:
+                found.append((yield from read_node(node)))
+            yield
+        nodes.append(PartitionNodes(partition_name=at.name, nodes_info=tuple(found)))
+    return StateDump(
+        timestamp=scheduler.clock.now(),
+        partitions=tuple(partitions),
+        applications=tuple(applications),
+        nodes=tuple(nodes),
+        cluster_info=tuple(clusters),
+        queues=tuple(queues),
+        placement_rules=tuple(rules),
+    )
+
+
+async def full_state(call: Call) -> Answer:
+    """Answer with the whole state; one dump at a time."""
+    async with call.site.dumping:
+        found = await call.read(read_state)
+        whole = attrs.evolve(
+            found,
+            app_history=tuple(app_history(call)),
+            container_history=tuple(container_history(call)),
+            rm_diagnostics=NO_DIAGNOSTICS,
+            log_level=logging.getLevelName(logging.getLogger("yunikorn").getEffectiveLevel()).lower(),
+            config=await read_configuration(call),
+        )
+        return await call.json(whole, conditional=False)
+
+
+async def stacks(call: Call) -> Answer:
+    """Answer with the stacks of all threads."""
+    text = await asyncio.to_thread(_stacks)
+    return Answer(pieces=(text.encode("utf-8", "replace"),), content_type=TEXT)
+
+
+def _stacks() -> str:
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    found = []
+    for ident, frame in sys._current_frames().items():
+        lines = "".join(traceback.format_stack(frame))
+        found.append(f"thread {names.get(ident, '?')} ({ident}):\n{lines}")
+    return "\n".join(found)
+
+
+async def moved(call: Call) -> Answer:
+    """Answer with a redirect to the present path of a dump."""
+    name = call.request.url.path.rpartition("/")[2]
+    return redirect(f"/debug/{name}", call.request.scope["query_string"], permanent=True)
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/debug/fullstatedump",
+        answer=full_state,
+        summary="The whole state of the scheduler",
+        result=StateDump,
+    ),
+    Endpoint(
+        path="/debug/stack",
+        answer=stacks,
+        summary="Stacks of all threads",
+        result=None,
+        content_type="text/plain",
+    ),
+    Endpoint(
+        path="/ws/v1/fullstatedump",
+        answer=moved,
+        summary="Redirect to /debug/fullstatedump",
+        result=None,
+        errors=(301,),
+    ),
+    Endpoint(
+        path="/ws/v1/stack", answer=moved, summary="Redirect to /debug/stack", result=None, errors=(301,)
+    ),
+)

@@ -1,0 +1,113 @@
+"""Routes of the scheduler as a whole: health, history, and probes of Kubernetes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.rest import shapes
+from yunikorn.rest.answers import TEXT, Answer, Refused
+from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.health import check
+
+READY = 5.0
+"""Seconds in which a core that is ready answers."""
+
+
+async def health(call: Call) -> Answer:
+    """Answer with the latest health check, at most half a minute old."""
+    board = call.site.health
+    async with call.site.checking:
+        found = board.latest or board.post(await call.read(check))
+    return await call.json(found)
+
+
+def app_history(call: Call) -> list[shapes.AppHistory]:
+    """Return the history of running applications."""
+    return [
+        shapes.AppHistory(timestamp=one.time, total_applications=str(one.applications))
+        for one in call.site.history.samples
+    ]
+
+
+def container_history(call: Call) -> list[shapes.ContainerHistory]:
+    """Return the history of allocations."""
+    return [
+        shapes.ContainerHistory(timestamp=one.time, total_containers=str(one.containers))
+        for one in call.site.history.samples
+    ]
+
+
+async def applications(call: Call) -> Answer:
+    """Answer with the history of running applications."""
+    return await call.json(app_history(call))
+
+
+async def containers(call: Call) -> Answer:
+    """Answer with the history of allocations."""
+    return await call.json(container_history(call))
+
+
+def _nothing(_: Scheduler) -> Generator[None, None, None]:
+    """Read nothing: the core is ready when it has done so."""
+    yield
+
+
+async def live(call: Call) -> Answer:
+    """Answer unless the core has stopped, after which only a restart helps."""
+    if not call.site.core_alive():
+        raise Refused(503, "the core has stopped")
+    return _plain("ok\n")
+
+
+async def ready(call: Call) -> Answer:
+    """Answer when the core makes progress."""
+    try:
+        async with asyncio.timeout(READY):
+            await call.site.core.read(_nothing)
+    except TimeoutError:
+        raise Refused(503, f"the core has not answered for {READY:g} s") from None
+    return _plain("ok\n")
+
+
+def _plain(text: str) -> Answer:
+    return Answer(pieces=(text.encode(),), content_type=TEXT, headers={"cache-control": "no-store"})
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/ws/v1/scheduler/healthcheck",
+        answer=health,
+        summary="Health check; the status is 200 even if a check fails",
+        result=shapes.Health,
+    ),
+    Endpoint(
+        path="/ws/v1/history/apps",
+        answer=applications,
+        summary="Number of running applications, once a minute for a day, oldest first",
+        result=list[shapes.AppHistory],
+    ),
+    Endpoint(
+        path="/ws/v1/history/containers",
+        answer=containers,
+        summary="Number of allocations, once a minute for a day, oldest first",
+        result=list[shapes.ContainerHistory],
+    ),
+    Endpoint(
+        path="/livez",
+        answer=live,
+        summary="Liveness probe",
+        result=None,
+        content_type="text/plain",
+        errors=(503,),
+    ),
+    Endpoint(
+        path="/readyz",
+        answer=ready,
+        summary="Readiness probe: the core makes progress",
+        result=None,
+        content_type="text/plain",
+        errors=(503,),
+    ),
+)
