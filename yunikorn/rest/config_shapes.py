@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import yaml
 
-from yunikorn.config.quantities import spell_quantity
+from yunikorn.quantities import spell_quantity
 from yunikorn.rest.fields import NONE, always, is_shape, members_of, optional
 
 if TYPE_CHECKING:

@@ -54,9 +54,14 @@ class Member:
     """True if the value is a shape, or a sequence of shapes."""
 
 
-@cache
 def members_of(shape: type[Any]) -> tuple[Member, ...]:
     """Return the fields of a shape in their order."""
+    kind: Any = shape  # mypy does not accept classes as hashable arguments
+    return _members_of(kind)
+
+
+@cache
+def _members_of(shape: Any) -> tuple[Member, ...]:
     types = typing.get_type_hints(shape)
     return tuple(
         Member(
