@@ -1,4 +1,4 @@
-"""Health check: whether the accounting of the core agrees with itself, in slices between decisions.
+"""Health check: comparison of the accounting of the core with itself, in slices between decisions.
 
 The checks, their names and their texts are those of YuniKorn 1.9. Each object is compared with its own parts
 at one moment, so decisions in between cause no false alarm.
@@ -33,7 +33,7 @@ VALID = 30 * SECOND
 
 @attrs.define
 class Findings:
-    """What the checks have found, for all partitions together."""
+    """Findings of the checks, for all partitions together."""
 
     errors: int = 0
     failed_nodes: int = 0
