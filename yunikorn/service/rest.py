@@ -41,9 +41,7 @@ class Rest:
     ) -> None:
         self._settings, self._tls = settings.rest, settings.tls
         self._insecure = settings.insecure
-        self._site = Site(
-            core, registry, stopwatch, metrics=metrics, core_alive=lambda: core.threaded.alive
-        )
+        self._site = Site(core, registry, stopwatch, metrics=metrics, core_alive=lambda: core.threaded.alive)
         self._app = rest_app(self._site, ENDPOINTS)
         self._history: asyncio.Task[None] | None = None
         self._context: ssl.SSLContext | None = None
