@@ -52,8 +52,9 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.preemption.known_victims import Entry
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
-    from yunikorn.scheduling.preemption.victims import EligibleLeaves, Entry
+    from yunikorn.scheduling.preemption.victims import EligibleLeaves
 
 ATTEMPTS = 10
 """Maximum number of requests of one queue that are tried per round, as in YuniKorn 1.9."""

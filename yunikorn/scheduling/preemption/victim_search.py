@@ -25,6 +25,7 @@ import attrs
 from yunikorn.api import PreemptionCause
 from yunikorn.model.node import Node
 from yunikorn.resources import Tally, grow, shrink
+from yunikorn.scheduling.preemption.known_victims import needs_of, spares
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
 from yunikorn.scheduling.preemption.victims import prune, room_on, shortage, uses_any_of
 
@@ -32,9 +33,10 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.queue import Queue
+    from yunikorn.scheduling.preemption.known_victims import Entry, KnownVictims
     from yunikorn.scheduling.preemption.snapshot import Bound
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
-    from yunikorn.scheduling.preemption.victims import Entry, Pool
+    from yunikorn.scheduling.preemption.victims import Pool
 
 
 def victims_on(
@@ -131,38 +133,59 @@ class Search:
     def plan(self, choices: Callable[[], list[Entry]], has_room: bool) -> PreemptionPlan | None:
         """Return the best plan, or None; with `has_room` only quotas are exceeded, and no node is needed.
 
-        `choices` returns a heap of the possible nodes.
+        `choices` returns the possible nodes.
         """
         if next(self._alive(self._pool.candidates), None) is None or not self._can_help():
             return None
         if has_room:
             extras = self._make_bounds_hold([])
             return None if extras is None else PreemptionPlan(tuple(self._prune(extras, None)), None)
-        for node, victims in self._by_cost(choices()):
+        entries = choices()
+        known: KnownVictims | None = self._pool.known(self._eligible)
+        if known is not None and known.hold_for(self._snapshot, self._leaf, self._pairs):
+            entries = known.heap()
+        else:
+            known = None
+        for node, victims in self._by_cost(entries, known):
             if (plan := self._extend(node, victims)) is not None:
                 return plan
         return None
 
     # -- nodes --------------------------------------------------------------------------------------
 
-    def _by_cost(self, heap: list[Entry]) -> Iterator[tuple[Node, list[Allocation]]]:
+    def _by_cost(
+        self, heap: list[Entry], known: KnownVictims | None
+    ) -> Iterator[tuple[Node, list[Allocation]]]:
         """Yield nodes and the victims there, lowest cost first, then by node id.
 
-        Victims of a node are computed only when its lower bound reaches the top of the heap.
+        Victims of a node are computed only when its lower bound reaches the top of the heap, and remembered
+        in `known` if they are those of other requests as well.
         """
+        heapq.heapify(heap)
         while heap:
             _, _, node, victims = heapq.heappop(heap)
             if victims is not None:
                 yield node, victims
-            elif (victims := self._on_node(node)) is not None:
+            elif (victims := self._on_node(node, known)) is not None:
                 heapq.heappush(heap, (self._pool.every.cost(victims), node.id, node, victims))
 
-    def _on_node(self, node: Node) -> list[Allocation] | None:
+    def _on_node(self, node: Node, known: KnownVictims | None) -> list[Allocation] | None:
         """Return the victims that make room on `node`; None if they cannot, or if none are needed."""
         short = self._pool.shortage(node)
         if not short:
             return None
         there = self._pool.by_node[node.id]
+        if known is not None:
+            chosen, enough = first_that_help(self._alive(there), dict(short))
+            needs = needs_of(chosen)
+            if not enough:
+                # Less would help with guarantees.
+                known.update(node.id, None)
+                return None
+            if spares(needs, self._snapshot, self._leaf, self._pairs):
+                victims = self._needed(node, chosen)
+                known.add((self._pool.every.cost(victims), node.id, node, victims), needs)
+                return victims
         chosen, enough = self._first_that_may_go(self._alive(there), dict(short))
         if not enough and len(chosen) < len(there):
             candidates = list(self._alive(there))
@@ -171,7 +194,21 @@ class Search:
             chosen, enough = self._first_that_may_go(candidates, dict(short))
         if not enough:
             return None
-        return prune(chosen, lambda _, rest: not shortage(room_on(node, rest), self._pairs))
+        return self._needed(node, chosen)
+
+    def _needed(self, node: Node, chosen: list[Allocation]) -> list[Allocation]:
+        """Return `chosen` without those that the request does not need on `node`; one is always needed."""
+        if len(chosen) == 1:
+            return chosen
+        free, pairs = self._pool.every.room(node), self._pairs
+
+        def is_unneeded(_: Allocation, rest: list[Allocation]) -> bool:
+            room = dict(free)
+            for one in rest:
+                grow(room, one.resource)
+            return not shortage(room, pairs)
+
+        return prune(chosen, is_unneeded)
 
     def _first_that_may_go(
         self, candidates: Iterable[Allocation], short: Tally
@@ -265,6 +302,23 @@ class Search:
         kept = prune(victims, is_unneeded)
         self._put_back(kept)
         return kept
+
+
+def first_that_help(candidates: Iterable[Allocation], short: Tally) -> tuple[list[Allocation], bool]:
+    """Return the victims in order until nothing is short, and True if that was reached."""
+    chosen: list[Allocation] = []
+    for victim in candidates:
+        if not short:
+            break
+        resource = victim.resource
+        helps = [name for name in short if resource.get(name, 0) > 0]
+        if helps:
+            chosen.append(victim)
+            for name in helps:
+                short[name] -= resource[name]
+                if short[name] <= 0:
+                    del short[name]
+    return chosen, not short
 
 
 def _part_of(short: Tally, victim: Allocation) -> float:

@@ -8,12 +8,12 @@ are skipped. Candidates do not depend on the ask class; only the number of victi
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.resources import Tally, grow
+from yunikorn.scheduling.preemption.known_victims import Entry, KnownVictims
 from yunikorn.scheduling.preemption.snapshot import fence_root, reaches
 from yunikorn.scheduling.preemption.victim_policy import may_go
 
@@ -102,11 +102,6 @@ def _outside(ask: Ask, snapshot: PreemptionSnapshot, root: Queue, *, less: bool)
 
 EligibleLeaves = Mapping["Queue", int | None]
 """Leaves whose allocations may be preempted, with the highest eligible priority; None means any."""
-Entry = tuple[float, str, "Node", "list[Allocation] | None"]
-"""Heap entry: (lower bound of the cost, or the cost, node id, node, victims or None if not computed yet).
-
-Without costs of the policy, the cost is the number of victims."""
-
 
 ROUNDING = 1 - 1e-9
 """Factor by which a computed bound is reduced, so that rounding does not raise it above the cost."""
@@ -193,7 +188,10 @@ class Pool:
         self.candidates = every.ordered
         self.by_node = every.by_node
         self._pairs = pairs
-        self._heap: list[Entry] | None = None
+        self._bounds: dict[str, Entry] | None = None
+        """Entry with a lower bound by node id."""
+        self._known: dict[frozenset[Queue], KnownVictims] = {}
+        """Victims known from earlier searches, by eligible leaves."""
         self._changed: dict[str, Node] = {}
 
     def changed(self, nodes: Sequence[Node]) -> None:
@@ -203,23 +201,36 @@ class Pool:
             self._changed[node.id] = node
 
     def choices(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[Entry]:
-        """Return a heap of the possible nodes by the lower bound of the cost on each.
+        """Return the possible nodes with the lower bound of the cost on each, in no particular order.
 
         `fits` returns True for nodes that may host the request.
         """
         entry_of = self._entry if self.every.costs is None else self._entry_by_cost
-        if self._heap is None:
+        bounds = self._bounds
+        if bounds is None:
             there = self.by_node
             open_ = [node for node in nodes if node.id in there and fits(node)]
-            self._heap = [entry for node in open_ if (entry := entry_of(node))]
-            heapq.heapify(self._heap)
-        elif self._changed:
-            entries = [entry for entry in self._heap if entry[1] not in self._changed]
-            renewed = (entry_of(node) for node in self._changed.values() if fits(node))
-            self._heap = [*entries, *filter(None, renewed)]
-            heapq.heapify(self._heap)
+            bounds = {node.id: entry for node in open_ if (entry := entry_of(node))}
+            self._bounds = bounds
+        else:
+            for node in self._changed.values():
+                entry = entry_of(node) if fits(node) else None
+                if entry is None:
+                    bounds.pop(node.id, None)
+                else:
+                    bounds[node.id] = entry
+                for known in self._known.values():
+                    known.update(node.id, entry)
         self._changed.clear()
-        return list(self._heap)
+        return list(bounds.values())
+
+    def known(self, eligible: Collection[Queue]) -> KnownVictims:
+        """Return the victims known for these eligible leaves; `choices` has to be called before."""
+        leaves = frozenset(eligible)
+        found = self._known.get(leaves)
+        if found is None:
+            found = self._known[leaves] = KnownVictims(self._bounds or {})
+        return found
 
     def shortage(self, node: Node) -> Tally:
         """Return what `node` lacks for the request once all pending releases have ended."""
