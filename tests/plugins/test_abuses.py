@@ -41,6 +41,44 @@ TOO_MUCH = 10_000_000
 """Largest size in characters of everything that a cluster reports about a plugin."""
 
 
+COMPANIONS: dict[str, tuple[str, ...]] = {
+    "placed": ("released", "ask_class", "domain", "subjects"),
+    "released": ("placed", "ask_class", "domain", "subjects"),
+    "node_added": ("placed", "released", "ask_class", "domain"),
+    "node_removed": ("placed", "released", "ask_class", "domain"),
+    "domain": ("placed", "released", "ask_class", "subjects"),
+    "subjects": ("placed", "released", "ask_class", "domain"),
+    "node_class": ("ask_class",),
+    "admission_limits": ("admission_class",),
+}
+"""Other members without which a member is not called; a kind may lack some of them."""
+
+
+def _refusing(self: object, ask: Any, node: Any) -> str | None:
+    """Refuse a zone to one application, so that a refusal of a domain is remembered and reviewed."""
+    return "not here" if ask.app.id == "app-1" and node.attributes.get("zone") == "1" else None
+
+
+SOUND_COMPANIONS: dict[str, Any] = {
+    "placed": lambda self, task, node: None,
+    "released": lambda self, task, node: None,
+    "ask_class": lambda self, ask: getattr(ask, "tags", {}).get("zone"),
+    "domain": lambda self, node: node.attributes.get("zone"),
+    "subjects": lambda self, task: (task.app.id,),
+    "admission_class": lambda self, app: app.user,
+}
+BOOKS = ("placed", "released", "node_added", "node_removed", "prepare", "domain", "subjects")
+"""Members of plugins that keep books."""
+UNCALLED = {
+    "close_before_open": "read from the class, where a property is only true",
+    "score_range": "read where a policy is one of several",
+    "wanted": "read where no node is accepted",
+    "blocking": "read where threads ask",
+    "calls_at_once": "read where threads ask",
+}
+"""Members that the cluster of the matrix does not call, with the reason."""
+
+
 def members(kind: Kind) -> list[str]:
     """Return the names of the methods and properties of a kind, its constructor included."""
     public = [name for name in dir(kind.base) if not name.startswith("_") and name != "name"]
@@ -100,6 +138,11 @@ def plugin_class(kind: Kind, member: str, abuse: Abuse, calls: Calls) -> type[An
     namespace = {"name": "bad", kind.method: sound, member: made if is_method else property(made)}
     if member == "check_nodes":
         namespace["asks_ahead"] = True
+    for companion in COMPANIONS.get(member, ()):
+        if hasattr(kind.base, companion):
+            namespace[companion] = SOUND_COMPANIONS[companion]
+    if "domain" in namespace:
+        namespace["check"] = _refusing
     return type("Bad", (kind.base,), namespace)
 
 
@@ -187,6 +230,24 @@ def check(kind: Kind, member: str, abuse: str) -> None:
         REGISTRY.unregister("test-plugin")
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
+def test_every_member_is_called(kind: Kind) -> None:
+    """A case whose member is never called, or whose class is left out, would test nothing."""
+    uncalled = []
+    for member in members(kind):
+        calls = Calls()
+        cls = plugin_class(kind, member, ABUSES["None"], calls)
+        plugin = plugin_with(**{kind.hook.removeprefix("yunikorn_"): [cls]})
+        assert REGISTRY.register(plugin, *PLUGIN), REGISTRY.broken[-1]
+        try:
+            play(kind, "None", calls)
+        finally:
+            REGISTRY.unregister("test-plugin")
+        if not calls.count and member not in UNCALLED:
+            uncalled.append(member)
+    assert uncalled == []
+
+
 IN_A_THREAD = [
     "SystemExit(0)",
     "KeyboardInterrupt",
@@ -195,13 +256,16 @@ IN_A_THREAD = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
-def test_abuses_are_contained_in_the_thread_of_a_service(kind: Kind) -> None:
+IN_A_THREAD_TOO = [(kind, name) for kind in KINDS for name in (kind.method, *BOOKS) if name in members(kind)]
+
+
+@pytest.mark.parametrize(("kind", "member"), IN_A_THREAD_TOO, ids=lambda one: getattr(one, "id", one))
+def test_abuses_are_contained_in_the_thread_of_a_service(kind: Kind, member: str) -> None:
     """There, no handler of signals is needed to tell a `KeyboardInterrupt` of a plugin from a Ctrl-C."""
     with ThreadedScheduler(lambda clock: Scheduler(REGISTRY, clock), ManualClock()) as core:
         for abuse in IN_A_THREAD:
             calls = Calls()
-            cls = plugin_class(kind, kind.method, ABUSES[abuse], calls)
+            cls = plugin_class(kind, member, ABUSES[abuse], calls)
             assert REGISTRY.register(plugin_with(**{kind.hook.removeprefix("yunikorn_"): [cls]}), *PLUGIN)
             try:
                 core.call(lambda _, abuse=abuse, calls=calls: play(kind, abuse, calls))  # type: ignore[misc]
