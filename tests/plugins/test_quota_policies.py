@@ -13,6 +13,7 @@ from tests.plugins.quota_kit import ANSWERS, HOUR, Answer, Make, leaf, lenders, 
 from yunikorn import api
 from yunikorn.clock import SECOND
 from yunikorn.config.load import check_config
+from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
@@ -434,3 +435,18 @@ def test_reload_with_a_mistake_changes_nothing(world: Make) -> None:
     with pytest.raises(ConfigError):
         at.cluster.reload(text(leaf("a", "nope", {"vcore": 8})))
     assert at.run("app", "root.a", 9) == 2
+
+
+def test_policies_of_queues_and_templates_are_listed_as_uses() -> None:
+    template = {"properties": {"quota.policy": "borrowing"}}
+    config = text(
+        leaf("a", "time-of-day", {"vcore": 8}, windows="00:00-01:00=25%"),
+        {"name": "users", "parent": True, "childtemplate": template},
+    )
+    checked = check_config(config, Registry.load(third_party=False)).config
+    assert checked is not None
+    uses = [(use.name, use.place) for use in plugin_uses(checked) if use.kind.id == "quota"]
+    assert uses == [
+        ("time-of-day", "root.a: quota.policy"),
+        ("borrowing", "root.users: childtemplate: quota.policy"),
+    ]
