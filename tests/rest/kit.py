@@ -12,7 +12,9 @@ from tests.core.kit import RM
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.endpoints import Site
+from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.sliced_reads import Reading, read_at_once
 
 T = TypeVar("T")
@@ -33,7 +35,9 @@ class Rest:
     """The REST interface of the scheduler of a test's resource manager."""
 
     def __init__(self, rm: RM) -> None:
-        self.site = Site(DirectCore(rm.scheduler), rm.scheduler.registry, lambda: 0)
+        self.store = EventStore("instance")
+        events = EventHub(self.store, lambda: 0)
+        self.site = Site(DirectCore(rm.scheduler), rm.scheduler.registry, lambda: 0, events=events)
         self.app = rest_app(self.site, ENDPOINTS)
 
     def request(

@@ -24,6 +24,7 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.rest import Rest
 from yunikorn.service.settings import RestSettings, Settings
@@ -161,9 +162,12 @@ def test_a_used_default_address_leaves_the_service_without_rest(
 
         async def start() -> str:
             core = AsyncScheduler(ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()))
-            rest = Rest(core, Settings(rest=RestSettings(address, is_default=True)), registry)
+            settings = Settings(rest=RestSettings(address, is_default=True))
+            store = EventStore("instance")
+            rest = Rest(core, settings, registry, None, store, SystemClock())
             bound = await rest.start()
             await rest.stop()
+            assert not store.wanted
             return bound
 
         assert asyncio.run(start()) == ""

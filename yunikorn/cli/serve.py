@@ -26,7 +26,7 @@ from yunikorn.service.certificates import VERBOSITY, handshakes_logged
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
-from yunikorn.service.service import Bound, Network, ServiceOptions, Web, serve
+from yunikorn.service.service import Bound, MakeWeb, Network, ServiceOptions, serve
 from yunikorn.service.settings import (
     DEFAULT_ADDRESS,
     DEFAULT_REST,
@@ -41,7 +41,6 @@ from yunikorn.service.settings import (
 )
 
 if TYPE_CHECKING:
-    from yunikorn.framework.registry import Registry
     from yunikorn.metrics.service_metrics import ServiceMetrics
     from yunikorn.runtime.async_scheduler import AsyncScheduler
 
@@ -283,9 +282,7 @@ def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Netw
     return Server
 
 
-def _web(
-    rest: str | None,
-) -> Callable[[AsyncScheduler, Settings, Registry, ServiceMetrics | None], Web] | None:
+def _web(rest: str | None) -> MakeWeb | None:
     """Return the factory of the REST server; None if REST is off, or not installed and not requested."""
     if rest == OFF:
         return None

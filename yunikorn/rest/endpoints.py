@@ -12,6 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from yunikorn.framework.registry import Registry
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.encoding import encoded
+from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.health import HealthBoard
 from yunikorn.rest.history import History
 from yunikorn.rest.paths import decoded_twice
@@ -34,6 +35,8 @@ class Site:
     """Time in nanoseconds, to encode answers in slices."""
     metrics: ServiceMetrics | None = None
     """Metrics of the service; None if they are off."""
+    events: EventHub | None = attrs.field(default=None, kw_only=True)
+    """Streams of events, and the store that they read; None if no events are kept."""
     core_alive: Callable[[], bool] = lambda: True
     """Returns False after the core has stopped."""
     patience: float = 30.0

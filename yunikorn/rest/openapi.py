@@ -11,7 +11,7 @@ from typing import Any
 
 from yunikorn import __version__
 from yunikorn.rest.endpoints import Endpoint
-from yunikorn.rest.fields import is_shape, members_of
+from yunikorn.rest.fields import Member, is_shape, members_of
 from yunikorn.rest.shapes import Error
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
@@ -146,9 +146,7 @@ class _Schemas:
         self._names[shape] = name
         self._found[name] = {}
         members = members_of(shape)
-        properties = {
-            member.name: {**self.of(member.type), "description": member.description} for member in members
-        }
+        properties = {member.name: self._property(member) for member in members}
         self._found[name] = {
             "type": "object",
             "description": inspect.getdoc(shape) or "",
@@ -156,3 +154,9 @@ class _Schemas:
             "required": [member.name for member in members if not member.omitted],
         }
         return name
+
+    def _property(self, member: Member) -> dict[str, Any]:
+        schema = self.of(member.type)
+        if not member.omitted and types.NoneType in typing.get_args(member.type):
+            schema = {"anyOf": [schema, {"type": "null"}]}
+        return {**schema, "description": member.description}

@@ -15,7 +15,7 @@ import attrs
 
 from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Event
-from yunikorn.framework.event_wants import EVERYTHING
+from yunikorn.framework.event_wants import EVERYTHING, NOTHING_WANTED
 
 CAPACITY = 100_000
 """Number of events that a store keeps by default, as YuniKorn 1.9."""
@@ -59,13 +59,12 @@ class EventStore:
     `append` is called in the core's thread, everything else in any thread.
     """
 
-    wanted = EVERYTHING
-
     def __init__(self, instance: str, capacity: int = CAPACITY) -> None:
         """Create an empty store; `instance` is an identifier that differs for each start of the process."""
         if capacity < 1:
             raise ValueError(f"the capacity of the store must be at least 1 event, got {capacity}")
         self.instance = instance
+        self.wanted = EVERYTHING
         self.failures_seen = 0
         self._capacity = capacity
         self._lock = threading.Lock()
@@ -104,6 +103,10 @@ class EventStore:
             del self._firsts[:at], self._batches[:at]
             at = 0
         self._forgotten = at
+
+    def switch_off(self) -> None:
+        """Want no events any more; must precede the first registration of a resource manager."""
+        self.wanted = NOTHING_WANTED
 
     # -- in any thread ------------------------------------------------------------------------------
 

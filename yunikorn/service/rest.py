@@ -9,14 +9,16 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
-from yunikorn.clock import stopwatch
+from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.endpoints import Site
+from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.rest.server import RestServer
 from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.event_store import EventStore
 from yunikorn.service.certificates import check_files
 from yunikorn.service.host_address import UNIX, Address
 from yunikorn.service.settings import RestSettings, ServerTls, Settings
@@ -37,11 +39,21 @@ class Rest:
         core: AsyncScheduler,
         settings: Settings,
         registry: Registry,
-        metrics: ServiceMetrics | None = None,
+        metrics: ServiceMetrics | None,
+        store: EventStore,
+        clock: Clock,
     ) -> None:
         self._settings, self._tls = settings.rest, settings.tls
         self._insecure = settings.insecure
-        self._site = Site(core, registry, stopwatch, metrics=metrics, core_alive=lambda: core.threaded.alive)
+        self._events = EventHub(store, clock.now)
+        self._site = Site(
+            core,
+            registry,
+            stopwatch,
+            metrics=metrics,
+            events=self._events,
+            core_alive=lambda: core.threaded.alive,
+        )
         self._app = rest_app(self._site, ENDPOINTS)
         self._history: asyncio.Task[None] | None = None
         self._context: ssl.SSLContext | None = None
@@ -61,6 +73,7 @@ class Rest:
             if not self._settings.is_default:
                 raise
             _log.warning("%s. The service runs without REST", error)
+            self._events.store.switch_off()
             return ""
         hosts = (_host_header(address.host), *self._settings.hosts) if address.is_local else ()
         self._server = RestServer(self._app, listening, self._context, hosts)
@@ -72,6 +85,7 @@ class Rest:
         """Answer the requests in progress, and close all connections."""
         if self._history is not None:
             self._history.cancel()
+        self._events.end_all()
         if self._server is not None:
             await self._server.stop()
 

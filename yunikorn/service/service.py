@@ -7,6 +7,8 @@ import contextlib
 import logging
 import os
 import signal
+import socket
+import uuid
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,6 +26,7 @@ from yunikorn.model.context import Timeouts
 from yunikorn.model.measurements import Measurements
 from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.policy_workers import PolicyWorkers
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.service import demo
@@ -90,6 +93,10 @@ class Web(Protocol):
         ...
 
 
+MakeWeb = Callable[[AsyncScheduler, Settings, Registry, "ServiceMetrics | None", EventStore, Clock], Web]
+"""Factory of a REST server."""
+
+
 @attrs.frozen
 class Bound:
     """Addresses at which a service listens; empty for none."""
@@ -114,7 +121,7 @@ class ServiceOptions:
     """Size in bytes from which a recording continues in another file; None for no limit."""
     stats: float | None = None
     """Interval in seconds at which the statistics of plugins are logged; None to count nothing."""
-    rest: Callable[[AsyncScheduler, Settings, Registry, ServiceMetrics | None], Web] | None = None
+    rest: MakeWeb | None = None
     """Factory of the REST server; None for a service without REST."""
     metrics: type[ServiceMetrics] | None = None
     """Metrics that REST serves; None to measure nothing."""
@@ -156,6 +163,7 @@ class _Service:
         self._recorder = _recorder(options)
         self._sinks = BufferedSinks()
         self._workers = PolicyWorkers()
+        self._events = None if options.rest is None else EventStore(_instance(clock))
         loop = asyncio.get_running_loop()
         threaded = ThreadedScheduler(
             self._make,
@@ -166,8 +174,10 @@ class _Service:
         self.core = AsyncScheduler(threaded)
         self._network = None if options.network is None else options.network(self.core, options.settings)
         self._rest: Web | None = None
-        if options.rest is not None:
-            self._rest = options.rest(self.core, options.settings, registry, self._metrics())
+        if options.rest is not None and self._events is not None:
+            self._rest = options.rest(
+                self.core, options.settings, registry, self._metrics(), self._events, clock
+            )
         self._reloading = Reloading(options.files, self._configurations, self.core, registry, self._given)
 
     def _make(self, clock: Clock) -> Scheduler:
@@ -179,6 +189,7 @@ class _Service:
             "buffer_sinks": self._sinks,
             "workers": self._workers,
             "measurements": self._measurements,
+            "event_receiver": self._events,
         }
         return Scheduler(**parts) if self._recorder is None else RecordingScheduler(self._recorder, **parts)
 
@@ -299,6 +310,11 @@ class _Service:
         elif self._signals_to_stop.is_repeated:
             _log.warning("%s again: ending at once", why)
             os._exit(ENDED_AT_ONCE)
+
+
+def _instance(clock: Clock) -> str:
+    """Return an identifier for this start of the process: of the machine, the process and the time."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{socket.gethostname()} {os.getpid()} {clock.now()}"))
 
 
 def _reload_certificates(server: Network | Web) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.endpoints import Call, Endpoint
 from yunikorn.rest.openapi import document
-from yunikorn.rest.routes import applications, configuration, dump, metrics, nodes, partitions, scheduler
+from yunikorn.rest.routes import (
+    applications,
+    configuration,
+    dump,
+    events,
+    metrics,
+    nodes,
+    partitions,
+    scheduler,
+)
 
 
 async def openapi(call: Call) -> Answer:
@@ -18,6 +27,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *applications.ENDPOINTS,
     *nodes.ENDPOINTS,
     *metrics.ENDPOINTS,
+    *events.ENDPOINTS,
     *configuration.ENDPOINTS,
     *scheduler.ENDPOINTS,
     *dump.ENDPOINTS,

@@ -26,6 +26,7 @@ from yunikorn.rest.queues import read_tree
 from yunikorn.rest.routes.configuration import read_configuration
 from yunikorn.rest.routes.partitions import read_clusters
 from yunikorn.rest.routes.scheduler import app_history, container_history
+from yunikorn.rest.times import rfc3339
 
 NO_DIAGNOSTICS = {"empty": "Resource Manager did not register callback"}
 
@@ -47,6 +48,14 @@ class PartitionRules:
 
 
 @attrs.frozen(kw_only=True)
+class OpenEventStream:
+    """Stream of events in progress."""
+
+    host: str = always("address of the client", name="Name")
+    created: str = always("time of the begin (RFC 3339)", name="CreatedAt")
+
+
+@attrs.frozen(kw_only=True)
 class StateDump:
     """The whole state of the scheduler."""
 
@@ -62,6 +71,7 @@ class StateDump:
     log_level: str = optional("level of the log", "")
     config: Configuration | None = optional("configuration in use", None)
     placement_rules: tuple[PartitionRules, ...] = optional("placement rules by partition", ())
+    event_streams: tuple[OpenEventStream, ...] = optional("streams of events in progress", ())
 
 
 def read_state(scheduler: Scheduler) -> Generator[None, None, StateDump]:
@@ -97,6 +107,12 @@ def read_state(scheduler: Scheduler) -> Generator[None, None, StateDump]:
     )
 
 
+def event_streams(call: Call) -> tuple[OpenEventStream, ...]:
+    """Return the streams of events in progress, oldest first."""
+    streams = () if call.site.events is None else call.site.events.streams
+    return tuple(OpenEventStream(host=one.host, created=rfc3339(one.created)) for one in streams)
+
+
 async def full_state(call: Call) -> Answer:
     """Answer with the whole state; one dump at a time."""
     async with call.site.dumping:
@@ -108,6 +124,7 @@ async def full_state(call: Call) -> Answer:
             rm_diagnostics=NO_DIAGNOSTICS,
             log_level=logging.getLevelName(logging.getLogger("yunikorn").getEffectiveLevel()).lower(),
             config=await read_configuration(call),
+            event_streams=event_streams(call),
         )
         return await call.json(whole, conditional=False)
 

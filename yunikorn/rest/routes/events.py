@@ -1,0 +1,104 @@
+"""Routes of events: the latest ones, and streams of new ones."""
+
+from __future__ import annotations
+
+import json
+
+from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.event_json import EventBatch
+from yunikorn.rest.event_streams import EVENT_STREAM, EventHub, EventStream
+
+LARGEST = 2**64
+"""Bound of the numbers that parameters may have."""
+
+
+def _hub(call: Call) -> EventHub:
+    if call.site.events is None:
+        raise Refused(500, "Event tracking is disabled")
+    return call.site.events
+
+
+def unsigned(text: str, default: int) -> int:
+    """Return the number in a parameter, or the default if it is absent; raises `Refused`."""
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit()):
+        raise Refused(400, f"strconv.ParseUint: parsing {json.dumps(text)}: invalid syntax")
+    significant = text.lstrip("0")
+    if len(significant) > len(str(LARGEST)) or int(significant or "0") >= LARGEST:
+        raise Refused(400, f"strconv.ParseUint: parsing {json.dumps(text)}: value out of range")
+    return int(significant or "0")
+
+
+async def batch(call: Call) -> Answer:
+    """Answer with events from an id on."""
+    hub = _hub(call)
+    most = hub.limits.records
+    count = unsigned(call.query("count"), most)
+    if count == 0:
+        raise Refused(400, '0 is not a valid value for "count"')
+    start = unsigned(call.query("start"), 0)
+    lowest, following = hub.store.bounds
+    lines: list[bytes] = []
+    if lowest <= start < following:
+        lines = await hub.lines(start, min(count, most, following - start))
+        if not lines:  # they were forgotten meanwhile
+            lowest, following = hub.store.bounds
+    head = json.dumps(
+        {"InstanceUUID": hub.store.instance, "LowestID": lowest, "HighestID": max(0, following - 1)},
+        separators=(",", ":"),
+    )
+    records = b"[%b]" % b",".join(line[:-1] for line in lines) if lines else b"null"
+    return Answer(pieces=(b'%b,"EventRecords":' % head[:-1].encode(), records, b"}\n"))
+
+
+async def stream(call: Call) -> Answer:
+    """Answer with a stream of events."""
+    hub = _hub(call)
+    client = call.request.client
+    host = client.host if client is not None else ""
+    if not hub.has_room(host):
+        raise Refused(503, "Too many streaming connections")
+    position = hub.position_for(unsigned(call.query("count"), 0))
+    as_messages = EVENT_STREAM in call.request.headers.get("accept", "").lower()
+    missed = 0
+    if as_messages:
+        seen = _last_seen(call.request.headers.get("last-event-id", ""), hub)
+        if seen is not None:
+            lowest = hub.store.bounds[0]
+            position, missed = max(lowest, seen + 1), max(0, lowest - seen - 1)
+    return EventStream(hub=hub, host=host, position=position, missed=missed, as_messages=as_messages)
+
+
+def _last_seen(text: str, hub: EventHub) -> int | None:
+    """Return the id of the last event that a reconnecting client has, or None."""
+    instance, _, number = text.rpartition(":")
+    if instance != hub.store.instance or not (number.isascii() and number.isdigit() and len(number) < 20):
+        return None
+    return int(number) if int(number) < hub.store.bounds[1] else None
+
+
+EVENTS = "/ws/v1/events"
+ENDPOINTS = (
+    Endpoint(
+        path=EVENTS + "/batch",
+        answer=batch,
+        summary="Events from an id on",
+        result=EventBatch,
+        queries=(
+            Query("start", "id of the first event, by default 0", "0"),
+            Query("count", "maximum number of events, by default and at most 10000", "100"),
+        ),
+        errors=(400,),
+    ),
+    Endpoint(
+        path=EVENTS + "/stream",
+        answer=stream,
+        summary="Events as they occur: one JSON object a line, or Server-Sent Events if accepted",
+        result=None,
+        content_type=EVENT_STREAM,
+        queries=(Query("count", "number of past events to begin with, by default 0", "100"),),
+        errors=(400,),
+    ),
+)
