@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
-from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
+from tests.core.kit import RM, configuration, document, partition, queue
 from tests.core.manual_workers import (
     Groups,
     ManualWorkers,
@@ -17,7 +17,6 @@ from tests.core.manual_workers import (
     registry_of,
     rejections,
 )
-from yunikorn.api import Submission, SubmitPolicy, UserGroupResolver
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -407,60 +406,3 @@ def test_new_registration_drops_what_waits() -> None:
     workers.answer(2)
     assert acceptances(rm.responses) == ["app"]
     check_idle(rm, workers)
-
-
-class Quick(UserGroupResolver):
-    name = "quick"
-    blocking = False
-
-    def groups(self, user: str) -> list[str]:
-        return [user]
-
-
-class Two(SubmitPolicy):
-    name = "two"
-    calls_at_once = 2
-
-    def submit(self, app: Submission) -> None:
-        pass
-
-
-class Odd(Two):
-    name = "odd"
-    calls_at_once = True
-    blocking: ClassVar[Any] = "no"
-
-
-def cluster_of(config: str, **classes: Any) -> tuple[RM, ManualWorkers]:
-    core: Any = core_with_workers(with_plugins(**classes))
-    return RM(config, scheduler=core), core.manual_workers
-
-
-def test_resolver_that_never_blocks_is_called_at_once() -> None:
-    config = configuration(*LEAVES, usergroupresolver={"type": "quick"})
-    rm, workers = cluster_of(config, user_group_resolvers=[Quick])
-    rm.app("app", user="ann", groups=())
-    assert acceptances(rm.responses) == ["app"]
-    assert not workers.waiting
-
-
-def test_policy_is_called_as_often_at_once_as_it_permits() -> None:
-    rm, workers = cluster_of(configuration(*LEAVES, submitpolicies=["two"]), submit_policies=[Two])
-    for number in range(5):
-        rm.app(f"app{number}")
-    assert list(workers.waiting) == [1, 2]
-    workers.answer(2)
-    assert list(workers.waiting) == [1, 3]
-    workers.answer_all()
-    assert acceptances(rm.responses) == ["app1", "app0", "app2", "app3", "app4"]
-
-
-def test_wrong_declarations_are_reported_and_the_safe_ones_apply() -> None:
-    rm, workers = cluster_of(configuration(*LEAVES, submitpolicies=["odd"]), submit_policies=[Odd])
-    assert rm.failures() == [
-        "plugin odd of test-plugin (yunikorn-test 1.0): reading its calls_at_once: True is not a whole number"
-        " from 1 on; 1 applies"
-    ]
-    rm.app("app")
-    rm.app("next")
-    assert len(workers.waiting) == 1

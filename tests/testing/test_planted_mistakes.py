@@ -26,6 +26,9 @@ from yunikorn.api import (
     Predicate,
     Queue,
     QueueSortPolicy,
+    Submission,
+    SubmitPolicy,
+    UserGroupResolver,
 )
 from yunikorn.testing import EventSinkContract
 
@@ -222,3 +225,48 @@ class OpensInOpened(EventSink):
 
 def test_resources_taken_by_opened_are_no_mistake() -> None:
     assert not broken_promises(OpensInOpened())
+
+
+@attrs.define(eq=False)
+class BoundToItsThread(UserGroupResolver):
+    """Uses a connection of the thread of `opened`."""
+
+    name = "bound-to-its-thread"
+    _connection: Any = attrs.field(init=False, default=None)
+
+    def opened(self, context: Context) -> None:
+        """Connect."""
+        self._connection = sqlite3.connect(":memory:")
+
+    def groups(self, user: str) -> Sequence[str]:
+        """Return a group from the database."""
+        return [*self._connection.execute("select 'staff'").fetchone()]
+
+    def closed(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+@attrs.define(eq=False)
+class DependsOnTheThread(SubmitPolicy):
+    """Rejects applications in all threads but the first."""
+
+    name = "depends-on-the-thread"
+
+    def submit(self, app: Submission) -> str | None:
+        """Return None in the main thread."""
+        return None if threading.current_thread() is threading.main_thread() else "not here"
+
+
+class DependsButNeverBlocks(DependsOnTheThread):
+    """The same, called by the core only."""
+
+    name = "depends-but-never-blocks"
+    blocking = False
+
+
+def test_resolver_or_policy_that_is_bound_to_a_thread_is_found() -> None:
+    name = "test_answers_are_the_same_in_another_thread"
+    assert "ProgrammingError in another thread" in broken_promises(BoundToItsThread())[name]
+    assert "in another thread: a service calls" in broken_promises(DependsOnTheThread())[name]
+    assert name not in broken_promises(DependsButNeverBlocks())

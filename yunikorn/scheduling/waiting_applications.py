@@ -6,7 +6,7 @@ kept, and applied in their order when the checks are complete (`docs/decisions/0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -30,6 +30,8 @@ class WaitingApplication:
     entries: list[Entry] = attrs.field(factory=list)
     keys: set[str] = attrs.field(factory=set)
     """Keys of the asks among the entries."""
+    size: int = 0
+    """Number of asks and other entries."""
 
     def apply_entries(self, reason: str) -> None:
         """Apply the entries in their order; `reason` is that of a rejection, or ""."""
@@ -53,9 +55,9 @@ class WaitingApplications:
         return iter(self._waiting.values())
 
     @property
-    def entries(self) -> int:
-        """Number of entries that wait."""
-        return sum(len(one.entries) for one in self)
+    def size(self) -> int:
+        """Number of asks and other entries that wait."""
+        return sum(one.size for one in self)
 
     def has(self, one: WaitingApplication) -> bool:
         """Return True if an application still waits."""
@@ -71,10 +73,11 @@ class WaitingApplications:
         one.pending.withdraw()
         return one
 
-    def defer(self, app_id: str, entry: Entry, keys: Iterable[str] = ()) -> None:
+    def defer(self, app_id: str, entry: Entry, keys: Sequence[str] = ()) -> None:
         """Apply an entry when the checks of its application are complete; `keys` are those of its asks."""
         one = self._waiting[app_id]
         one.entries.append(entry)
+        one.size += max(1, len(keys))
         one.keys.update(key for key in keys if type(key) is str)
 
     def owner_of(self, key: str) -> str:

@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 from yunikorn.api import AdmissionPolicy, Wait
 from yunikorn.framework.kinds import ADMISSION
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import Question
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import ApplicationSample, application, queue
+from yunikorn.testing.worker_contract import WorkerContract
 
 
-class AdmissionPolicyContract(AnswersContract):
+class AdmissionPolicyContract(WorkerContract):
     """Tests that an admission policy must pass; set `policy = Mine(...)`."""
 
     kind = ADMISSION

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 from yunikorn.api import UserGroupResolver
 from yunikorn.framework.kinds import RESOLVER
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import Question
 from yunikorn.testing.plugin_contract import Yaml
+from yunikorn.testing.worker_contract import WorkerContract
 
 
-class UserGroupResolverContract(AnswersContract):
+class UserGroupResolverContract(WorkerContract):
     """Tests that a user-group resolver must pass; set `resolver = Mine(...)`."""
 
     kind = RESOLVER

@@ -11,11 +11,12 @@ from yunikorn.api import Submission, SubmitPolicy
 from yunikorn.framework.kinds import SUBMIT
 from yunikorn.model.ask import INT32_MAX, INT32_MIN
 from yunikorn.scheduling.application_checks import FIXED
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import Question
 from yunikorn.testing.plugin_contract import Yaml
+from yunikorn.testing.worker_contract import WorkerContract
 
 
-class SubmitPolicyContract(AnswersContract):
+class SubmitPolicyContract(WorkerContract):
     """Tests that a submit policy must pass; set `policy = Mine(...)`."""
 
     kind = SUBMIT
