@@ -8,7 +8,7 @@ from benchmarks import extension
 from benchmarks.example_packages import example_module
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.workload import RM, Workload
-from yunikorn.clock import ManualClock
+from yunikorn.clock import ManualClock, stopwatch
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AllocationRelease,
@@ -19,6 +19,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.measurements import Measurements
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import BATCH
 
@@ -63,11 +64,17 @@ class Harness:
     """Scheduler on a manual clock, ready to be measured."""
 
     def __init__(
-        self, configuration: str, *, installed: bool = False, example: str = "", stored: bool = False
+        self,
+        configuration: str,
+        *,
+        installed: bool = False,
+        example: str = "",
+        stored: bool = False,
+        metrics: bool = False,
     ) -> None:
         """Create a harness, with the installed plugins of others if `installed`, and an example package.
 
-        `stored` keeps the latest events.
+        `stored` keeps the latest events, `metrics` counts and measures as a service with metrics does.
         """
         registry = Registry.load(third_party=installed)
         modules = {"benchmarks": extension, **({example: example_module(example)} if example else {})}
@@ -77,7 +84,8 @@ class Harness:
         self.clock = ManualClock()
         self.rm = ResourceManager()
         store = EventStore("benchmark") if stored else None
-        self.scheduler = Scheduler(registry, self.clock, event_receiver=store)
+        measurements = Measurements(stopwatch) if metrics else None
+        self.scheduler = Scheduler(registry, self.clock, event_receiver=store, measurements=measurements)
         self.scheduler.register_resource_manager(
             RegisterResourceManagerRequest(RM, config=configuration), self.rm
         )
@@ -90,6 +98,7 @@ class Harness:
             installed=workload.plugins,
             example=workload.example,
             stored=workload.stored,
+            metrics=workload.metrics,
         )
         harness.update(
             UpdateRequest(

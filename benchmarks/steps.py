@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
+import attrs
 import click
 
 from benchmarks.cases import find
@@ -95,11 +96,12 @@ def count_steps(
 
 @click.command()
 @click.option("--case", "names", multiple=True, default=("U-fair/1000", "M-fair"), metavar="NAME")
-def main(names: tuple[str, ...]) -> None:
+@click.option("--metrics", is_flag=True, help="Count and measure for metrics.")
+def main(names: tuple[str, ...], metrics: bool) -> None:
     """Count the steps of a decision in these cases."""
     for name in names:
         for case in find(name):
-            found = count_steps(case.workload)
+            found = count_steps(attrs.evolve(case.workload, metrics=metrics or case.workload.metrics))
             click.echo(f"{case.title}: {sum(found.values()):,.0f} steps per decision")
             for part, steps in found.items():
                 click.echo(f"  {steps:7,.0f}  {part}")

@@ -54,6 +54,8 @@ class Workload:
     """Event sink that receives all events, as YAML of `events.sinks`; empty for none."""
     stored: bool = False
     """True if the scheduler keeps its latest events in a store."""
+    metrics: bool = False
+    """True if the scheduler counts and measures for metrics."""
     one_zone: bool = False
     """True if the applications select the first of two zones; every second node is in the other zone."""
     one_in: int = attrs.field(default=1, validator=_positive)

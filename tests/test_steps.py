@@ -67,6 +67,11 @@ def test_removed_users_cost_nothing() -> None:
     assert sum(count_steps(load, DECISIONS, harness).values()) < cost(load) * A_QUARTER_MORE
 
 
+@pytest.mark.parametrize("load", [MIXED, attrs.evolve(MIXED, sizes=1, app_sort="fifo")])
+def test_metrics_cost_less_than_three_percent(load: Workload) -> None:
+    assert cost(attrs.evolve(load, metrics=True)) < cost(load) * 1.03
+
+
 def test_all_steps_are_accounted_for() -> None:
     found = count_steps(MIXED, DECISIONS)
     assert found.pop("other", 0) < 10

@@ -157,7 +157,9 @@ def test_every_family_is_described_and_every_description_is_used(rm: RM) -> None
     rm.schedule()
     rm.scheduler.failures.report("plugin", "deciding", "no")
     service = ServiceFigures(
-        plugins=[MethodUse("plugin", "kind", "method", 1, 0.5, 0)], sinks=[SinkLoad("sink", 1, 2, 3)]
+        plugin_time={("plugin", "key"): 0.5},
+        plugins=[MethodUse("plugin", "kind", "method", 1, 0.5, 0)],
+        sinks=[SinkLoad("sink", 1, 2, 3)],
     )
     found = parsed(MetricsText().of(figures(rm), service))
     described = {one.named("vcore" if "{resource}" in one.name else "root.a"): one for one in FAMILIES}
@@ -301,7 +303,9 @@ def test_odd_names_of_plugins_are_escaped(family: Family) -> None:
     core = CoreFigures()
     core.faults[ODD, ODD] = 1
     service = ServiceFigures(
-        plugins=[MethodUse(ODD, "kind", "method", 1, 0.5, 1)], sinks=[SinkLoad(ODD, 1, 2, 3)]
+        plugin_time={(ODD, ODD): 0.5},
+        plugins=[MethodUse(ODD, "kind", "method", 1, 0.5, 1)],
+        sinks=[SinkLoad(ODD, 1, 2, 3)],
     )
     found = parsed(MetricsText().of(core, service))
     (sample,) = found[family.name].samples

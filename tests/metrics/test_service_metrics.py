@@ -57,7 +57,7 @@ class Inbox:
 
 @in_loop
 async def test_a_core_that_decides_is_scraped(registry: Registry) -> None:
-    statistics = PluginStatistics(stopwatch)
+    statistics, plugin_time = PluginStatistics(stopwatch), {("plugin", "place"): 1.5}
 
     def make(clock: Clock) -> Scheduler:
         return Scheduler(registry.counting(statistics), clock, measurements=Measurements(stopwatch))
@@ -65,7 +65,7 @@ async def test_a_core_that_decides_is_scraped(registry: Registry) -> None:
     threaded = ThreadedScheduler(make, SystemClock())
     callback = CollectingCallback()
     async with AsyncScheduler(threaded) as core:
-        metrics = ServiceMetrics(core.read, threaded, statistics)
+        metrics = ServiceMetrics(core.read, threaded, plugin_time, statistics)
         await core.register_resource_manager(RegisterResourceManagerRequest("rm", config=CONFIG), callback)
         await core.update(work(3000))
         counts = [0.0]
@@ -80,8 +80,9 @@ async def test_a_core_that_decides_is_scraped(registry: Registry) -> None:
         assert values(found["yunikorn_inbox_capacity_entries"])[()] == 1024
         rounds = found["yunikorn_scheduler_scheduling_cycle_milliseconds"]
         assert rounds.samples[-1].value >= 3000 / 256
-        timed = found["yunikorn_plugin_seconds_total"].samples
-        assert "queue-sort" in {sample.labels["kind"] for sample in timed}
+        called = found["yunikorn_plugin_calls_total"].samples
+        assert "queue-sort" in {sample.labels["kind"] for sample in called}
+        assert values(found["yunikorn_plugin_seconds_total"]) == {("place", "plugin"): 1.5}
     with pytest.raises(CoreStopped):
         await metrics.scrape()
 

@@ -188,6 +188,14 @@ def test_shares_are_reset_after_each_window(harness: CoreHarness) -> None:
     assert harness.failures() == []
 
 
+def test_time_per_plugin_is_summed_over_all_windows(harness: CoreHarness) -> None:
+    budgets = Budgets(harness.core, Budget(share=0.5, samples=2))
+    budgets.poll(1.0)
+    run_calls(harness, 3, lambda call: budgets.poll(3.0 + call))
+    budgets.poll(50.0)
+    assert budgets.seconds == {(ORIGIN, "check"): 4.0}
+
+
 def test_ended_core_causes_no_failure(harness: CoreHarness) -> None:
     budgets = Budgets(harness.core, Budget(call=1.0, samples=1, share=0.0))
     harness.core.post(work(1))

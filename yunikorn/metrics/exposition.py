@@ -30,6 +30,8 @@ class ServiceFigures:
 
     inbox: int = 0
     inbox_capacity: int = 0
+    plugin_time: Mapping[tuple[str, str], float] = attrs.Factory(dict)
+    """Seconds by plugin and operation."""
     plugins: Iterable[MethodUse] = ()
     sinks: Iterable[SinkLoad] = ()
     scrapes: Mapping[str, int] = attrs.Factory(dict)
@@ -161,9 +163,10 @@ def _service_metrics(core: CoreFigures, service: ServiceFigures) -> Iterator[Met
     yield _metric(families.INBOX_CAPACITY, [((), service.inbox_capacity)])
     yield _metric(families.SESSIONS, [((state,), core.sessions[state]) for state in ("running", "paused")])
     yield _metric(families.REFUSALS, [((kind,), core.refused.get(kind, 0)) for kind in families.REFUSED])
+    yield _metric(families.PLUGIN_TIME, list(service.plugin_time.items()))
     uses = [((use.plugin, use.kind, use.method), use) for use in service.plugins]
     yield _metric(families.PLUGIN_CALLS, [(labels, use.calls) for labels, use in uses])
-    yield _metric(families.PLUGIN_TIME, [(labels, use.seconds) for labels, use in uses])
+    yield _metric(families.PLUGIN_CALL_TIME, [(labels, use.seconds) for labels, use in uses])
     yield _metric(families.PLUGIN_REFUSALS, [(labels, use.refusals) for labels, use in uses])
     yield _metric(families.PLUGIN_FAULTS, list(core.faults.items()))
     loads = _loads_by_sink(service.sinks)

@@ -210,15 +210,22 @@ REFUSALS = Family(
     _listed(REFUSED),
     own=True,
 )
+PLUGIN_TIME = Family(
+    "yunikorn_plugin_seconds_total",
+    COUNTER,
+    ("plugin", "operation"),
+    "Time of the core's thread in a plugin, in seconds, estimated from ten samples per second.",
+    own=True,
+)
 PLUGIN_CALLS = Family(
     "yunikorn_plugin_calls_total",
     COUNTER,
     ("plugin", "kind", "method"),
-    "Calls of a method of a plugin, estimated from one call in 64.",
+    "Calls of a method of a plugin, estimated from one call in 64, with --stats.",
     own=True,
 )
-PLUGIN_TIME = Family(
-    "yunikorn_plugin_seconds_total",
+PLUGIN_CALL_TIME = Family(
+    "yunikorn_plugin_call_seconds_total",
     COUNTER,
     ("plugin", "kind", "method"),
     "Time of the calls of a method of a plugin, in seconds, estimated likewise.",
@@ -287,8 +294,9 @@ FAMILIES = (
     INBOX_CAPACITY,
     SESSIONS,
     REFUSALS,
-    PLUGIN_CALLS,
     PLUGIN_TIME,
+    PLUGIN_CALLS,
+    PLUGIN_CALL_TIME,
     PLUGIN_REFUSALS,
     PLUGIN_FAULTS,
     SINK_WAITING,

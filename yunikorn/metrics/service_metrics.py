@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
 from yunikorn.framework.plugin_statistics import PluginStatistics
@@ -41,12 +41,17 @@ class ServiceMetrics:
         self,
         read: Read,
         inbox: Inbox,
+        plugin_time: Mapping[tuple[str, str], float] | None = None,
         statistics: PluginStatistics | None = None,
         sinks: Iterable[SinkLoad] = (),
     ) -> None:
-        """Create metrics; `read` reads the core. Its figures are zero without measurements."""
+        """Create metrics; `read` reads the core, whose counts are zero without measurements.
+
+        `plugin_time` has seconds by plugin and operation, and changes in the event loop.
+        """
         self._read = read
         self._inbox = inbox
+        self._plugin_time = {} if plugin_time is None else plugin_time
         self._statistics = statistics
         self._sinks = sinks
         self._text = MetricsText()
@@ -80,6 +85,7 @@ class ServiceMetrics:
         service = ServiceFigures(
             self._inbox.inbox_depth,
             self._inbox.inbox_capacity,
+            dict(self._plugin_time),
             tuple(self._statistics or ()),
             tuple(self._sinks),
             dict(self._answered),

@@ -39,9 +39,9 @@ class MeasuredNodeOrders(NodeOrders):
         """As `NodeOrders.find`."""
         measurements = self.measurements
         if not measurements.sampling:
-            return super().find(ask)
+            return NodeOrders.find(self, ask)
         start = measurements.stopwatch()
-        node = super().find(ask)
+        node = NodeOrders.find(self, ask)
         duration = measurements.stopwatch() - start
         measurements.durations.search.observe(duration)
         if node is not None:
@@ -59,10 +59,10 @@ class MeasuredCycle(Cycle):
         """As `Cycle.resort`."""
         measurements = self.measurements
         if not measurements.sampling:
-            super().resort(queue)
+            Cycle.resort(self, queue)
             return
         start = measurements.stopwatch()
-        super().resort(queue)
+        Cycle.resort(self, queue)
         durations = measurements.durations
         histogram = durations.app_sort if queue.is_leaf else durations.queue_sort
         histogram.observe(measurements.stopwatch() - start)

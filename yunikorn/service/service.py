@@ -154,8 +154,7 @@ class _Service:
         )
         with_metrics = options.metrics is not None and options.rest is not None
         self._measurements = Measurements(stopwatch) if with_metrics else None
-        counts = with_metrics or options.stats is not None
-        self._statistics = PluginStatistics(stopwatch) if counts else None
+        self._statistics = None if options.stats is None else PluginStatistics(stopwatch)
         self._registry = registry if self._statistics is None else registry.counting(self._statistics)
         self._over = asyncio.Event()
         self._signals_to_stop = StopSignals(asyncio.get_running_loop().time)
@@ -172,6 +171,7 @@ class _Service:
             workers=self._workers,
         )
         self.core = AsyncScheduler(threaded)
+        self._budgets = Budgets(threaded, options.settings.budget)
         self._network = None if options.network is None else options.network(self.core, options.settings)
         self._rest: Web | None = None
         if options.rest is not None and self._events is not None:
@@ -196,7 +196,8 @@ class _Service:
     def _metrics(self) -> ServiceMetrics | None:
         if self._options.metrics is None:
             return None
-        return self._options.metrics(self.core.read, self.core.threaded, self._statistics, self._sinks)
+        core, plugin_time = self.core, self._budgets.seconds
+        return self._options.metrics(core.read, core.threaded, plugin_time, self._statistics, self._sinks)
 
     async def run(self, announce: Callable[[Bound], None]) -> int:
         """Run from start to end; returns the exit status."""
@@ -212,7 +213,7 @@ class _Service:
         finally:
             if self._recorder is not None:
                 self._recorder.close()
-        if self._statistics is not None and self._options.stats is not None:
+        if self._statistics is not None:
             log_statistics(self._statistics)
         if not self.core.threaded.alive:
             self.core.threaded.failures.sum_up()
@@ -233,8 +234,7 @@ class _Service:
             self._keep(demo.Demo(self.core).run())
         if options.watch:
             self._keep(watch(options.files.watched, lambda: self._reloading.reload("a file has changed")))
-        budget = options.settings.budget
-        self._keep(keep_budgets(Budgets(self.core.threaded, budget), budget.interval))
+        self._keep(keep_budgets(self._budgets, options.settings.budget.interval))
         patience = options.settings.patience
         if self._statistics is not None and options.stats is not None:
             self._keep(log_repeatedly(self._statistics, options.stats))

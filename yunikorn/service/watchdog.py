@@ -108,6 +108,10 @@ class Budgets:
         self._samples = 0
         self._found: Counter[tuple[str, str]] = Counter()
         """Number of samples per plugin and operation that found the plugin running."""
+        self._last: float | None = None
+        """Time of the last sample."""
+        self.seconds: dict[tuple[str, str], float] = {}
+        """Time per plugin and operation since the start: a sample stands for the time since the last one."""
 
     def poll(self, now: float) -> None:
         """Sample the core at `now` (seconds, any clock), and report calls and shares beyond the budget."""
@@ -115,8 +119,11 @@ class Budgets:
         if doing is None or not doing.plugin:
             self._call = None
         else:
-            self._found[doing.plugin, doing.operation] += 1
+            key = doing.plugin, doing.operation
+            self._found[key] += 1
+            self.seconds[key] = self.seconds.get(key, 0.0) + now - (now if self._last is None else self._last)
             self._follow(doing, now)
+        self._last = now
         self._samples += 1
         if self._samples >= self._budget.samples:
             self._sum_up()
