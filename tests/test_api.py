@@ -62,6 +62,14 @@ PUBLIC = {
         *("reserves_after(ask, delay)", "most_in(queue)", "most_of(app)", "lasts(ask)"),
         "rank_node(ask, node)",
     ],
+    "PermitPolicy": [
+        "permit(allocation)",
+        "group(allocation)",
+        "placed(task, node)",
+        "released(task, node)",
+        "node_added(node)",
+        "node_removed(node)",
+    ],
     "Plugin": ["opened(context)", "reloaded(context)", "closed()"],
 }
 VALUES = (
@@ -70,10 +78,10 @@ VALUES = (
 )
 TESTING = """
     AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster
-    Clusters EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract Placement PlacementRuleContract
-    PluginContract PredicateContract PreemptionPolicyContract QueueSample QueueSortPolicyContract
-    QueueTreeSample QuotaPolicyContract ReservationPolicyContract SubmitPolicyContract
-    UserGroupResolverContract allocation application ask assert_node_order assert_order
+    Clusters EventSinkContract MakeScheduler NodeSample NodeSortPolicyContract PermitPolicyContract Placement
+    PlacementRuleContract PluginContract PredicateContract PreemptionPolicyContract QueueSample
+    QueueSortPolicyContract QueueTreeSample QuotaPolicyContract ReservationPolicyContract
+    SubmitPolicyContract UserGroupResolverContract allocation application ask assert_node_order assert_order
     assert_pending_because assert_placed assert_queue assert_rejected_because node queue registry_with
     submission
 """

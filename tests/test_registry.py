@@ -151,6 +151,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
         "admission": ["admission-window"],
         "quota": ["time-of-day", "borrowing"],
         "reservation": ["standard"],
+        "permit": ["together"],
     }
 
 

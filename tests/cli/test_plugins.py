@@ -93,6 +93,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["quota", "time-of-day"],
         ["quota", "borrowing"],
         ["reservation", "standard"],
+        ["permit", "together"],
     ]
     assert "\x1b" not in done.stdout
     assert all(line == line.rstrip() for line in lines)

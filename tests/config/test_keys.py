@@ -44,7 +44,15 @@ def test_documented_defaults_are_those_of_the_classes() -> None:
 def test_own_keys_are_marked() -> None:
     assert BY_NAME["top"].own == ("events", "plugins", "priorityclasses", "samehierarchy")
     assert BY_NAME["partition"].own == (
-        *("reservations", "predicates", "submitpolicies", "admission", "nodesortpolicies", "periods"),
+        *(
+            "reservations",
+            "predicates",
+            "submitpolicies",
+            "admission",
+            "permits",
+            "nodesortpolicies",
+            "periods",
+        ),
     )
     assert [key.path for key in BY_NAME["partition"].keys if key.ours and key.inside] == [
         "preemption.shrunknodes",

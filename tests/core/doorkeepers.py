@@ -92,11 +92,11 @@ def check_holds(at: PartitionScheduler) -> None:
 
 
 def _check_rounds(at: PartitionScheduler, held: set[Application]) -> None:
-    rounds = at.holds._held
+    rounds = at.holds._rounds._of
     assert {app for app in held if app.state != FAILING} <= set(rounds) <= held
     for app, joined in rounds.items():
         assert app.held is not None
-        assert app in joined.apps, app
+        assert app in joined.items, app
         assert joined.timer is not None, app
         assert joined.timer.due == joined.due == app.held.until, app
 

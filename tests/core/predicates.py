@@ -7,6 +7,7 @@ from functools import cache
 from tests.core.book_keepers import BOOK_KEEPERS, Sparse
 from tests.core.doorkeepers import DOORKEEPERS
 from tests.core.drawn_quotas import QUOTAS
+from tests.core.gatekeepers import GATEKEEPERS
 from tests.core.kit import with_plugins
 from tests.core.predicate_tags import DISK, SHY, ZONE
 from tests.core.reference import Ask, Node
@@ -89,4 +90,5 @@ def plugins() -> Registry:
         admission_policies=DOORKEEPERS,
         reservation_policies=RESERVERS,
         quota_policies=QUOTAS,
+        permit_policies=GATEKEEPERS,
     )

@@ -35,6 +35,7 @@ from tests.core.partition_checks import (
     check_starts,
     check_victims,
     closed_queues,
+    is_wanted,
     may_go_on,
     usage_and_bounds,
 )
@@ -308,7 +309,7 @@ class Everything(RuleBasedStateMachine):
         made = Allocation(key, app_id, uuid, node_id, Resource(amount))
         made.task_group_name, made.placeholder = task, placeholder
         ask = self.partition.applications[app_id].asks.get(key)
-        self.rm.own[uuid] = ask is not None and ask.pending > 0
+        self.rm.own[uuid] = ask is not None and is_wanted(ask)
         self.rm.sizes[uuid] = made.resource_per_alloc
         return made
 
@@ -450,11 +451,12 @@ class Everything(RuleBasedStateMachine):
     def _schedule(self, most: int | None) -> int:
         before, closed = self._usage_and_bounds(), closed_queues(self.partition)
         reported, running = len(self.rm.responses), may_go_on(self.partition)
+        held = {one.uuid for hold in self.partition.held for one in hold.members}
         made = self.rm.schedule(most)
         check_bounds(before, self._usage_and_bounds())
         self._check_starts(running)
         for response in self.rm.responses[reported:]:
-            check_places(self.rm.at_work(), response.new_allocations, closed)
+            check_places(self.rm.at_work(), response.new_allocations, closed, held)
         if most is None:
             self.no_placeable_ask_is_pending()
         return len(made)

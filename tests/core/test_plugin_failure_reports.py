@@ -170,6 +170,16 @@ def reservation(answer: Answer) -> Setting:
     return Setting("reservation_policies", Bad, ALL, partition={"reservations": {"policy": "bad"}})
 
 
+def permit(answer: Answer) -> Setting:
+    class Bad(api.PermitPolicy):
+        name = "bad"
+
+        def permit(self, allocation: api.Allocation) -> Any:
+            return answer() if allocation.app.id in WRONGED else None
+
+    return Setting("permit_policies", Bad, FINE, partition={"permits": ["bad"]})
+
+
 NAN: Answer = lambda: float("nan")  # noqa: E731
 SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "app-sort": (app_sort, {"NaN": NAN, "not comparable": Uncomparable, "wrong type": object}),
@@ -185,6 +195,7 @@ SETTINGS: dict[str, tuple[Callable[[Answer], Setting], dict[str, Answer]]] = {
     "admission": (admission, {"wrong type": lambda: 7, "no number": lambda: api.Wait(float("nan"), "")}),
     "quota": (quota, {"wrong type": lambda: 7, "negative": lambda: api.Quota({"vcore": -1})}),
     "reservation": (reservation, {"NaN": NAN, "wrong type": lambda: "2"}),
+    "permit": (permit, {"wrong type": lambda: 7, "no number": lambda: api.Wait(float("nan"), "")}),
 }
 CASES = [
     pytest.param(make(answer), id=f"{kind}: {operation}")

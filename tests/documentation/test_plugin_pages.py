@@ -21,6 +21,7 @@ from yunikorn.framework.kinds import (
     APP_SORT,
     EVENT_SINK,
     NODE_SORT,
+    PERMIT,
     PLACEMENT,
     PREDICATE,
     PREEMPTION,
@@ -48,6 +49,7 @@ PAGE = {
     ADMISSION: DOCS / "plugins" / "admission-policies.md",
     QUOTA: DOCS / "plugins" / "quota-policies.md",
     RESERVATION: DOCS / "plugins" / "reservation-policies.md",
+    PERMIT: DOCS / "plugins" / "permit-policies.md",
 }
 RM_PAGE = DOCS / "plugins" / "resource-managers.md"
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)

@@ -15,6 +15,7 @@ from tests.core.partition_checks import check_sums
 from tests.core.strict import StrictRM, Submitted
 from tests.plugins.abuses import ABUSES, RAISING, Abuse, coroutine, generator
 from yunikorn import testing
+from yunikorn.api import Wait
 from yunikorn.clock import ManualClock
 from yunikorn.containment import describe_error, interrupts_known
 from yunikorn.errors import ConfigError
@@ -50,6 +51,7 @@ COMPANIONS: dict[str, tuple[str, ...]] = {
     "subjects": ("placed", "released", "ask_class", "domain"),
     "node_class": ("ask_class",),
     "admission_limits": ("admission_class",),
+    "group": ("permit",),
 }
 """Other members without which a member is not called; a kind may lack some of them."""
 
@@ -66,6 +68,7 @@ SOUND_COMPANIONS: dict[str, Any] = {
     "domain": lambda self, node: node.attributes.get("zone"),
     "subjects": lambda self, task: (task.app.id,),
     "admission_class": lambda self, app: app.user,
+    "permit": lambda self, allocation: Wait(20, "held"),
 }
 BOOKS = ("placed", "released", "node_added", "node_removed", "prepare", "domain", "subjects")
 """Members of plugins that keep books."""

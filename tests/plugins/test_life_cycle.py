@@ -22,6 +22,7 @@ from yunikorn.api import (
     EventSink,
     Node,
     NodeSortPolicy,
+    PermitPolicy,
     PlacementRule,
     Plugin,
     Predicate,
@@ -42,7 +43,7 @@ HEARD: list[str] = []
 """Life-cycle calls of the plugins, in order."""
 PLUGINS = (
     *("app", "queue", "node", "rule", "condition", "groups", "victims", "reserves", "submission", "gate"),
-    "most",
+    *("most", "permits"),
 )
 
 
@@ -177,6 +178,15 @@ class Most(LifeCycleRecorder, QuotaPolicy):
         return None
 
 
+class Permits(LifeCycleRecorder, PermitPolicy):
+    """A permit policy without a condition."""
+
+    name = "permits"
+
+    def permit(self, allocation: Allocation) -> None:
+        return None
+
+
 @pytest.fixture(autouse=True)
 def _silence() -> Iterator[None]:
     yield
@@ -198,6 +208,7 @@ def registry() -> Registry:
         admission_policies=[Admits],
         quota_policies=[Most],
         reservation_policies=[Reserves],
+        permit_policies=[Permits],
     )
 
 
@@ -217,6 +228,7 @@ def text(app_sort: str = "app") -> str:
         submitpolicies=["submission"],
         admission=["gate"],
         reservations={"policy": "reserves"},
+        permits=["permits"],
     )
 
 
@@ -230,7 +242,18 @@ def test_kept_objects_are_notified_of_a_reload_and_removed_ones_closed(registry:
     HEARD.clear()
     rm.reload(text("other"))
     stay = (
-        *("node", "condition", "victims", "reserves", "rule", "groups", "submission", "gate", "queue"),
+        *(
+            "node",
+            "condition",
+            "victims",
+            "reserves",
+            "rule",
+            "groups",
+            "submission",
+            "gate",
+            "permits",
+            "queue",
+        ),
         "most",
     )
     assert [each for each in HEARD if "reloaded" in each] == [f"{name} reloaded in default" for name in stay]

@@ -1,4 +1,4 @@
-"""Contracts of submit policies, admission policies and placement rules detect invalid answers."""
+"""Contracts of submit, admission and permit policies and of placement rules detect invalid answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from tests.testing.test_contract_violations import broken_promises, odd
-from yunikorn.api import AdmissionPolicy, PlacementRule, Refused, SubmitPolicy, Wait
+from yunikorn.api import AdmissionPolicy, PermitPolicy, PlacementRule, Refused, SubmitPolicy, Wait
 from yunikorn.testing import submission
 
 
@@ -25,6 +25,21 @@ def test_invalid_submissions_are_found(answer: Any) -> None:
 def test_invalid_admissions_are_found(answer: Any) -> None:
     policy = odd(AdmissionPolicy, lambda self, app: answer)()
     assert "test_policy_returns_a_wait_a_reason_or_none" in broken_promises(policy)
+
+
+@pytest.mark.parametrize("answer", [7, "", Wait(0, "no time"), Wait(1, ""), Wait(float("nan"), "never")])
+def test_invalid_permissions_are_found(answer: Any) -> None:
+    policy = odd(PermitPolicy, lambda self, allocation: answer)()
+    assert "test_policy_returns_a_wait_a_reason_or_none" in broken_promises(policy)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"), [("timeout", 0), ("timeout", None), ("group", lambda self, one: 7)]
+)
+def test_invalid_members_of_permit_policies_are_found(member: str, value: Any) -> None:
+    cls = odd(PermitPolicy, lambda self, allocation: None)
+    setattr(cls, member, value)
+    assert [name for name in broken_promises(cls()) if member in name]
 
 
 @pytest.mark.parametrize("reason", ["", 7, None])

@@ -26,6 +26,7 @@ from yunikorn.api import (
     EventSink,
     Node,
     NodeSortPolicy,
+    PermitPolicy,
     PlacementRule,
     Plugin,
     Predicate,
@@ -43,6 +44,7 @@ from yunikorn.testing import (
     AppSortPolicyContract,
     EventSinkContract,
     NodeSortPolicyContract,
+    PermitPolicyContract,
     PlacementRuleContract,
     PluginContract,
     PredicateContract,
@@ -67,6 +69,7 @@ CONTRACTS: dict[type[Plugin], type[PluginContract]] = {
     AdmissionPolicy: AdmissionPolicyContract,
     QuotaPolicy: QuotaPolicyContract,
     ReservationPolicy: ReservationPolicyContract,
+    PermitPolicy: PermitPolicyContract,
 }
 
 
@@ -367,20 +370,7 @@ def test_missing_docstring_is_found() -> None:
     assert "has no docstring" in broken_promises(Silent())["test_class_has_a_docstring"]
 
 
-METHODS = {
-    AppSortPolicy: "key",
-    QueueSortPolicy: "key",
-    NodeSortPolicy: "score",
-    PlacementRule: "place",
-    Predicate: "check",
-    EventSink: "send",
-    UserGroupResolver: "groups",
-    PreemptionPolicy: "rank",
-    SubmitPolicy: "submit",
-    AdmissionPolicy: "admit",
-    QuotaPolicy: "quota",
-    ReservationPolicy: "reserves_after",
-}
+METHODS = {contract.kind.base: contract.kind.method for contract in CONTRACTS.values()}
 SOUND: dict[str, Callable[..., Any]] = {
     "key": lambda self, asked: 0,
     "score": lambda self, node: 0.0,
@@ -393,6 +383,7 @@ SOUND: dict[str, Callable[..., Any]] = {
     "admit": lambda self, app: None,
     "quota": lambda self, queue: None,
     "reserves_after": lambda self, ask, delay: delay,
+    "permit": lambda self, allocation: None,
 }
 
 
@@ -478,6 +469,7 @@ ONE_OR_OTHER: dict[str, tuple[Any, Any]] = {
     "admit": (None, "no"),
     "quota": (None, Quota({"vcore": 7})),
     "reserves_after": (1.0, 2.0),
+    "permit": (None, "no"),
 }
 
 

@@ -16,6 +16,7 @@ from yunikorn_plugins.events import JsonLines, Log
 from yunikorn_plugins.ldap_groups import Ldap
 from yunikorn_plugins.licences import Licences
 from yunikorn_plugins.os_groups import Os
+from yunikorn_plugins.permit_policies import Together
 from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
 from yunikorn_plugins.predicates import NodeSelector, Taints
 from yunikorn_plugins.quota_policies import Borrowing, TimeOfDay
@@ -30,6 +31,7 @@ from yunikorn.testing import (
     AppSortPolicyContract,
     EventSinkContract,
     NodeSortPolicyContract,
+    PermitPolicyContract,
     PlacementRuleContract,
     PluginContract,
     PredicateContract,
@@ -238,6 +240,17 @@ class TestDefaultTags(SubmitPolicyContract):
 
 class TestAdmissionWindow(AdmissionPolicyContract):
     policy = AdmissionWindow("09:00", "00:10", ("thu", "fri"), ("root.default",), 1.5)
+
+
+class TestTogether(PermitPolicyContract):
+    policy = Together(count="size")
+
+    def requests(self) -> Sequence[AskSample]:
+        return [
+            *super().requests(),
+            ask("two", tags={"together": "job", "size": "2"}),
+            ask("odd", tags={"together": "job", "size": "-1"}),
+        ]
 
 
 def test_no_default_plugin_is_left_out(registry: Registry) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from yunikorn.accounting.books import Books
     from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.accounting.outbox import Outbox
     from yunikorn.accounting.user_group_usage import UserGroupUsage
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras, AskSpec
@@ -84,12 +85,14 @@ class AllocationAccounting:
         usage: UserGroupUsage,
         event_recorder: EventRecorder,
         serial: Iterator[int],
+        outbox: Outbox,
     ) -> None:
         self.applications = applications
         """Applications that have not ended, by id."""
         self.pending_classes = pending_classes
         self.usage = usage
         self.event_recorder = event_recorder
+        self._outbox = outbox
         self._by_uuid: dict[str, Allocation] | None = None
         """All allocations that have not ended by uuid; None until the first look-up without an application
         (see `allocations`)."""
@@ -168,7 +171,7 @@ class AllocationAccounting:
         return uuid
 
     def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
-        """Allocate one pending replica of the ask on `node`: commit a scheduling decision."""
+        """Allocate one pending replica of the ask on `node`, and announce it to the RM."""
         app, spec, extras = ask.app, ask.spec, ask.extras
         uuid = self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, spec, now)
@@ -204,6 +207,7 @@ class AllocationAccounting:
             self.start(app)
         if self.event_recorder.wants_allocations:
             self.event_recorder.allocated(allocation, now)
+        self._outbox.allocations.append(allocation)
         return allocation
 
     def _relieve(self, extras: AskExtras, allocation: Allocation) -> None:
@@ -239,6 +243,84 @@ class AllocationAccounting:
             self.pending_accounting.unqueue(ask)
         self.pending_accounting.book(ask.app, ask.resource, -1)
 
+    # -- placements that permit policies decide about -----------------------------------------------
+
+    def place_unannounced(self, ask: Ask, node: Node, now: int) -> Allocation:
+        """Allocate one pending replica of the ask on `node` unknown to the RM.
+
+        `announce` or `take_back` follows. Gang and state of the application are left to `announce`; an
+        application that has not started counts as running from now on.
+        """
+        allocation = self.make(ask, node, now)
+        app, extras = ask.app, ask.extras
+        if self.books is not None:
+            self.books.placed(allocation, node)
+        self._enter(allocation, on_node=True)
+        if extras is not None:
+            extras.made += 1
+            if extras.reserved is node:
+                self.node_reservations.unreserve(ask)
+            elif extras.reserved is not None:
+                self.node_reservations.inheritable[ask] = None
+        ask.live += 1
+        ask.pending -= 1
+        if not ask.pending:
+            # The state changes afterwards, because a watcher reports a request in the new state as scheduled.
+            self.pending_accounting.unqueue(ask)
+            ask.state = _PENDING_NEXT
+        self.pending_accounting.book(app, ask.resource, -1)
+        app.unannounced += 1
+        self.recount(app)
+        return allocation
+
+    def announce(self, allocation: Allocation, now: int) -> None:
+        """Announce a placement of `place_unannounced` to the RM, and update gang and application."""
+        app, ask = allocation.app, allocation.ask
+        allocation.ensure_extras().hold = None
+        allocation.placed = now
+        app.unannounced -= 1
+        watcher = self.pending_accounting.watcher
+        if watcher is not None and ask is not None and not ask.pending:
+            watcher.pending_removed(ask)
+        if allocation.placeholder:
+            self.gangs.placed(allocation)
+        elif app.state != RUNNING:
+            self.start(app)
+        if self.event_recorder.wants_allocations:
+            self.event_recorder.allocated(allocation, now)
+        self._outbox.allocations.append(allocation)
+
+    def take_back(self, allocation: Allocation, *, at_once: bool) -> None:
+        """Undo `place_unannounced`: the replica is pending again.
+
+        `at_once` if nothing has been decided since: nothing else is worth retrying then.
+        """
+        app, ask, node = allocation.app, allocation.ask, allocation.node
+        assert ask is not None
+        allocation.end("stop")
+        if self._by_uuid is not None:
+            del self._by_uuid[allocation.uuid]
+            if self._runs is not None:
+                self._runs.remove(allocation)
+        if self.books is not None:
+            self.books.released(allocation, node)
+        app.lose(allocation)
+        node.give_back(allocation)
+        self.node_changed(node, gained=not at_once)
+        self._book_allocated(app, _less(allocation.resource))
+        self.usage.unbook(app, tuple(allocation.resource.items()))
+        if not at_once:
+            for queue in app.chain:
+                if queue.over_quota:
+                    queue.room_grew()
+        if allocation.eviction is not None:
+            allocation.eviction.left(allocation)
+        allocation.ensure_extras().hold = None
+        app.unannounced -= 1
+        ask.live -= 1
+        self.pending_accounting.restore(ask)
+        self.recount(app)
+
     def allocate_sized(self, ask: Ask, node: Node, now: int, uuid: str, resource: Resource) -> Allocation:
         """Allocate one pending replica of the ask with a size, and optionally a `uuid`, chosen by the RM."""
         allocation = self.make(ask, node, now, uuid)
@@ -257,6 +339,11 @@ class AllocationAccounting:
 
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:
         """Account for an allocation that books contain already, on its node as well if `on_node`."""
+        self._enter(allocation, on_node=on_node)
+        if self.event_recorder.wants_allocations:
+            self.event_recorder.allocated(allocation, self.event_recorder.now())
+
+    def _enter(self, allocation: Allocation, *, on_node: bool) -> None:
         app, node = allocation.app, allocation.node
         if self._by_uuid is not None:
             self._index(self._by_uuid, allocation)
@@ -269,8 +356,6 @@ class AllocationAccounting:
         pairs = tuple(allocation.resource.items())
         self._book_allocated(app, pairs)
         self.usage.book(app, pairs)
-        if self.event_recorder.wants_allocations:
-            self.event_recorder.allocated(allocation, self.event_recorder.now())
 
     @staticmethod
     def start(app: Application) -> None:

@@ -15,7 +15,7 @@ from yunikorn.containment import contained, entries_of, kept_key
 from yunikorn.model.allocation import TerminationType
 
 if TYPE_CHECKING:
-    from yunikorn.api import NodeSortPolicy, Predicate, Task
+    from yunikorn.api import NodeSortPolicy, PermitPolicy, Predicate, Task
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.node import Node
@@ -28,7 +28,7 @@ Others = tuple[Hashable, ...]
 class Keeper:
     """One plugin that keeps books."""
 
-    def __init__(self, plugin: Predicate | NodeSortPolicy, origin: str) -> None:
+    def __init__(self, plugin: Predicate | NodeSortPolicy | PermitPolicy, origin: str) -> None:
         self.plugin = plugin
         self.origin = origin
         self.failed = ""

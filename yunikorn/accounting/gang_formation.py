@@ -82,6 +82,8 @@ class GangFormation:
         `alone` gives the gang an ask class of its own, so that search results are not shared with similar
         gangs.
         """
+        if gang.held:
+            return
         self._withdraw(gang)
         gang.is_unformed = False
         if alone is not None:
@@ -139,9 +141,21 @@ class GangFormation:
         gang.overdue = gang.reported = gang.alone = False
         self.overdue.pop(gang.app.id, None)
 
+    def hold(self, gang: AtomicGang) -> None:
+        """Keep the asks of a gang blocked whose members are placed, until `finish` or `resume`."""
+        gang.held, gang.refused = True, False
+        self._withdraw(gang)
+        self._stop_waiting(gang)
+
+    def resume(self, gang: AtomicGang, *, refused: bool) -> None:
+        """Choose the members of a gang again whose placement was taken back, or `refused` by a policy."""
+        gang.held, gang.refused = False, refused
+        if not gang.done:
+            self.form(gang, alone=refused)
+
     def finish(self, gang: AtomicGang) -> None:
         """Mark a gang as placed and withdraw the request that represents its members."""
-        gang.done = True
+        gang.done, gang.held = True, False
         self._withdraw(gang)
         self._stop_waiting(gang)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from yunikorn.accounting.allocation_accounting import AllocationAccounting
 from yunikorn.accounting.event_recorder import EventRecorder
 from yunikorn.accounting.foreign_allocations import ForeignAllocations
+from yunikorn.accounting.held_placements import HeldPlacements
 from yunikorn.accounting.key_indexes import key_used_elsewhere
 from yunikorn.accounting.outbox import (
     AskRelease,
@@ -45,13 +46,14 @@ from yunikorn.states import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from yunikorn.config.queues_yaml import QueueConfig
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application, ExecutionTimeout
     from yunikorn.model.ask import Ask
     from yunikorn.model.context import CoreContext
+    from yunikorn.model.gang import AtomicGang
 
 _STATE_DETAIL = {
     state: EventDetail.APP_REJECT if state == REJECTED else EventDetail[f"APP_{state.upper()}"]
@@ -86,11 +88,22 @@ class Partition:
         self.applications: dict[str, Application] = {}
         """Applications that have not ended, by id."""
         self.accounting = AllocationAccounting(
-            self.applications, self.pending_classes, self.usage, self.event_recorder, core_context.serial
+            self.applications,
+            self.pending_classes,
+            self.usage,
+            self.event_recorder,
+            core_context.serial,
+            self.outbox,
         )
         self.accounting.measurements = self.measurements
         self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers, self._announce)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
+        self.held = HeldPlacements(self.accounting, self.gangs.formation, clock, self.watch)
+        self.gangs.take_back = self.held.take_back_of
+        self.allocate: Callable[[Ask, Node, int], Allocation | None] = self.accounting.allocate
+        """Allocates one pending replica of an ask; None if a permit policy refuses. Set by `Permits`."""
+        self.place_gang: Callable[[AtomicGang, Sequence[tuple[Ask, Node]]], Allocation | None] | None = None
+        """Places all members of an atomic gang if permit policies are asked about placements; else None."""
         self.foreign = ForeignAllocations(self.accounting, self.event_recorder)
         self.unknown_releases = UnknownReleases()
         self.queues = QueueTree(root, self.cluster, self.event_recorder, self._schedule_cleanup)
@@ -254,6 +267,7 @@ class Partition:
     def remove_application(self, app: Application, message: str) -> None:
         """Remove an application on behalf of the RM, with all its allocations and asks."""
         app.leaving = True
+        self.held.take_back_of(app)
         for allocation in list(app.allocations.values()):
             self.release(allocation, TerminationType.STOPPED_BY_RM, message)
         if app.timer is not None:
@@ -284,16 +298,19 @@ class Partition:
 
     def end_ask(self, ask: Ask, termination: TerminationType, message: str) -> None:
         """End an ask, and report its release to the RM if allocations of the ask were outstanding."""
+        if ask.app.unannounced:
+            self.held.take_back_of(ask.app, ask.key)
         if ask.pending or self.gangs.promised(ask):
             self.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
         self.accounting.pending_accounting.drop(ask, termination, message)
 
     # -- allocations --------------------------------------------------------------------------------
 
-    def place(self, ask: Ask, node: Node) -> Allocation:
-        """Carry out a scheduling decision."""
-        allocation = self.accounting.allocate(ask, node, self.clock.now())
-        self._announce(allocation)
+    def place(self, ask: Ask, node: Node) -> Allocation | None:
+        """Carry out a scheduling decision; return None if a permit policy refuses it."""
+        allocation = self.allocate(ask, node, self.clock.now())
+        if allocation is not None and allocation.spec.execution_timeout:
+            self.watch(allocation)
         return allocation
 
     def place_sized(self, ask: Ask, node: Node, uuid: str, resource: Resource) -> None:
@@ -307,7 +324,9 @@ class Partition:
             self.watch(allocation)
 
     def watch(self, allocation: Allocation) -> None:
-        """Start the execution timeout of an allocation."""
+        """Start the execution timeout of an allocation, unless it is not announced yet."""
+        if allocation.hold is not None:
+            return
         limit = allocation.spec.execution_timeout
         allocation.ensure_extras().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))
 
@@ -339,7 +358,7 @@ class Partition:
         """
         self.unknown_releases.count(confirmed=confirmed)
         other = self.accounting.allocations.get(uuid)
-        if other is not None:
+        if other is not None and other.hold is None:
             # If the answer named this uuid, an RM that identifies allocations by uuid would drop a running
             # allocation.
             reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
@@ -434,6 +453,7 @@ class Partition:
             if not node.schedulable:
                 for ask in [ask for ask in node.reservations if not ask.ask_class.required]:
                     self.accounting.node_reservations.unreserve(ask)
+                self.held.take_back_on(node, required=False)
             self.accounting.node_changed(node, gained=node.schedulable)
             self._record_schedulable(node)
 
@@ -446,6 +466,7 @@ class Partition:
         self.accounting.node_reservations.capacity_version += 1
         for ask in list(node.reservations):
             self.accounting.node_reservations.unreserve(ask)
+        self.held.take_back_on(node)
         for allocation in list(node.allocations.values()):
             if allocation.replaces is not None:
                 self.gangs.undo(allocation)

@@ -61,6 +61,8 @@ class PartitionGangs:
         """Atomic gangs that wait for their members or for room."""
         self._announce = announce
         """Callback for real allocations that replaced a placeholder."""
+        self.take_back: Callable[[Application], None]
+        """Takes back the placements that permit policies hold; set by the partition."""
 
     def report(self, app: Application, reason: str, message: str) -> None:
         """Report a message about an application without a change of state, to the RM and the event sinks."""
@@ -240,7 +242,7 @@ class PartitionGangs:
         # The last placeholder starts an application. The first real allocation does not, even while other
         # placeholders are pending: as in YuniKorn 1.9 the application is Accepted until the second real
         # allocation.
-        if app.state not in (ACCEPTED, STARTING, RUNNING) or len(app.allocations) > gang.placeholders + 1:
+        if app.state not in (ACCEPTED, STARTING, RUNNING) or _announced(app) > gang.placeholders + 1:
             self._accounting.start(app)
         self._announce(real)
         return True
@@ -270,6 +272,7 @@ class PartitionGangs:
 
     def _time_out(self, app: Application, gang: Gang) -> None:
         gang.timer = None
+        self.take_back(app)
         fails = False
         if not self._has_worked(app, gang) and app.state in (ACCEPTED, STARTING, RUNNING):
             fails = gang.style == HARD
@@ -290,7 +293,7 @@ class PartitionGangs:
         In a gang whose placeholders were all allocated, an outstanding replacement counts as a real
         allocation.
         """
-        if gang.worked or len(app.allocations) > gang.placeholders:
+        if gang.worked or _announced(app) > gang.placeholders:
             return True
         promised = any(placeholder.replacement is not None for placeholder in app.allocations.values())
         return promised and app.state != ACCEPTED
@@ -341,3 +344,8 @@ class PartitionGangs:
         """Cancel the placeholder timeout of an application that leaves."""
         if app.gang is not None:
             app.gang.stop_timer()
+
+
+def _announced(app: Application) -> int:
+    """Return the number of allocations of an application that the RM is informed of."""
+    return len(app.allocations) - app.unannounced

@@ -275,6 +275,19 @@ class PendingAccounting:
         if ask.task_group:
             self.gangs.count(ask, difference)
 
+    def restore(self, ask: Ask) -> None:
+        """Make a replica pending again whose placement was taken back; the counts of its gang include it."""
+        if ask.pending:
+            ask.pending += 1
+        else:
+            ask.state = ASK.next(ask.label, ask.state, "ask")
+            ask.pending = 1
+            self.pending_classes.wait(ask.pending_class)
+            self._queue_up(ask)
+            if self.watcher is not None:
+                self.watcher.pending_added(ask)
+        self.book(ask.app, ask.resource, 1)
+
     def drop(
         self, ask: Ask, termination: TerminationType = TerminationType.STOPPED_BY_RM, message: str = ""
     ) -> None:

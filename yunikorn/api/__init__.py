@@ -14,6 +14,7 @@ Units: `vcore` in milli-vcores, `memory` in bytes, times in nanoseconds since 19
 from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
 from yunikorn.api.event_sinks import EventSink
 from yunikorn.api.node_choice import Predicate
+from yunikorn.api.permits import PermitPolicy
 from yunikorn.api.preemption import PreemptionCause, PreemptionPolicy
 from yunikorn.api.quotas import Quota, QuotaPolicy
 from yunikorn.api.reservations import ReservationPolicy
@@ -53,6 +54,7 @@ __all__ = [
     "EventSink",
     "Node",
     "NodeSortPolicy",
+    "PermitPolicy",
     "PlacementRule",
     "Plugin",
     "Predicate",

@@ -106,7 +106,8 @@ def new(kind_id: str, name: str, parent: Path) -> None:
 
     It has its packaging, types, a test, a configuration and a workload to try it on; it installs, and passes
     its own test and `mypy --strict` as it is. KIND is one of app-sort, queue-sort, node-sort, placement,
-    predicate, event-sink, user-groups, preemption, submit, admission, quota and reservation.
+    predicate, event-sink, user-groups, preemption, submit, admission, quota, reservation
+    and permit.
     """
     blank = Blank(next(kind for kind in KINDS if kind.id == kind_id), name)
     check_name(blank)

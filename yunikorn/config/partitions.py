@@ -32,7 +32,7 @@ from yunikorn.config.quotas import check_applications, check_limits, check_resou
 from yunikorn.config.reading import Findings, Table
 from yunikorn.config.rules import RuleDraft, check_paths, read_rules
 from yunikorn.framework import kinds
-from yunikorn.framework.kinds import ADMISSION, PREDICATE, RESOLVER, SUBMIT
+from yunikorn.framework.kinds import ADMISSION, PERMIT, PREDICATE, RESOLVER, SUBMIT
 
 DEFAULT_NAME = "default"
 NO_RESOLVER = ("", "none")
@@ -55,6 +55,7 @@ class PartitionDraft(Draft[PartitionConfig]):
     predicates: tuple[PluginRef, ...]
     submit_policies: tuple[PluginRef, ...]
     admission: tuple[PluginRef, ...]
+    permits: tuple[PluginRef, ...]
     periods: dict[str, int | None]
 
 
@@ -74,6 +75,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     draft.predicates = read_plugin_list(table, "predicates", PREDICATE, plugins)
     draft.submit_policies = read_plugin_list(table, "submitpolicies", SUBMIT, plugins)
     draft.admission = read_plugin_list(table, "admission", ADMISSION, plugins)
+    draft.permits = read_plugin_list(table, "permits", PERMIT, plugins)
     if (periods := table.table("periods")) is not None:
         PERIODS.check_keys(periods)
         draft.periods = PERIODS.given(periods, {})

@@ -25,6 +25,7 @@ from yunikorn.framework.kinds import (
     ADMISSION,
     EVENT_SINK,
     NODE_SORT,
+    PERMIT,
     PLACEMENT,
     PREDICATE,
     RESERVATION,
@@ -418,6 +419,14 @@ class PartitionConfig:
         "[admission policies](plugins/admission-policies.md) that decide when an application may be"
         " scheduled, in order, each a name or `{name: NAME, OPTION: VALUE}`",
         '[{name: admission-window, start: "22:00", end: "06:00"}]',
+        ours=True,
+    )
+    permits: tuple[PluginRef, ...] = key(
+        plugins(PERMIT),
+        (),
+        "[permit policies](plugins/permit-policies.md) that may hold a placement before the resource manager"
+        " is informed of it, in order, each a name or `{name: NAME, OPTION: VALUE}`",
+        "[together]",
         ours=True,
     )
     node_sorts: Mapping[str, PluginRef] = key(

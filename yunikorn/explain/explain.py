@@ -14,7 +14,7 @@ import attrs
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.explain.node_fit import count_fitting, summarise_fit
-from yunikorn.explain.request_position import request_positions
+from yunikorn.explain.request_position import placed_position, request_positions
 from yunikorn.explain.suggested_fixes import fix_of_position, suggested_fixes
 from yunikorn.model.application import max_apps_message
 from yunikorn.model.queue import Queue
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from yunikorn.explain.request_position import RequestPosition
+    from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.gang import AtomicGang
@@ -47,6 +48,7 @@ CHECKS = (
     "nodes",
     "predicates",
     "reservation",
+    "permit",
 )
 """Checks that may stop a request; `quota` is the headroom of a queue, `limit` that of a user or group."""
 
@@ -89,14 +91,22 @@ POSITION = Reason(
 
 
 def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
-    """Return the conditions that stop `ask` in partition `at`; empty if none does or `ask` is not pending."""
-    if not ask.pending or ask.app.queue is None:
+    """Return the conditions that stop `ask` in partition `at`; empty if none does or `ask` is not pending.
+
+    A request whose placement a permit policy holds counts as pending.
+    """
+    if ask.app.queue is None:
         return []
+    if not ask.pending:
+        return list(_of_holds(at, ask))
     return _or_position(at, [*of_application(at, ask.app), *_of_backoff(at, ask.app), *_of_request(at, ask)])
 
 
 def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Explanation]:
-    """Explain the pending requests of `app` in their order, or only the one with this allocation key."""
+    """Explain the pending requests of `app` in their order, or only the one with this allocation key.
+
+    Requests whose placements permit policies hold are last.
+    """
     known: dict[Hashable, tuple[tuple[Reason, ...], tuple[str, ...]]] = {}
     found = []
     for each, position in request_positions(app, at.partition.clock.now()).items():
@@ -112,6 +122,11 @@ def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Exp
         found.append(
             Explanation(each, ask.pending, ask.resource, known[likeness][0], position, known[likeness][1])
         )
+    for ask in app.asks.values() if app.unannounced else ():
+        held = tuple(_of_holds(at, ask)) if key in ("", ask.key) and not ask.pending else ()
+        if held:
+            count = len(_held_placements(ask))
+            found.append(Explanation(ask.key, count, ask.resource, held, placed_position(app), ()))
     return found
 
 
@@ -132,13 +147,15 @@ def _order_reason(at: PartitionScheduler) -> Reason:
 def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
     """Yield every pending request of a partition with the first condition that stops it.
 
-    Requests with the same answers to all checks are evaluated once.
+    Requests with the same answers to all checks are evaluated once. A request without pending replicas is
+    included once for each placement that a permit policy holds.
     """
     known: dict[Hashable, Reason] = {}
     for app in at.partition.applications.values():
         of_app = next(chain(of_application(at, app), _of_backoff(at, app)), None)
         for ask in app.asks.values():
             if not ask.pending:
+                yield from ((ask, held) for held in _of_holds(at, ask))
                 continue
             reason = of_app
             if reason is None:
@@ -201,6 +218,8 @@ def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     if ask.gang_blocked:
         yield from _of_gang(at, ask)
         return
+    if ask.unpermitted:
+        yield Reason("permit", "refused by a permit policy; tried again after a change", ask.unpermitted)
     yield from _of_preemption(ask)
     stopped = False
     for reason in chain(_of_quotas(at, ask), _of_nodes(at, ask)):
@@ -219,6 +238,9 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         yield Reason("gang", summary, f"{summary}: {ask.task_group}")
     elif gang.is_too_large:
         yield Reason("gang", "its gang has too many members", gang.too_large)
+    elif gang.held:
+        summary = "waits for the permission to start the members of its gang"
+        yield Reason("gang", summary, summary)
     elif gang.request is None:
         summary = "its gang is incomplete"
         yield Reason("gang", summary, f"{summary}: its members must request {in_words(gang.total)} in total")
@@ -287,6 +309,26 @@ def _of_quotas(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         if isinstance(obstacle, Queue) and obstacle.policy_quota is not None:
             detail = f"{detail}; {obstacle.policy_quota.describe(at.partition.clock.now())}"
         yield Reason(check, summary, detail)
+
+
+# -- permits --------------------------------------------------------------------------------------------
+
+
+def _held_placements(ask: Ask) -> list[Allocation]:
+    if not ask.app.unannounced:
+        return []
+    return [one for one in ask.app.allocations.values() if one.ask is ask and one.hold is not None]
+
+
+def _of_holds(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
+    """Yield the holds of the placements of a request by permit policies."""
+    now = at.partition.clock.now()
+    for one in _held_placements(ask):
+        hold = one.hold
+        assert hold is not None
+        since, left = describe_duration(now - hold.since), describe_duration(max(hold.until - now, 0))
+        detail = f"placed on node {one.node.id} {since} ago, {hold.message}; asked again in {left}"
+        yield Reason("permit", f"placed, and held by permit policy {hold.policy}", detail)
 
 
 # -- nodes ----------------------------------------------------------------------------------------------

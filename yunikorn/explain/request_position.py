@@ -65,6 +65,19 @@ class RequestPosition:
         return f"{place} of {self.of} pending requests in queue {self.queue}"
 
 
+@attrs.frozen
+class PlacedPosition(RequestPosition):
+    """Position of a request that is placed, and no longer among the pending requests."""
+
+    def __str__(self) -> str:
+        return f"placed in queue {self.queue}"
+
+
+def placed_position(app: Application) -> PlacedPosition:
+    """Return the position of a request of `app` whose placements permit policies hold."""
+    return PlacedPosition(0, 0, 0, app.chain[0].path, ())
+
+
 def request_positions(app: Application, now: int) -> dict[str, RequestPosition]:
     """Return the position of each pending request of `app`, by allocation key; empty without a queue."""
     leaf = app.queue

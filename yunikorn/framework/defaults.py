@@ -30,6 +30,7 @@ DEFAULT_PLUGINS = (
     "yunikorn_plugins.submit_policies",
     "yunikorn_plugins.admission_policies",
     "yunikorn_plugins.quota_policies",
+    "yunikorn_plugins.permit_policies",
 )
 SOURCE_ROOTS = {"yunikorn_plugins": "plugins", "yunikorn_policies": "policies"}
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         AppSortPolicy,
         EventSink,
         NodeSortPolicy,
+        PermitPolicy,
         PlacementRule,
         Predicate,
         PreemptionPolicy,
@@ -188,4 +189,16 @@ def yunikorn_reservation_policies() -> list[type[ReservationPolicy]]:  # type: i
     `lasts(ask)`, and one that chooses the node `rank_node(ask, node)`.
 
     :returns: the classes, each a subclass of `ReservationPolicy`.
+    """
+
+
+@hookspec
+def yunikorn_permit_policies() -> list[type[PermitPolicy]]:  # type: ignore[empty-body]
+    """Return the policies that may hold a placement before the resource manager is informed of it.
+
+    Named in YAML by a partition's `permits: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.
+
+    The core calls `permit(allocation)` when a task is placed, and again while the policy holds the placement.
+
+    :returns: the classes, each a subclass of `PermitPolicy`.
     """

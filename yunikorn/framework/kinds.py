@@ -167,6 +167,16 @@ RESERVATION = Kind(
     arguments=("ask", "delay"),
     reserved=("policy",),
 )
+PERMIT = Kind(
+    id="permit",
+    title="permit policy",
+    hook="yunikorn_permit_policies",
+    base=api.PermitPolicy,
+    method="permit",
+    refusing=("permit",),
+    arguments=("allocation",),
+    reserved=("name",),
+)
 KINDS = (
     APP_SORT,
     QUEUE_SORT,
@@ -180,4 +190,5 @@ KINDS = (
     ADMISSION,
     QUOTA,
     RESERVATION,
+    PERMIT,
 )

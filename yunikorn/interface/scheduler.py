@@ -544,7 +544,7 @@ class Scheduler:
         """Yield the application, number of pending requests and first reason of each pending ask."""
         for at in self.partitions(rm_id):
             for ask, reason in first_reasons(at):
-                yield ask.app.id, ask.pending, reason
+                yield ask.app.id, ask.pending or 1, reason
 
     def core_activity(self, thread_id: int) -> CoreActivity | None:
         """Return the current activity of a thread in which this scheduler works, or None for no such thread.

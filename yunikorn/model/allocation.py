@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskSpec
     from yunikorn.model.node import Node
+    from yunikorn.model.placement_hold import PlacementHold
     from yunikorn.resources import Resource
 
 
@@ -89,9 +90,9 @@ class Eviction:
 
 
 class AllocationExtras:
-    """Termination state of an allocation that has not ended; created on first use."""
+    """Hold and termination state of an allocation that has not ended; created on first use."""
 
-    __slots__ = ("eviction", "placeholder_requested", "releasing", "replacement", "replaces", "timer")
+    __slots__ = ("eviction", "hold", "placeholder_requested", "releasing", "replacement", "replaces", "timer")
 
     def __init__(self) -> None:
         self.eviction: Eviction | None = None
@@ -107,6 +108,8 @@ class AllocationExtras:
         the allocation."""
         self.timer: Timer | None = None
         """Timer that ends the allocation when its execution timeout expires, if the allocation has one."""
+        self.hold: PlacementHold | None = None
+        """Hold by a permit policy, until the allocation is announced to the RM; None for most."""
 
 
 class Allocation(WithSpec):
@@ -209,6 +212,11 @@ class Allocation(WithSpec):
     def timer(self) -> Timer | None:
         """Timer that ends the allocation when its execution timeout expires, if the allocation has one."""
         return None if self.extras is None else self.extras.timer
+
+    @property
+    def hold(self) -> PlacementHold | None:
+        """Hold by a permit policy, of which the RM is not informed; None for most allocations."""
+        return None if self.extras is None else self.extras.hold
 
     def __repr__(self) -> str:
         return f"<Allocation {self.uuid} on {self.node.id} {self.state}>"

@@ -145,6 +145,7 @@ class Application(QueueMember):
         "tags",
         "timer",
         "tracked",
+        "unannounced",
         "usage_dirty",
         "user",
         "waiting_since",
@@ -173,8 +174,7 @@ class Application(QueueMember):
         self.admitted = True
         """False while the policy of its queue excludes the application from scheduling."""
         self.not_started = True
-        """True until the application counts as running; to start, it must be within the limits on running
-        applications."""
+        """True until it counts as running; to start, it must be within the limits on running applications."""
         self.usage_dirty = False
         """True if `allocated` differs from `booked`."""
         self.chain: tuple[Queue, ...] = ()
@@ -214,8 +214,7 @@ class Application(QueueMember):
         self.counted = False
         """True if the application counts as running in its leaf queue and all parents."""
         self.counted_by_limits = False
-        """True if the application counts as running for its user and group; updated late while
-        `usage_dirty` is set."""
+        """True if it counts as running for its user and group; updated late while `usage_dirty` is set."""
         self.asks: dict[str, Ask] = {}
         self.group = ""
         """The group whose limits apply to the application; empty if no group limit applies."""
@@ -230,6 +229,8 @@ class Application(QueueMember):
         self.ask_priority: int | None = None
         """Priority of all its asks, set by a submit policy; None for the priority of each ask."""
         self.held: Hold | None = None
+        self.unannounced = 0
+        """Number of its allocations that permit policies hold."""
 
     @property
     def label(self) -> str:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
+from yunikorn.model.placement_hold import Unpermitted
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
@@ -305,6 +306,12 @@ class Ask(WithSpec):
         if self.extras is not None and self.extras.unschedulable:
             return self.extras.refusals
         return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
+
+    @property
+    def unpermitted(self) -> str:
+        """Reason for which a permit policy refused the latest placement; empty if none did."""
+        refusals = self.refusals
+        return next(iter(refusals)) if isinstance(refusals, Unpermitted) else ""
 
     @property
     def tries(self) -> int:

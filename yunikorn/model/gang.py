@@ -193,10 +193,12 @@ class AtomicGang:
         "asks",
         "deadline",
         "done",
+        "held",
         "is_unformed",
         "members",
         "needed",
         "overdue",
+        "refused",
         "reported",
         "request",
         "total",
@@ -222,6 +224,10 @@ class AtomicGang:
         """The request that represents the waiting members; None while the gang is not whole."""
         self.done = False
         """True after placement, or if a member was found running; the asks are ordinary asks from then on."""
+        self.held = False
+        """True while a permit policy holds the placed members; the rest of the asks waits meanwhile."""
+        self.refused = False
+        """True if a permit policy refused the latest placement; nodes have room then."""
         self.deadline: Timer | None = None
         """Timer from the first failed attempt on, until the gang is overdue or placed."""
         self.overdue = False
@@ -278,9 +284,10 @@ class AtomicGang:
 
         A failed attempt applies to all gangs of the same ask class and owner, so that only one of them is
         tried. But the patience of each gang starts with its own first attempt, and each overdue gang holds
-        back later requests. Both cases need an attempt of their own.
+        back later requests. Both cases need an attempt of their own. A gang that a permit policy refused has
+        an ask class of its own, and waits for a change.
         """
-        return self.deadline is None or self.overdue
+        return (self.deadline is None or self.overdue) and not self.refused
 
 
 def _replicas_needed(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:

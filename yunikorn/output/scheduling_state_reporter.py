@@ -144,6 +144,8 @@ class SchedulingStateReporter:
         """Return what other than a lack of nodes stops a request; empty if nothing does."""
         if ask.gang_blocked:
             return "the request waits for its gang"
+        if ask.unpermitted:
+            return shortened(ask.unpermitted)
         for reason in of_application(self._at, ask.app):
             return reason.summary
         for holder in _quotas(ask):

@@ -19,33 +19,21 @@ import attrs
 
 from yunikorn.api import Wait
 from yunikorn.clock import SECOND
-from yunikorn.containment import (
-    contained,
-    describe_error,
-    number_or_none,
-    read_attribute,
-    safe_repr,
-    text_or_none,
-)
-from yunikorn.framework.plugin_failures import LONGEST_SECONDS
+from yunikorn.containment import contained, describe_error, read_attribute
 from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
 from yunikorn.model.application import Hold
 from yunikorn.scheduling.application_copies import ApplicationCopy
 from yunikorn.scheduling.policy_questions import AskedPolicy
+from yunikorn.scheduling.questions import AFTER_FAILURE, Rounds, checked
 from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
-    from yunikorn.clock import Timer
     from yunikorn.framework.instances import PluginInstance
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.application import Application
     from yunikorn.scheduling.policy_questions import PolicyQuestions
 
-SHORTEST = 0.1
-"""Shortest time (s) between two questions about an application; shorter waits are extended to it."""
-AFTER_FAILURE = 60.0
-"""Time (s) until a policy that failed is asked again."""
 AWAITED = "its answer is awaited"
 """Reason of the hold while a worker asks a policy."""
 
@@ -114,10 +102,10 @@ class AdmissionChain:
                 answer = policy.admit(app)
                 if answer is None:
                     continue
-                reason = text_or_none(answer)
-                if reason is not None:
-                    return self._rejected(app, at, reason)
-                return Admitted(at, wait=_checked(answer))
+                said = checked(answer)
+                if isinstance(said, Wait):
+                    return Admitted(at, wait=said)
+                return self._rejected(app, at, said)
             except contained() as error:
                 return self._failed(app, at, error)
         return ADMITTED
@@ -152,36 +140,12 @@ def _call(admit: Callable[[Any], Any], app: ApplicationCopy) -> PolicyAnswer:
         answer = admit(app)
         if answer is None:
             return PolicyAnswer()
-        reason = text_or_none(answer)
-        if reason is not None:
-            return PolicyAnswer(reason=safe(reason))
-        wait = _checked(answer)
-        return PolicyAnswer(wait=round(wait.seconds * SECOND), why=safe(wait.why))
+        said = checked(answer)
+        if isinstance(said, Wait):
+            return PolicyAnswer(wait=round(said.seconds * SECOND), why=safe(said.why))
+        return PolicyAnswer(reason=safe(said))
     except contained() as error:
         return PolicyAnswer(failed=safe(describe_error(error)))
-
-
-def _checked(answer: Any) -> Wait:
-    if not issubclass(type(answer), Wait):
-        raise TypeError(f"it returned {safe_repr(answer)} instead of None, a reason or Wait")
-    seconds, why = number_or_none(answer.seconds), text_or_none(answer.why)
-    if seconds is None or not 0 <= seconds < LONGEST_SECONDS:
-        given = safe_repr(answer.seconds)
-        raise ValueError(f"it returned a wait of {given} seconds instead of a number from 0 to below 1e9")
-    if why is None:
-        raise TypeError(f"it returned the reason {safe_repr(answer.why)} instead of text")
-    return Wait(max(seconds, SHORTEST), why)
-
-
-class _Round:
-    """Applications that one policy is asked about at the same time."""
-
-    __slots__ = ("apps", "due", "timer")
-
-    def __init__(self, due: int) -> None:
-        self.due = due
-        self.apps: dict[Application, None] = {}
-        self.timer: Timer | None = None
 
 
 class ApplicationHolds:
@@ -202,16 +166,16 @@ class ApplicationHolds:
         self._chain = chain
         self._on_admission = on_admission
         self._questions = questions
-        self._held: dict[Application, _Round] = {}
+        self._rounds: Rounds[Application] = Rounds(
+            partition.clock, partition.timers, lambda app: app.arrival, self._ask_again
+        )
         self._asked: dict[Application, Callable[[], None]] = {}
         """Applications about which a worker asks, each with the function that withdraws the question."""
         self._unreported: set[Application] = set()
         """Held applications about which no policy has answered yet."""
-        self._latest: dict[int, _Round] = {}
-        """The round created last, by the position of its policy."""
 
     def __len__(self) -> int:
-        return len(self._held) + len(self._asked)
+        return len(self._rounds) + len(self._asked)
 
     def ask(self, app: Application) -> str:
         """Ask about a new application that has its queue; it is held from now on if a policy makes it wait.
@@ -236,13 +200,12 @@ class ApplicationHolds:
     def reconfigure(self, chain: AdmissionChain) -> None:
         """Ask the policies of a new configuration about all held applications."""
         self._chain = chain
-        held, self._latest = sorted([*self._held, *self._asked], key=lambda app: app.arrival), {}
-        for app in held:
+        self._rounds.forget_policies()
+        for app in sorted([*self._rounds, *self._asked], key=lambda app: app.arrival):
             # An earlier answer may have ended others: the application is asked about only while it is held.
-            if app in self._held or app in self._asked:
+            if app in self._rounds or app in self._asked:
                 self._withdraw(app)
-                if app.state != FAILING:
-                    self._take(app, chain.ask(app))
+                self._ask_again(app, 0)
 
     # -- workers ------------------------------------------------------------------------------------
 
@@ -261,21 +224,10 @@ class ApplicationHolds:
         if app.state != FAILING:
             self._take(app, self._chain.understand(app, at, answer))
 
-    # -- rounds -------------------------------------------------------------------------------------
+    # -- answers ------------------------------------------------------------------------------------
 
     def _hold(self, app: Application, answer: Admitted, wait: Wait) -> None:
-        now = self._partition.clock.now()
-        due = now + round(wait.seconds * SECOND)
-        # A round that is due in the second half of the wait is joined: there is one timer for many
-        # applications, and those that wait for the same are asked about in the order of their arrival.
-        joined = self._latest.get(answer.at)
-        if joined is None or not (now + due) // 2 <= joined.due <= due or joined.timer is None:
-            joined = self._latest[answer.at] = _Round(due)
-            made = joined
-            joined.timer = self._partition.timers.at(due, lambda: self._go(made, answer.at))
-        joined.apps[app] = None
-        self._held[app] = joined
-        self._set_hold(app, answer.at, wait.why, joined.due)
+        self._set_hold(app, answer.at, wait.why, self._rounds.add(app, answer.at, wait.seconds))
 
     def _set_hold(self, app: Application, at: int, why: str, until: int) -> None:
         since = self._partition.clock.now() if app.held is None else app.held.since
@@ -294,22 +246,11 @@ class ApplicationHolds:
         withdraw = self._asked.pop(app, None)
         if withdraw is not None:
             withdraw()
-        joined = self._held.pop(app, None)
-        if joined is None:
-            return
-        joined.apps.pop(app, None)
-        if not joined.apps and joined.timer is not None:
-            joined.timer.cancel()
-            joined.timer = None
+        self._rounds.discard(app)
 
-    def _go(self, due: _Round, at: int) -> None:
-        """Ask about the applications of a round, in the order of their arrival."""
-        due.timer = None
-        for app in sorted(due.apps, key=lambda app: app.arrival):
-            if self._held.get(app) is due:
-                self._withdraw(app)
-                if app.state != FAILING:
-                    self._take(app, self._chain.ask(app, at))
+    def _ask_again(self, app: Application, at: int) -> None:
+        if app.state != FAILING:
+            self._take(app, self._chain.ask(app, at))
 
     def _take(self, app: Application, answer: Admitted) -> None:
         """Apply an answer about a held application."""

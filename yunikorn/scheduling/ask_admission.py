@@ -91,9 +91,9 @@ class AskAdmission:
             self.flush()
 
     def is_allocated(self, app_id: str, key: str) -> bool:
-        """Return True if the request with this key has allocations."""
+        """Return True if the request with this key has allocations that the RM is informed of."""
         app = self._partition.applications.get(app_id)
-        return app is not None and bool(app.of_key(key))
+        return app is not None and any([one.hold is None for one in app.of_key(key)])
 
     def _open(self, app_id: str) -> str:
         """Open a batch for the asks of an application; return why the application accepts none."""
@@ -139,7 +139,8 @@ class AskAdmission:
         if earliest is not None:
             self._preemption.notice(earliest)
 
-    def _classify(self, ask: Ask) -> None:
+    def classify(self, ask: Ask) -> None:
+        """Compute the pending class of an ask of which no replica is pending."""
         ask.pending_class = self._partition.pending_classes.of(self.ask_class_of(ask), ask.app.limit_trackers)
         ask.share_amount()
 
@@ -161,6 +162,8 @@ class AskAdmission:
             priority = ask.app.ask_priority
         accounting = self._partition.accounting
         self._partition.ask_changes += 1
+        # The RM counts a request that permit policies hold as pending.
+        self._partition.held.take_back_of(ask.app, ask.key)
         same = (ask.resource, ask.priority, ask.tags) == (resource, priority, spec.tags)
         ask.spec = spec
         if same:
@@ -168,7 +171,7 @@ class AskAdmission:
                 # While no replica was pending, the ask class may have been dropped, or the limits may have
                 # changed.
                 accounting.node_reservations.unreserve(ask)
-                self._classify(ask)
+                self.classify(ask)
         else:
             # The reservation and the victims were chosen for the previous resources and priority.
             accounting.node_reservations.unreserve(ask)
@@ -176,7 +179,7 @@ class AskAdmission:
                 ask.extras.eviction = None
             accounting.pending_accounting.change_pending(ask, 0)
             ask.resource, ask.priority = resource, priority
-            self._classify(ask)
+            self.classify(ask)
         accounting.pending_accounting.change_pending(ask, count)
         self._preemption.notice(ask)
 
@@ -192,6 +195,7 @@ class AskAdmission:
             return
         message = message or AS_REQUESTED
         partition.ask_changes += 1
+        partition.held.take_back_of(found[0], key)
         for ask in asks_of(found[0], key):
             partition.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
             partition.accounting.pending_accounting.drop(ask, termination, message)

@@ -202,8 +202,11 @@ class AtomicGangs:
             return False
         return any(_room_for(ask.ask_class, count, nodes) < count for ask, count in kinds)
 
-    def _carry_out(self, gang: AtomicGang, plan: Plan) -> Allocation:
+    def _carry_out(self, gang: AtomicGang, plan: Plan) -> Allocation | None:
+        if self._partition.place_gang is not None:
+            return self._partition.place_gang(gang, plan)
         self._formation.finish(gang)
+        allocation: Allocation | None = None
         for ask, node in plan:
             allocation = self._partition.place(ask, node)
         self._formation.unblock_rest(gang)
@@ -232,6 +235,7 @@ class AtomicGangs:
     # -- waiting ------------------------------------------------------------------------------------
 
     def _wait(self, gang: AtomicGang) -> None:
+        gang.refused = False
         if gang.deadline is None:
             patience = self._partition.timeouts.gang_patience
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))

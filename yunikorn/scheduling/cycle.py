@@ -46,7 +46,6 @@ class Cycle:
         self._cluster = partition.cluster
         self._accounting = partition.accounting
         self._node_reservations = partition.accounting.node_reservations
-        self._outbox = partition.outbox
         self._clock = partition.clock
         self._orders = orders
         self.reservations = Reservations(partition, orders)
@@ -285,9 +284,8 @@ class Cycle:
         if node is None:
             self._give_up(ask)
             return None
-        allocation = self._accounting.allocate(ask, node, self._clock.now())
-        self._outbox.allocations.append(allocation)
-        if ask.spec.execution_timeout:
+        allocation = self._partition.allocate(ask, node, self._clock.now())
+        if ask.spec.execution_timeout and allocation is not None:
             self._partition.watch(allocation)
         return allocation
 

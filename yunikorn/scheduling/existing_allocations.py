@@ -189,11 +189,17 @@ class ExistingAllocations:
         if not one.key:
             return "an allocation needs an allocation key"
         known = partition.accounting.allocations.get(one.uuid) if one.uuid else None
+        if known is not None and known.hold is not None:
+            # The RM is not informed of this allocation, and uses the uuid for another one.
+            partition.held.take_back(known.hold)
+            known = None
         if (not answer and known is not None) or one.uuid in partition.accounting.awaited:
             return f"allocation {one.uuid} exists already"
         if app is None:
             self.awaited.put(one, node)
             return ""
+        # The RM counts a request that permit policies hold as pending.
+        partition.held.take_back_of(app, one.key)
         if one.queue and (reason := _queue_fault(app, one)):
             return reason
         if known is None and answer and not one.uuid:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.accounting.books import Books, Keeper
+from yunikorn.accounting.books import Books
 from yunikorn.accounting.outbox import Refusal
 from yunikorn.accounting.partition import Partition
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
 from yunikorn.event_types import EventType
 from yunikorn.framework.instances import PluginInstances
-from yunikorn.framework.kinds import NODE_SORT
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application
 from yunikorn.model.node import Node
@@ -30,9 +29,9 @@ from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
 from yunikorn.scheduling.measured_decisions import make_cycle, make_orders, measured_turns
 from yunikorn.scheduling.node_orders import DEFAULT
+from yunikorn.scheduling.permits import Permits
 from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.policy_questions import PolicyQuestions
-from yunikorn.scheduling.predicate_calls import keeps_books
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_quotas import QueueQuotas
 from yunikorn.scheduling.waiting_applications import WaitingApplications
@@ -114,6 +113,7 @@ class PartitionScheduler:
             node_order=self._node_order,
             workers=self.questions is not None,
         )
+        self.permits = Permits(self.partition, self.asks, self.preemption, self.cycle.unschedulable_queue)
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
@@ -129,15 +129,12 @@ class PartitionScheduler:
         self.queue_policies.registry = self.policies.plan.registry
         self.intake.policies = self.policies
         self.policies.bind(self.questions)
+        self.permits.use(self.policies.permits)
 
     def _keep_books(self) -> None:
         """Keep the books of the present policies, and fill those that are new."""
         before = self.orders.books
-        node_sorts = [one for one in self.policies.plan.instances if one.kind is NODE_SORT]
-        keepers = [
-            *self.policies.predicates.keepers(),
-            *(Keeper(one.plugin, one.origin) for one in node_sorts if keeps_books(one.plugin)),
-        ]
+        keepers = self.policies.keepers()
         books = Books(keepers, self.failures, self.instances.distrust) if keepers else None
         self.partition.accounting.keep_books(books)
         self.orders.books = books
@@ -180,7 +177,7 @@ class PartitionScheduler:
             allocation = self.cycle.decide()
             if allocation is not None:
                 return allocation
-        self.preemption.review()
+        self.permits.review()
         if self.partition.accounting.changed_nodes:
             # Preemption reserves a node, which may cancel the reservation of another node.
             allocation = self.cycle.decide()
@@ -268,6 +265,8 @@ class PartitionScheduler:
                 return True
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
             return False
+        if own and not uuid:
+            self.partition.held.take_back_of(app, key)
         found, asks = ended_by(app, uuid, key, termination)
         if not found and (uuid or (key and key not in app.asks)):
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
@@ -365,6 +364,8 @@ class PartitionScheduler:
     def _relabel(self, node: Node, attributes: Mapping[str, str]) -> None:
         """Change the attributes of a node; its tasks leave the books before, and enter them again after."""
         books = self.orders.books
+        # Predicates have accepted the node as it was.
+        self.partition.held.take_back_on(node)
         if books is not None:
             books.node_removed(node)
             self.policies.predicates.leave_domains(node)
@@ -413,6 +414,7 @@ class PartitionScheduler:
             self.questions.forget_questions()
         self.holds.reconfigure(policies.admission)
         self.intake.check_again()
+        self.permits.ask_all()
         policies_of_queues = {id(queue.order.policy) for queue in partition.queues} | self.quotas.plugins
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
 
@@ -462,7 +464,7 @@ def ended_by(
     replaced = termination == TerminationType.PLACEHOLDER_REPLACED
     if uuid:
         one = app.allocations.get(uuid)
-        if one is None or (replaced and one.releasing != termination):
+        if one is None or one.hold is not None or (replaced and one.releasing != termination):
             return [], []
         return [one], []
     found = app.of_key(key) if key else list(app.allocations.values())
@@ -471,5 +473,5 @@ def ended_by(
         # A confirmation by key applies only to allocations that the core asked the RM to end.
         return ending, []
     if termination == TerminationType.TIMEOUT:
-        return found, []
+        return [one for one in found if one.hold is None], []
     return found, asks_of(app, key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.books import Keeper
 from yunikorn.api import AppSortPolicy
 from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
@@ -18,6 +19,7 @@ from yunikorn.framework.registry import (
     ADMISSION,
     APP_SORT,
     NODE_SORT,
+    PERMIT,
     PREDICATE,
     PREEMPTION,
     QUEUE_SORT,
@@ -32,7 +34,9 @@ from yunikorn.scheduling.application_holds import AdmissionChain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.node_policies import Member, NamedPolicy, WeightedScores
+from yunikorn.scheduling.permits import PermitChain
 from yunikorn.scheduling.placement import PlacementChain
+from yunikorn.scheduling.predicate_calls import keeps_books
 from yunikorn.scheduling.predicate_chain import PredicateChain
 from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 from yunikorn.scheduling.reservation_rules import ReservationRules
@@ -85,6 +89,7 @@ class Policies:
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
         self.checks = ApplicationChecks(self.users, self._usable(SUBMIT, config.submit_policies), failures)
         self.admission = AdmissionChain(self._usable(ADMISSION, config.admission), failures)
+        self.permits = PermitChain(self._usable(PERMIT, config.permits), failures)
         settings: dict[tuple[int, bool], QueueSettings] = {}
         _collect(config.root, InForce({}).below(config.root.properties), settings)
         for (_, is_leaf), each in settings.items():
@@ -131,12 +136,22 @@ class Policies:
         made = self.plan.make(NODE_SORT, ref.name, ref.options)
         return NamedPolicy(made.plugin, made.origin, self._failures)
 
+    def keepers(self) -> list[Keeper]:
+        """Return the plugins that keep books: predicates, permit policies, then node sort policies."""
+        node_sorts = [one for one in self.plan.instances if one.kind is NODE_SORT]
+        return [
+            *self.predicates.keepers(),
+            *self.permits.keepers(),
+            *(Keeper(one.plugin, one.origin) for one in node_sorts if keeps_books(one.plugin)),
+        ]
+
     def bind(self, questions: PolicyQuestions | None) -> None:
         """Read what plugins declare; called after opening. Workers answer `questions`, if there are any."""
         if questions is not None:
             self.checks.use_workers(questions)
         self.admission.bind(workers=questions is not None)
         self.predicates.bind()
+        self.permits.bind()
         for named in self.node_sorts.values():
             named.bind()
 

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 
 from yunikorn import api
-from yunikorn.api import NodeSortPolicy, Predicate
+from yunikorn.api import NodeSortPolicy, PermitPolicy, Predicate
 from yunikorn.containment import contained, entries_of, read_attribute, safe_repr
 from yunikorn.framework.plugin_statistics import uncounted
 from yunikorn.framework.purity import Inputs, inputs_of
@@ -192,5 +192,6 @@ class Condition:
 
 def keeps_books(plugin: object) -> bool:
     """Return True if the class of a plugin has a `placed` of its own."""
-    base = Predicate if isinstance(plugin, Predicate) else NodeSortPolicy
+    bases: tuple[type[Any], ...] = (Predicate, PermitPolicy, NodeSortPolicy)
+    base = next((one for one in bases if isinstance(plugin, one)), NodeSortPolicy)
     return getattr(type(plugin), "placed", base.placed) is not base.placed

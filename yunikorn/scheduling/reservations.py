@@ -308,12 +308,12 @@ class Reservations:
         regained.extend(blocked)
         return None
 
-    def _award(self, node: Node, holder: Ask) -> Allocation:
+    def _award(self, node: Node, holder: Ask) -> Allocation | None:
         """Give the room of a reserved node to the first request in policy order, usually `holder`.
 
         The node is closed to smaller requests until it has room for its holder. Then the first of all
         requests that fit the node is placed. If that is another request than the holder, and other nodes have
-        room for it, the request is placed on one of them.
+        room for it, the request is placed on one of them. Returns None if a permit policy refuses it.
         """
         foremost = holder
         if not holder.ask_class.required and holder.eviction is None:

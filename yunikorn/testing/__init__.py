@@ -32,7 +32,7 @@ pytest.register_assert_rewrite(
         f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"
         for kind in (
             *("answers", "books", "placement", "plugin", "predicate", "preemption", "resolver", "sink"),
-            *("sort", "admission", "submit", "quota", "reservation"),
+            *("sort", "admission", "submit", "quota", "reservation", "permit"),
         )
     )
 )
@@ -49,6 +49,7 @@ from yunikorn.testing.assertions import (  # noqa: E402
 from yunikorn.testing.cluster import Cluster, Placement  # noqa: E402
 from yunikorn.testing.clusters import Clusters, MakeScheduler  # noqa: E402
 from yunikorn.testing.offering import registry_with  # noqa: E402
+from yunikorn.testing.permit_contract import PermitPolicyContract  # noqa: E402
 from yunikorn.testing.placement_contract import PlacementRuleContract  # noqa: E402
 from yunikorn.testing.plugin_contract import PluginContract  # noqa: E402
 from yunikorn.testing.predicate_contract import PredicateContract  # noqa: E402
@@ -91,6 +92,7 @@ __all__ = [
     "MakeScheduler",
     "NodeSample",
     "NodeSortPolicyContract",
+    "PermitPolicyContract",
     "Placement",
     "PlacementRuleContract",
     "PluginContract",

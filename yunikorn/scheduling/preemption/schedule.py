@@ -46,8 +46,16 @@ class Evictor:
         eviction = Eviction(ask, node, partition.clock.now())
         eviction.add(victims)
         for victim in victims:
-            victim.ensure_extras().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
-            partition.outbox.releases.append(Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message))
+            hold, victim.ensure_extras().releasing = victim.hold, TerminationType.PREEMPTED_BY_SCHEDULER
+            if hold is not None:
+                # The RM is not informed of such a placement. The other members of a gang end with the victim,
+                # and are no candidates any more.
+                for one in hold.members:
+                    one.ensure_extras().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
+                partition.held.take_back(hold, event)
+            elif victim.uuid in eviction.outstanding:
+                release = Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message)
+                partition.outbox.releases.append(release)
             partition.event_recorder.record(
                 EventType.REQUEST, victim.key, victim.app.id, message=event, reason="Preempted"
             )
