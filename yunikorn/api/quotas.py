@@ -37,7 +37,7 @@ class QuotaPolicy(Plugin):
     """True if the policy reads `queue.unused_by_siblings`.
 
     The policy is then asked again before a task is placed in its queue, if the usage or demand of a sibling
-    has changed, and once per round of decisions.
+    has changed, and once per round of decisions while its queue has tasks or requests.
     """
     watches_cluster: ClassVar[bool] = False
     """True if the policy reads `queue.total`, so that it is asked again after nodes have changed."""

@@ -266,8 +266,10 @@ class QueueQuotas:
             siblings = self._stale.pop()
             siblings.is_listed = False
             for quota in list(siblings.watchers):
-                quota.current()
-                asked = True
+                # Many queues may be idle. The arrival of a request brings them here again.
+                if any(quota.queue.demand.values()):
+                    quota.current()
+                    asked = True
         self._report()
         return asked
 
