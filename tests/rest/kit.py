@@ -15,7 +15,7 @@ from yunikorn.rest.endpoints import Site
 from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.runtime.event_store import EventStore
-from yunikorn.runtime.sliced_reads import Reading, read_at_once
+from yunikorn.runtime.sliced_reads import STALLED, Reading
 
 T = TypeVar("T")
 
@@ -27,8 +27,15 @@ class DirectCore:
         self.scheduler = scheduler
 
     async def read(self, reading: Reading[T]) -> T:
-        """Carry out a reading."""
-        return read_at_once(self.scheduler, reading)
+        """Carry out a reading; other tasks run while it is stalled."""
+        slices = reading(self.scheduler)
+        while True:
+            try:
+                if next(slices) is STALLED:
+                    await asyncio.sleep(0)
+            except StopIteration as end:
+                result: T = end.value
+                return result
 
 
 class Rest:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import json
 import threading
 from collections.abc import Generator, Iterator
 from concurrent.futures import Future
@@ -10,20 +12,25 @@ from concurrent.futures import Future
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
 
 from tests.core.kit import RM
 from tests.service.kit import CONFIG, PATIENCE, CollectingCallback, work
-from yunikorn.clock import SystemClock
+from yunikorn.clock import SystemClock, stopwatch
+from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction, RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Refused
+from yunikorn.rest.endpoints import Call, Site
+from yunikorn.rest.gathering import MOST, Gathering
 from yunikorn.rest.lists import Page
 from yunikorn.rest.lookup import find_partition
 from yunikorn.rest.nodes import read_node
 from yunikorn.rest.routes.partitions import read_partitions
-from yunikorn.runtime.sliced_reads import Reading, SlicedReads, read_at_once
+from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.sliced_reads import STALLED, Reading, SlicedReads, Slices, read_at_once
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 
 
@@ -140,6 +147,90 @@ def test_decisions_continue_during_a_reading(registry: Registry) -> None:
         assert not done.done()
         over.set()
         assert done.result(PATIENCE) == "done"
+
+
+def test_a_stalled_reading_lets_others_and_the_core_go_on() -> None:
+    reads = SlicedReads(lambda: 0, slice_ns=1)
+    go_on: list[bool] = []
+
+    def stalled(_: Scheduler) -> Slices[str]:
+        while not go_on:
+            yield STALLED
+        return "done"
+
+    first: Future[str] = Future()
+    second: Future[int] = Future()
+    scheduler = RM().scheduler
+    reads.start(scheduler, stalled, first)
+    assert reads.can_advance
+    reads.start(scheduler, reading(100, []), second)
+    reads.advance()
+    assert second.result(0) == 100
+    assert reads
+    assert not reads.can_advance
+    go_on.append(True)
+    reads.advance()
+    assert first.result(0) == "done"
+    assert not reads
+
+
+def test_a_reading_at_once_cannot_wait_for_a_receiver() -> None:
+    def stalled(_: Scheduler) -> Slices[None]:
+        yield STALLED
+
+    with pytest.raises(UsageError, match="the reading waits for a receiver"):
+        read_at_once(RM().scheduler, stalled)
+
+
+def test_parts_are_encoded_while_the_reading_continues(registry: Registry) -> None:
+    most = 0
+
+    def reading(gathering: Gathering) -> Reading[str]:
+        def read(_: Scheduler) -> Slices[str]:
+            nonlocal most
+            for number in range(1000):
+                yield from gathering.put(shapes.Bucket(bucket_name=str(number)), f"list {number % 2}")
+                most = max(most, gathering.waiting)
+            return "result"
+
+        return read
+
+    async def gather() -> None:
+        core = AsyncScheduler(ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()))
+        async with core:
+            site = Site(core, registry, stopwatch)
+            result, gathering = await Call(site, Request({"type": "http"})).gather(reading)
+        assert result == "result"
+        for number in range(2):
+            found = gathering.list(f"list {number}")
+            entries = json.loads(b"".join(found.writer.pieces))
+            assert [entry["bucketName"] for entry in entries] == [
+                str(other) for other in range(number, 1000, 2)
+            ]
+            assert len(found) == 500
+        assert b"".join(gathering.list("none").writer.pieces) == b"[]"
+
+    asyncio.run(gather())
+    assert 0 < most <= MOST
+
+
+def test_an_abandoned_answer_ends_its_reading(registry: Registry) -> None:
+    def reading(gathering: Gathering) -> Reading[str]:
+        def read(_: Scheduler) -> Slices[str]:
+            while True:
+                yield from gathering.put(shapes.Bucket())
+
+        return read
+
+    async def abandon() -> None:
+        core = AsyncScheduler(ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()))
+        async with core:
+            call = Call(Site(core, registry, stopwatch), Request({"type": "http"}))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(call.gather(reading), 0.05)
+            await core.read(lambda _: numbers(3, []))
+
+    asyncio.run(abandon())
 
 
 def read_nodes(scheduler: Scheduler) -> Generator[None, None, list[shapes.Node]]:

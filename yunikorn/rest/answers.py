@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
 from yunikorn.rest import shapes
-from yunikorn.rest.encoding import json_pieces, to_bytes
+from yunikorn.rest.encoding import PieceWriter, json_pieces
 
 JSON = "application/json; charset=UTF-8"
 TEXT = "text/plain; charset=utf-8"
@@ -86,8 +86,12 @@ def cross_origin(methods: str) -> dict[str, str]:
 def error(status: int, message: str, headers: Mapping[str, str] | None = None) -> Answer:
     """Return the answer for an error of a route."""
     body = shapes.Error(status_code=status, message=message, description=message)
-    text = "".join(json_pieces(body)) + "\n"
-    return Answer(pieces=(to_bytes(text),), status=status, headers=headers or {})
+    writer = PieceWriter()
+    for text in json_pieces(body):
+        writer.write(text)
+    writer.write("\n")
+    writer.flush()
+    return Answer(pieces=writer.pieces, status=status, headers=headers or {})
 
 
 def plain_error(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:

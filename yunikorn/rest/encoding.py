@@ -13,6 +13,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -29,8 +31,11 @@ _ESCAPES = tuple((char, f"\\u{ord(char):04x}") for char in "<>&\u2028\u2029")
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-def json_pieces(value: object) -> Iterator[str]:
-    """Yield the JSON text of shapes, and of sequences and mappings of them, in order."""
+def json_pieces(value: object) -> Iterator[str | EncodedList]:
+    """Yield the JSON text of shapes, and of sequences and mappings of them, in order.
+
+    A list that is encoded already is yielded as it is.
+    """
     if isinstance(value, (list, tuple)):
         yield "["
         for index, inner in enumerate(value):
@@ -38,24 +43,35 @@ def json_pieces(value: object) -> Iterator[str]:
                 yield ","
             yield from json_pieces(inner)
         yield "]"
+    elif isinstance(value, EncodedList):
+        yield value
     elif attrs.has(type(value)):
         yield from _shape_pieces(value)
     else:
         yield _encode(_plain(value))
 
 
-def _shape_pieces(shape: Any) -> Iterator[str]:
+@cache
+def _plan(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, bool, bool], ...]]:
+    """Return a function that reads all fields of a shape, and name, omission and nesting of each."""
+    members = members_of(kind)
+    read = attrgetter(*(member.attribute for member in members))
+    fields = tuple((member.name, member.omitted, member.nested) for member in members)
+    return (read if len(members) > 1 else lambda shape: (read(shape),)), fields
+
+
+def _shape_pieces(shape: Any) -> Iterator[str | EncodedList]:
     kind: Any = type(shape)
+    read, fields = _plan(kind)
     plain: dict[str, Any] = {}
     nested: list[tuple[str, object]] = []
-    for member in members_of(kind):
-        value = getattr(shape, member.attribute)
-        if not value and member.omitted:
+    for value, (name, omitted, is_nested) in zip(read(shape), fields, strict=True):
+        if not value and omitted:
             continue
-        if member.nested and value is not None:
-            nested.append((member.name, value))
+        if is_nested and value is not None:
+            nested.append((name, value))
         else:
-            plain[member.name] = _plain(value)
+            plain[name] = value if type(value) in _SIMPLE else _plain(value)
     text = _encode(plain)
     if not nested:
         yield text
@@ -65,6 +81,9 @@ def _shape_pieces(shape: Any) -> Iterator[str]:
         yield f"{',' if plain or index else ''}{_encode(name)}:"
         yield from json_pieces(value)
     yield "}"
+
+
+_SIMPLE = frozenset((str, int, bool, float))
 
 
 def _plain(value: object) -> object:
@@ -87,20 +106,65 @@ def to_bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
+class PieceWriter:
+    """Collects JSON text in pieces of bytes."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self._waiting: list[str] = []
+        self._size = 0
+
+    def write(self, text: str | EncodedList) -> None:
+        """Add text, or a list that is encoded already."""
+        if isinstance(text, EncodedList):
+            self.flush()
+            self.pieces.extend(text.writer.pieces)
+            return
+        self._waiting.append(text)
+        self._size += len(text)
+        if self._size >= PIECE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Complete the current piece."""
+        if self._waiting:
+            self.pieces.append(to_bytes("".join(self._waiting)))
+            self._waiting, self._size = [], 0
+
+
+class EncodedList:
+    """JSON text of a list."""
+
+    def __init__(self) -> None:
+        self.writer = PieceWriter()
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def add(self, part: object) -> Iterator[None]:
+        """Add the text of an element, with a pause after each piece of text."""
+        self.writer.write("," if self._length else "[")
+        self._length += 1
+        for text in json_pieces(part):
+            self.writer.write(text)
+            yield
+
+    def end(self) -> None:
+        """Complete the list."""
+        self.writer.write("]" if self._length else "[]")
+        self.writer.flush()
+
+
 async def encoded(value: object, stopwatch: Callable[[], int]) -> Sequence[bytes]:
     """Return the JSON text of an answer with a final newline, in pieces; `stopwatch` counts nanoseconds."""
-    found: list[bytes] = []
-    waiting: list[str] = []
-    size, until = 0, stopwatch() + SLICE
+    writer = PieceWriter()
+    until = stopwatch() + SLICE
     for text in json_pieces(value):
-        waiting.append(text)
-        size += len(text)
-        if size >= PIECE:
-            found.append(to_bytes("".join(waiting)))
-            waiting, size = [], 0
+        writer.write(text)
         if stopwatch() >= until:
             await asyncio.sleep(0)
             until = stopwatch() + SLICE
-    waiting.append("\n")
-    found.append(to_bytes("".join(waiting)))
-    return found
+    writer.write("\n")
+    writer.flush()
+    return writer.pieces

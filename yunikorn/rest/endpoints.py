@@ -13,6 +13,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.encoding import encoded
 from yunikorn.rest.event_streams import EventHub
+from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.health import HealthBoard
 from yunikorn.rest.history import History
 from yunikorn.rest.paths import decoded_twice
@@ -83,6 +84,16 @@ class Call:
         """Carry out a reading of the core."""
         async with self.site.reading:
             return await self.site.core.read(reading)
+
+    async def gather(self, reading: Callable[[Gathering], Reading[T]]) -> tuple[T, Gathering]:
+        """Carry out a reading that passes parts of its answer on, and return its result and the parts."""
+        gathering = Gathering(self.site.stopwatch)
+        async with self.site.reading:
+            task = asyncio.ensure_future(self.site.core.read(reading(gathering)))
+            try:
+                return await gathering.encode(task), gathering
+            finally:
+                task.cancel()
 
     async def body(self, most: int) -> bytes:
         """Return the body of the request; raises `Refused` if it is too large or too slow."""

@@ -10,10 +10,14 @@ itself. Therefore each object is consistent in itself, every object that existed
 objects that are gone when their turn comes are left out. Sums over several objects need not agree.
 
 Readings must not change the core, and what they return must not change later: amounts are copied.
+
+A reading that passes parts of its result on yields `STALLED` while the receiver has enough to do. The core
+then continues the reading later.
 """
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
@@ -22,11 +26,24 @@ from typing import Any, Protocol, TypeVar
 import attrs
 
 from yunikorn.clock import MILLISECOND
+from yunikorn.errors import UsageError
 from yunikorn.interface.scheduler import Scheduler
 
 T = TypeVar("T")
 
-Reading = Callable[[Scheduler], Generator[None, None, T]]
+
+class Stalled(enum.Enum):
+    """Type of `STALLED`."""
+
+    STALLED = "stalled"
+
+
+STALLED = Stalled.STALLED
+"""Value yielded by a reading that cannot continue yet."""
+
+Slices = Generator[Stalled | None, None, T]
+"""A reading in progress."""
+Reading = Callable[[Scheduler], Slices[T]]
 """Generator function that reads the core, as described above."""
 
 SLICE = 2 * MILLISECOND
@@ -42,11 +59,15 @@ class Reader(Protocol):
 
 
 def read_at_once(scheduler: Scheduler, reading: Reading[T]) -> T:
-    """Carry out a whole reading now, for a caller that owns the scheduler."""
+    """Carry out a whole reading now, for a caller that owns the scheduler.
+
+    Raises `UsageError` if the reading waits for a receiver.
+    """
     slices = reading(scheduler)
     while True:
         try:
-            next(slices)
+            if next(slices) is STALLED:
+                raise UsageError("the reading waits for a receiver of its parts, which it does not get here")
         except StopIteration as end:
             result: T = end.value
             return result
@@ -56,8 +77,16 @@ def read_at_once(scheduler: Scheduler, reading: Reading[T]) -> T:
 class _Started:
     """A reading in progress."""
 
-    slices: Generator[None, None, Any]
+    slices: Slices[Any]
     done: Future[Any]
+
+
+class _State(enum.Enum):
+    """State of a reading after its turn."""
+
+    READY = "ready"
+    STALLED = "stalled"
+    ENDED = "ended"
 
 
 class SlicedReads:
@@ -68,6 +97,8 @@ class SlicedReads:
         self._stopwatch = stopwatch
         self._slice = slice_ns
         self._started: deque[_Started] = deque()
+        self.can_advance = False
+        """True if a reading can continue at once; False if there is none, or if all are stalled."""
 
     def __bool__(self) -> bool:
         return bool(self._started)
@@ -75,6 +106,7 @@ class SlicedReads:
     def start(self, scheduler: Scheduler, reading: Reading[Any], done: Future[Any]) -> None:
         """Add a reading, whose result or error is set in `done`."""
         self._started.append(_Started(reading(scheduler), done))
+        self.can_advance = True
 
     def advance(self) -> None:
         """Continue the readings until the time of a slice is over; each gets a turn before any gets two.
@@ -84,30 +116,35 @@ class SlicedReads:
         started, watch = self._started, self._stopwatch
         end = watch() + self._slice
         turn = max(1, self._slice // max(1, len(started)))
-        while started:
+        stalled = 0
+        while stalled < len(started):
             one = started.popleft()
-            if self._continue(one, min(end, watch() + turn)):
+            state = self._continue(one, min(end, watch() + turn))
+            if state is not _State.ENDED:
                 started.append(one)
+            stalled = stalled + 1 if state is _State.STALLED else 0
             if watch() >= end:
-                return
+                break
+        self.can_advance = stalled < len(started)
 
-    def _continue(self, one: _Started, until: int) -> bool:
-        """Advance a reading; returns False if it has ended."""
+    def _continue(self, one: _Started, until: int) -> _State:
+        """Advance a reading until this time."""
         watch, slices = self._stopwatch, one.slices
         try:
             if one.done.cancelled():
                 slices.close()
-                return False
+                return _State.ENDED
             while True:
-                next(slices)
+                if next(slices) is STALLED:
+                    return _State.STALLED
                 if watch() >= until:
-                    return True
+                    return _State.READY
         except StopIteration as end:
             _settle(one.done, end.value, None)
         except Exception as error:
             # A reading changes nothing, so its error concerns only the caller.
             _settle(one.done, None, error)
-        return False
+        return _State.ENDED
 
     def abandon(self, error: Callable[[], Exception]) -> None:
         """End all readings with an error: the core has stopped."""

@@ -48,6 +48,8 @@ TAKEN = 64
 """Maximum number of entries per step."""
 BATCH = 256
 """Maximum number of decisions per step: about ten milliseconds."""
+STALL = 0.002
+"""Seconds after which stalled readings are tried again."""
 LONGEST_WAIT = 10.0
 """Maximum seconds for which an idle core waits before it reads its clock again, which may have been set."""
 
@@ -269,7 +271,7 @@ class ThreadedScheduler:
         try:
             more = False
             while True:
-                busy = more or bool(self._reads)
+                busy = more or self._reads.can_advance
                 self._taken = deque(self._inbox.take(TAKEN, 0 if busy else self._leisure()))
                 if not self._taken and self._inbox.closed:
                     break
@@ -278,7 +280,7 @@ class ThreadedScheduler:
                 if self._reads:
                     self._reads.advance()
                 self.steps += 1
-                self.at_work = more or bool(self._reads)
+                self.at_work = more or self._reads.can_advance
             self._reads.abandon(self._stopped)
         except BaseException as error:
             self._die(error)
@@ -315,11 +317,12 @@ class ThreadedScheduler:
             entry.done.set_result(result)
 
     def _leisure(self) -> float:
-        """Return the seconds until the next timer, up to `LONGEST_WAIT`."""
+        """Return the seconds until the next timer, or until stalled readings are tried again."""
+        longest = STALL if self._reads else LONGEST_WAIT
         due = self._scheduler.next_timer()
         if due is None:
-            return LONGEST_WAIT
-        return min(max(0.0, (due - self._source.now()) / SECOND), LONGEST_WAIT)
+            return longest
+        return min(max(0.0, (due - self._source.now()) / SECOND), longest)
 
     def _die(self, error: BaseException) -> None:
         self.failure = error

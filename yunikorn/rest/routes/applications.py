@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 
-from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
-from yunikorn.model.queue import Queue
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.applications import read_application
 from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn.rest.routes.partitions import PARTITION, QUEUE
+from yunikorn.runtime.sliced_reads import Reading, Slices
 from yunikorn.states import REJECTED
 
 STATUSES = ("new", "accepted", "starting", "running", "completing", "failing", "resuming")
@@ -52,17 +52,26 @@ def _status(call: Call) -> str:
     return status
 
 
-def _read_list(
-    partition: Partition, page: Page, known: Applications, wanted: Wanted, name: str
-) -> Generator[None, None, tuple[list[shapes.Application], str]]:
-    """Read the wanted applications of a page; those that left `known` meanwhile are left out."""
-    chosen, last = yield from page.select(list(known.values()), lambda app: app.id, wanted)
-    found = []
+def put_applications(
+    chosen: Iterable[Application],
+    is_known: Wanted,
+    name: str,
+    gathering: Gathering,
+    into: str = "",
+) -> Slices[None]:
+    """Pass applications of a partition on; those that are no longer known are left out."""
     for app in chosen:
-        if known.get(app.id) is app:
-            found.append((yield from read_application(app, name)))
-        yield
-    return found, last
+        if is_known(app):
+            yield from gathering.put((yield from read_application(app, name)), into)
+
+
+def _read_list(
+    page: Page, known: Applications, wanted: Wanted, name: str, gathering: Gathering
+) -> Slices[str]:
+    """Pass the wanted applications of a page on; those that left `known` meanwhile are left out."""
+    chosen, last = yield from page.select(list(known.values()), lambda app: app.id, wanted)
+    yield from put_applications(chosen, lambda app: known.get(app.id) is app, name, gathering)
+    return last
 
 
 async def by_state(call: Call) -> Answer:
@@ -70,22 +79,27 @@ async def by_state(call: Call) -> Answer:
     name, kind, page = call.text("partition"), call.text("state").lower(), Page.of(call)
     filters = _filters(call)
 
-    def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.Application], str]]:
-        _, at = find_partition(scheduler, name)
-        partition = at.partition
-        if kind not in (ACTIVE, COMPLETED, REJECTION):
-            raise Refused(400, "Only following application states are allowed: active, rejected, completed")
-        status = _status(call) if kind == ACTIVE else ""
+    def reading(gathering: Gathering) -> Reading[str]:
+        def read(scheduler: Scheduler) -> Slices[str]:
+            _, at = find_partition(scheduler, name)
+            partition = at.partition
+            if kind not in (ACTIVE, COMPLETED, REJECTION):
+                text = "Only following application states are allowed: active, rejected, completed"
+                raise Refused(400, text)
+            status = _status(call) if kind == ACTIVE else ""
 
-        def wanted(app: Application) -> bool:
-            if kind == ACTIVE:
-                return status in ("", app.state.lower()) and filters(app)
-            return (app.state == REJECTED) == (kind == REJECTION) and filters(app)
+            def wanted(app: Application) -> bool:
+                if kind == ACTIVE:
+                    return status in ("", app.state.lower()) and filters(app)
+                return (app.state == REJECTED) == (kind == REJECTION) and filters(app)
 
-        known = partition.applications if kind == ACTIVE else partition.ended
-        return (yield from _read_list(partition, page, known, wanted, at.name))
+            known = partition.applications if kind == ACTIVE else partition.ended
+            return (yield from _read_list(page, known, wanted, at.name, gathering))
 
-    return await listed(call, page, *(await call.read(read)))
+        return read
+
+    last, gathering = await call.gather(reading)
+    return await listed(call, page, gathering.list(), last)
 
 
 async def of_queue(call: Call) -> Answer:
@@ -94,22 +108,26 @@ async def of_queue(call: Call) -> Answer:
     kind = call.request.path_params.get("state")
     filters = _filters(call)
 
-    def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.Application], str]]:
-        if kind is None:
+    def reading(gathering: Gathering) -> Reading[str]:
+        def read(scheduler: Scheduler) -> Slices[str]:
+            if kind is None:
+                check_queue_name(path)
+            _, at = find_partition(scheduler, name)
             check_queue_name(path)
-        _, at = find_partition(scheduler, name)
-        check_queue_name(path)
-        queue: Queue = find_queue(at, path)
-        if kind is not None and kind.lower() != ACTIVE:
-            raise Refused(400, "Only following application states are allowed: active")
-        status = _status(call) if kind is not None else ""
+            queue = find_queue(at, path)
+            if kind is not None and kind.lower() != ACTIVE:
+                raise Refused(400, "Only following application states are allowed: active")
+            status = _status(call) if kind is not None else ""
 
-        def wanted(app: Application) -> bool:
-            return status in ("", app.state.lower()) and filters(app)
+            def wanted(app: Application) -> bool:
+                return status in ("", app.state.lower()) and filters(app)
 
-        return (yield from _read_list(at.partition, page, queue.applications, wanted, at.name))
+            return (yield from _read_list(page, queue.applications, wanted, at.name, gathering))
 
-    return await listed(call, page, *(await call.read(read)))
+        return read
+
+    last, gathering = await call.gather(reading)
+    return await listed(call, page, gathering.list(), last)
 
 
 async def in_queue(call: Call) -> Answer:

@@ -7,26 +7,31 @@ import logging
 import sys
 import threading
 import traceback
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
+from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.application import Application
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import TEXT, Answer
 from yunikorn.rest.app import redirect
-from yunikorn.rest.applications import read_application
 from yunikorn.rest.config_shapes import Configuration
+from yunikorn.rest.encoding import EncodedList
 from yunikorn.rest.endpoints import Call, Endpoint
 from yunikorn.rest.fields import NONE, always, optional
-from yunikorn.rest.nodes import read_node
+from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.partitions import applications_of, read_partition, read_rules
 from yunikorn.rest.queues import read_tree
+from yunikorn.rest.routes.applications import put_applications
 from yunikorn.rest.routes.configuration import read_configuration
+from yunikorn.rest.routes.nodes import put_nodes
 from yunikorn.rest.routes.partitions import read_clusters
 from yunikorn.rest.routes.scheduler import app_history, container_history
 from yunikorn.rest.times import rfc3339
+from yunikorn.runtime.sliced_reads import Slices
 
 NO_DIAGNOSTICS = {"empty": "Resource Manager did not register callback"}
 
@@ -36,7 +41,7 @@ class PartitionNodes:
     """Nodes of a partition."""
 
     partition_name: str = always("name of the partition")
-    nodes_info: tuple[shapes.Node, ...] = optional("nodes", ())
+    nodes_info: tuple[shapes.Node, ...] | EncodedList = optional("nodes", ())
 
 
 @attrs.frozen(kw_only=True)
@@ -61,7 +66,9 @@ class StateDump:
 
     timestamp: int = optional("time of the dump (ns)", 0)
     partitions: tuple[shapes.Partition, ...] = optional("partitions", ())
-    applications: tuple[shapes.Application, ...] = optional("applications, ended ones included", ())
+    applications: tuple[shapes.Application, ...] | EncodedList = optional(
+        "applications, ended ones included", ()
+    )
     app_history: tuple[shapes.AppHistory, ...] = optional("running applications over time", ())
     nodes: tuple[PartitionNodes, ...] = optional("nodes by partition", ())
     cluster_info: tuple[shapes.Cluster, ...] = optional("clusters", ())
@@ -74,33 +81,26 @@ class StateDump:
     event_streams: tuple[OpenEventStream, ...] = optional("streams of events in progress", ())
 
 
-def read_state(scheduler: Scheduler) -> Generator[None, None, StateDump]:
-    """Read everything; each object is of one moment."""
+APPLICATIONS = "applications"
+"""Name of the gathered list of applications."""
+
+
+def read_state(scheduler: Scheduler, gathering: Gathering) -> Slices[StateDump]:
+    """Read everything; each object is of one moment. Applications and nodes are passed on."""
     partitions, queues, rules = [], [], []
-    applications: list[shapes.Application] = []
-    nodes: list[PartitionNodes] = []
     clusters = yield from read_clusters(scheduler)
     for rm_id, at in scheduler.all_partitions():
         partition = at.partition
         partitions.append((yield from read_partition(rm_id, at)))
         queues.append((yield from read_tree(partition.queues, partition.queues.root, at.name)))
         rules.append(PartitionRules(partition=at.name, rules=read_rules(at.config.placement_rules)))
-        for app in applications_of(partition):
-            known = partition.applications.get(app.id) is app or partition.ended.get(app.id) is app
-            if known:
-                applications.append((yield from read_application(app, at.name)))
-            yield
-        found: list[shapes.Node] = []
-        for node in list(partition.nodes.values()):
-            if partition.nodes.get(node.id) is node:
-                found.append((yield from read_node(node)))
-            yield
-        nodes.append(PartitionNodes(partition_name=at.name, nodes_info=tuple(found)))
+        everything = applications_of(partition)
+        yield from put_applications(everything, _known_in(partition), at.name, gathering, APPLICATIONS)
+        nodes = partition.nodes
+        yield from put_nodes(list(nodes.values()), nodes, gathering, _list_of_nodes(rm_id, at.name))
     return StateDump(
         timestamp=scheduler.clock.now(),
         partitions=tuple(partitions),
-        applications=tuple(applications),
-        nodes=tuple(nodes),
         cluster_info=tuple(clusters),
         queues=tuple(queues),
         placement_rules=tuple(rules),
@@ -113,12 +113,30 @@ def event_streams(call: Call) -> tuple[OpenEventStream, ...]:
     return tuple(OpenEventStream(host=one.host, created=rfc3339(one.created)) for one in streams)
 
 
+def _known_in(partition: Partition) -> Callable[[Application], bool]:
+    return lambda app: app in (partition.applications.get(app.id), partition.ended.get(app.id))
+
+
+def _list_of_nodes(rm_id: str, name: str) -> str:
+    return f"nodes of [{rm_id}]{name}"
+
+
 async def full_state(call: Call) -> Answer:
     """Answer with the whole state; one dump at a time."""
     async with call.site.dumping:
-        found = await call.read(read_state)
+        found, gathering = await call.gather(
+            lambda gathering: lambda scheduler: read_state(scheduler, gathering)
+        )
         whole = attrs.evolve(
             found,
+            applications=gathering.list(APPLICATIONS),
+            nodes=tuple(
+                PartitionNodes(
+                    partition_name=one.name,
+                    nodes_info=gathering.list(_list_of_nodes(one.cluster_id, one.name)),
+                )
+                for one in found.partitions
+            ),
             app_history=tuple(app_history(call)),
             container_history=tuple(container_history(call)),
             rm_diagnostics=NO_DIAGNOSTICS,

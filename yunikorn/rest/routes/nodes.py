@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Mapping
 
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.node import Node
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
 from yunikorn.rest.lookup import find_partition
 from yunikorn.rest.nodes import read_node, read_utilization
 from yunikorn.rest.routes.partitions import PARTITION
+from yunikorn.runtime.sliced_reads import Reading, Slices
 
 STATE = Query("state", "only nodes in this state (`Schedulable` or `Draining`), in any case", "Draining")
 
@@ -20,19 +23,28 @@ async def nodes(call: Call) -> Answer:
     """Answer with the nodes of a partition."""
     name, page, state = call.text("partition"), Page.of(call), call.query("state").lower()
 
-    def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.Node], str]]:
-        known = find_partition(scheduler, name)[1].partition.nodes
-        chosen, last = yield from page.select(
-            list(known.values()), lambda node: node.id, lambda node: state in ("", node.state.lower())
-        )
-        found = []
-        for node in chosen:
-            if known.get(node.id) is node:
-                found.append((yield from read_node(node)))
-            yield
-        return found, last
+    def reading(gathering: Gathering) -> Reading[str]:
+        def read(scheduler: Scheduler) -> Slices[str]:
+            known = find_partition(scheduler, name)[1].partition.nodes
+            chosen, last = yield from page.select(
+                list(known.values()), lambda node: node.id, lambda node: state in ("", node.state.lower())
+            )
+            yield from put_nodes(chosen, known, gathering)
+            return last
 
-    return await listed(call, page, *(await call.read(read)))
+        return read
+
+    last, gathering = await call.gather(reading)
+    return await listed(call, page, gathering.list(), last)
+
+
+def put_nodes(
+    chosen: Iterable[Node], known: Mapping[str, Node], gathering: Gathering, into: str = ""
+) -> Slices[None]:
+    """Pass nodes on; those that are no longer `known` are left out."""
+    for one in chosen:
+        if known.get(one.id) is one:
+            yield from gathering.put((yield from read_node(one)), into)
 
 
 async def node(call: Call) -> Answer:

@@ -1,0 +1,76 @@
+"""Parts of a long answer on their way from the core's thread to the event loop.
+
+The event loop turns each part into JSON text while the reading continues. So there are only a few objects at
+any time: a hundred thousand would keep Python's garbage collector busy for so long that decisions wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Generator
+from typing import TypeVar
+
+from yunikorn.rest.encoding import SLICE, EncodedList
+from yunikorn.runtime.sliced_reads import STALLED, Stalled
+
+T = TypeVar("T")
+
+MOST = 100
+"""Number of parts that wait for the event loop."""
+
+
+class Gathering:
+    """Lists of one answer, filled by a reading in the core's thread and encoded in the event loop."""
+
+    def __init__(self, stopwatch: Callable[[], int]) -> None:
+        self._stopwatch = stopwatch
+        self._loop = asyncio.get_running_loop()
+        self._some = asyncio.Event()
+        self._waiting: deque[tuple[str, object]] = deque()
+        self._lists: dict[str, EncodedList] = {}
+        self._is_over = False
+
+    def put(self, part: object, into: str = "") -> Generator[Stalled | None, None, None]:
+        """Add a part to the list `into`; stalls while too many parts wait. Used by the reading."""
+        self._waiting.append((into, part))
+        if len(self._waiting) == 1:
+            self._loop.call_soon_threadsafe(self._some.set)
+        while len(self._waiting) >= MOST:
+            yield STALLED
+        yield None
+
+    @property
+    def waiting(self) -> int:
+        """Number of parts that wait for the event loop."""
+        return len(self._waiting)
+
+    def list(self, name: str = "") -> EncodedList:
+        """Return a list, which is complete after `encode`. Used by the event loop."""
+        found = self._lists.get(name)
+        if found is None:
+            found = self._lists[name] = EncodedList()
+            if self._is_over:
+                found.end()
+        return found
+
+    async def encode(self, reading: asyncio.Future[T]) -> T:
+        """Encode parts until the reading has ended, and return its result."""
+        reading.add_done_callback(lambda _: self._some.set())
+        until = self._stopwatch() + SLICE
+        while True:
+            while self._waiting:
+                into, part = self._waiting.popleft()
+                for _ in self.list(into).add(part):
+                    if self._stopwatch() >= until:
+                        await asyncio.sleep(0)
+                        until = self._stopwatch() + SLICE
+            if reading.done():
+                break
+            self._some.clear()
+            if not (self._waiting or reading.done()):
+                await self._some.wait()
+        self._is_over = True
+        for one in self._lists.values():
+            one.end()
+        return reading.result()
