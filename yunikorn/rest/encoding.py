@@ -31,7 +31,15 @@ _ESCAPES = tuple((char, f"\\u{ord(char):04x}") for char in "<>&\u2028\u2029")
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
-def json_pieces(value: object) -> Iterator[str | EncodedList]:
+def json_pieces(value: object) -> Iterator[str]:
+    """Yield the JSON text of a shape that contains no `EncodedList`."""
+    for text in answer_pieces(value):
+        if not isinstance(text, str):
+            raise TypeError("an encoded list has no text")
+        yield text
+
+
+def answer_pieces(value: object) -> Iterator[str | EncodedList]:
     """Yield the JSON text of shapes, and of sequences and mappings of them, in order.
 
     A list that is encoded already is yielded as it is.
@@ -41,7 +49,7 @@ def json_pieces(value: object) -> Iterator[str | EncodedList]:
         for index, inner in enumerate(value):
             if index:
                 yield ","
-            yield from json_pieces(inner)
+            yield from answer_pieces(inner)
         yield "]"
     elif isinstance(value, EncodedList):
         yield value
@@ -79,7 +87,7 @@ def _shape_pieces(shape: Any) -> Iterator[str | EncodedList]:
     yield text[:-1] if plain else "{"
     for index, (name, value) in enumerate(nested):
         yield f"{',' if plain or index else ''}{_encode(name)}:"
-        yield from json_pieces(value)
+        yield from answer_pieces(value)
     yield "}"
 
 
@@ -146,7 +154,7 @@ class EncodedList:
         """Add the text of an element, with a pause after each piece of text."""
         self.writer.write("," if self._length else "[")
         self._length += 1
-        for text in json_pieces(part):
+        for text in answer_pieces(part):
             self.writer.write(text)
             yield
 
@@ -160,7 +168,7 @@ async def encoded(value: object, stopwatch: Callable[[], int]) -> Sequence[bytes
     """Return the JSON text of an answer with a final newline, in pieces; `stopwatch` counts nanoseconds."""
     writer = PieceWriter()
     until = stopwatch() + SLICE
-    for text in json_pieces(value):
+    for text in answer_pieces(value):
         writer.write(text)
         if stopwatch() >= until:
             await asyncio.sleep(0)
