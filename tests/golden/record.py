@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.golden import newer_layout
+from tests.golden import newer_layout, worker_answers
 from tests.recording.collecting_listener import CollectingListener
 from tests.recording.random_history import RandomHistory
 from yunikorn.clock import ManualClock
@@ -72,6 +72,13 @@ def record_newer_layout(file: Path, registry: Registry) -> None:
     file.write_text("\n".join(lines) + "\n")
 
 
+def record_workers(file: Path, registry: Registry) -> None:
+    """Record the answers of a resolver that workers call."""
+    workers = worker_answers.ScriptedWorkers()
+    writer = RecordingWriter(file, print)
+    worker_answers.play(RecordingScheduler(writer, registry, ManualClock(), workers=workers))
+
+
 def recorders() -> dict[str, Callable[[Path, Registry], None]]:
     """Return the name of every recording with the function that writes it."""
     found: dict[str, Callable[[Path, Registry], None]] = {}
@@ -83,6 +90,7 @@ def recorders() -> dict[str, Callable[[Path, Registry], None]]:
         )
     found["killed"] = record_killed
     found["newer-layout"] = record_newer_layout
+    found["workers"] = record_workers
     return found
 
 
