@@ -12,6 +12,7 @@ from tests.core import test_everything
 from tests.core.drawn_quotas import QUOTA_PROPERTIES, check_quotas, watch_placements
 from tests.core.everything import APPS, ASKS, CAPACITIES, PROPERTIES, valid
 from tests.core.kit import partition
+from tests.core.reservers import reservings
 from yunikorn.states import STOPPED
 
 SIZES = st.integers(1, 8)
@@ -45,6 +46,7 @@ def limited(draw: Any) -> str:
     config = partition(*[draw(_queues(*each)) for each in names])
     config["placementrules"] = [{"name": "provided", "create": True}]
     config["nodesortpolicies"] = [{"name": "packed", "type": "binpacking"}]
+    config["reservations"] = draw(reservings(without=4))
     config["preemption"] = {"quotapreemptionenabled": draw(st.booleans())}
     return valid(config)
 
