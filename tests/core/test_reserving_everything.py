@@ -10,7 +10,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from tests.core import test_everything
 from tests.core.doorkeepers import admissions
-from tests.core.everything import APPS, ASKS, valid
+from tests.core.everything import APPS, ASKS, KEYS, NODES, QUEUES, valid
 from tests.core.kit import partition
 from tests.core.reservers import check_none_forgotten, check_reserving, reservings
 
@@ -86,6 +86,27 @@ class ReservingEverything(test_everything.Everything):
             one = data.draw(st.sampled_from(running))
             self.rm.release(one.application_id, one.uuid)
             self._schedule(data.draw(st.sampled_from([None, 1])))
+
+    @rule(
+        queue=st.sampled_from(QUEUES),
+        sizes=st.lists(st.sampled_from([2, 3, 4]), min_size=2, max_size=4),
+        seconds=st.sampled_from([0, 3, 12]),
+        most=st.sampled_from([None, None, 1]),
+    )
+    def press(self, queue: str, sizes: list[int], seconds: int, most: int | None) -> None:
+        """Fill the nodes with small tasks, and ask for more than any of them has left."""
+        app = {"queue": queue, "user": "u3", "style": "", "size": 2, "each": 1, "limit": 0, "forced": False}
+        for node_id in NODES[:2]:
+            if node_id not in self.rm.nodes:
+                self.add_node(node_id, {"memory": 4}, {})
+        filler, large = self._submit(app), self._submit(app)
+        self._ask(filler, {"key": "k0", "amount": {"memory": 1}, "count": 3})
+        self._schedule(None)
+        for number, size in enumerate(sizes):
+            self._ask(large, {"key": KEYS[number], "amount": {"memory": size}})
+        self._schedule(None)
+        self.rm.pass_time(seconds)
+        self._schedule(most)
 
     def _reserving(self) -> list[str]:
         return [node.id for node in self.partition.nodes.values() if node.reservations]
