@@ -255,6 +255,23 @@ def test_release_by_key_alone_follows_added_and_removed_allocations() -> None:
     assert len(rm.take_response().released_allocations) == 2
 
 
+@pytest.mark.parametrize("indexed", [False, True], ids=["at the release", "before all"])
+def test_release_by_key_alone_names_applications_in_the_order_of_their_arrival(indexed: bool) -> None:
+    """The order does not depend on when the index of allocations was made."""
+    rm = RM()
+    rm.node(vcore=10)
+    if indexed:
+        assert rm.at_work().partition.accounting.allocations == {}
+    rm.app("first")
+    rm.app("second")
+    for app_id in ("second", "first"):
+        rm.ask(app_id, "k", vcore=1)
+        rm.schedule()
+    rm.release(app_id="", key="k")
+    (refusal,) = rm.responses[-1].rejected_allocations
+    assert "is used by applications first and second" in refusal.reason
+
+
 def test_foreign_allocation_is_released_by_a_key_that_an_application_also_runs() -> None:
     rm = started()
     rm.ask(key="k", vcore=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,11 +56,14 @@ class AllocationKeyIndex:
         del self._by_key[key]
 
     def find(self, key: str) -> list[Application]:
-        """Return the applications that have allocations with this key, in order of their first allocation."""
+        """Return the applications that have allocations with this key, in the order of their arrival.
+
+        The order of allocations in the index depends on when the index was made.
+        """
         known = self._by_key.get(key)
         if known is None:
             return []
-        return list(known) if isinstance(known, dict) else [known]
+        return sorted(known, key=attrgetter("arrival")) if isinstance(known, dict) else [known]
 
 
 def key_used_elsewhere(key: str, apps: list[Application]) -> str:
