@@ -96,6 +96,33 @@ def test_request_behind_a_released_one_is_asked_about() -> None:
     assert list(reserved(rm).values()) == ["next"]
 
 
+def test_new_request_under_another_limit_is_asked_about() -> None:
+    """Requests of one class under different limits of users have bits of their own."""
+    limits = [{"limit": "each", "users": ["*"], "maxresources": {"vcore": "50m"}}]
+    rm = tagged(queue("a", limits=limits))
+    rm.app("x", "root.a", user="ann")
+    rm.ask("x", "x", vcore=10, tags={"after": "never"})
+    assert reserved(rm) == {}
+    rm.pass_time(1)
+    rm.app("y", "root.a", user="bob")
+    rm.ask("y", "y", vcore=10)
+    assert list(reserved(rm).values()) == ["y"]
+
+
+def test_bits_of_dropped_classes_are_forgotten() -> None:
+    rm = tagged()
+    big(rm, "x", tags={"after": "never"})
+    assert reserved(rm) == {}
+    rm.release_ask("x", "x")
+    found = by_policy(rm)
+    assert found._bits
+    for number in range(600):
+        rm.ask("x", f"{number}", memory=number + 1, vcore=1)
+        rm.release_ask("x", f"{number}")
+    assert not found._bits
+    assert not found._waiting
+
+
 def test_bounds_of_parents_count_all_queues_below() -> None:
     rm = tagged(queue("p", queue("a"), queue("b"), properties={"most": "2"}), queue("c"))
     for number, app in enumerate(("a1", "b1", "a2", "c1")):
