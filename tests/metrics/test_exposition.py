@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -313,14 +311,14 @@ def test_odd_names_of_plugins_are_escaped(family: Family) -> None:
 
 
 def test_odd_names_of_queues_and_resources_are_escaped() -> None:
-    figure = QueueFigures({"max": Counter({ODD: 1})})
+    figure = QueueFigures({f"max {ODD}": 1})
     found = parsed(MetricsText().of(CoreFigures({ODD: figure}), ServiceFigures()))
     (sample,) = found["yunikorn_queue_resource"].samples
     assert sample.labels == {"queue": ODD, "resource": ODD, "state": "max"}
 
 
 def test_a_name_that_cannot_be_encoded_prevents_no_scrape() -> None:
-    core = CoreFigures({"\ud800": QueueFigures(states=Counter(Running=1))})
+    core = CoreFigures({"\ud800": QueueFigures(states={"Running": 1})})
     core.faults["\ud800", "x"] = 1
     found = parsed(MetricsText().of(core, ServiceFigures()))
     assert [sample.labels["plugin"] for sample in found["yunikorn_plugin_faults_total"].samples] == [

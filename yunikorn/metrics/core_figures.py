@@ -3,6 +3,9 @@
 `read_figures` is a generator function: it yields at every point at which the core may work on, and returns
 its result at the end. Counters and durations are taken without a yield, each queue by itself; so the amounts
 of a queue belong to one moment, and those of different queues may be some milliseconds apart.
+
+Figures have few containers, because the garbage collector runs in the core's thread after every so many new
+ones, and takes longer than a slice.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import attrs
 
 from yunikorn.model.measurements import Measurements
+from yunikorn.resources import NOTHING
 from yunikorn.states import NODE_DRAINING, RUNNING, SCHEDULABLE, STARTING
 
 if TYPE_CHECKING:
@@ -34,12 +38,12 @@ TENTHS = 10
 class QueueFigures:
     """Figures of a queue, or the sums of the queues of several partitions with the same path."""
 
-    amounts: dict[str, Counter[str]] = attrs.Factory(dict)
-    """Amounts by state (`guaranteed`, `max`, `allocated`, `pending`, `preempting`) and resource."""
+    amounts: dict[str, int] = attrs.Factory(dict)
+    """Amounts by state (one of `families.RESOURCE_STATES`) and resource, as `STATE RESOURCE`."""
     max_applications: int = 0
-    states: Counter[str] = attrs.Factory(Counter)
+    states: dict[str, int] | None = None
     """Applications that have not ended, by state."""
-    ended: Mapping[str, int] = attrs.Factory(dict)
+    ended: Mapping[str, int] | None = None
     """Applications that have ended, by last state."""
     allocated: int = 0
     released: int = 0
@@ -72,7 +76,10 @@ class CoreFigures:
     @property
     def states(self) -> Counter[str]:
         """Applications that have not ended, by state."""
-        return sum((queue.states for queue in self.queues.values()), Counter())
+        found: Counter[str] = Counter()
+        for queue in self.queues.values():
+            found.update(queue.states)
+        return found
 
 
 COUNTS = (
@@ -119,19 +126,22 @@ def _read_queues(partition: Partition, found: CoreFigures) -> Generator[None, No
 
 
 def _read_queue(queue: Queue, figures: QueueFigures) -> None:
-    allocated = queue.allocated
-    pending = {name: amount - allocated.get(name, 0) for name, amount in queue.demand.items()}
-    for state, amounts in (
-        ("guaranteed", queue.guaranteed),
-        ("max", queue.max or {}),
-        ("allocated", allocated),
-        ("pending", pending),
-        ("preempting", queue.preempting),
-    ):
-        known = figures.amounts.setdefault(state, Counter())
-        for name, amount in amounts.items():
-            known[name] += amount
+    known, allocated = figures.amounts, queue.allocated
+    for name, amount in allocated.items():
+        _add(known, f"allocated {name}", amount)
+    for name, amount in queue.demand.items():
+        _add(known, f"pending {name}", amount - allocated.get(name, 0))
+    for name, amount in queue.guaranteed.items():
+        _add(known, f"guaranteed {name}", amount)
+    for name, amount in (queue.max or NOTHING).items():
+        _add(known, f"max {name}", amount)
+    for name, amount in queue.preempting.items():
+        _add(known, f"preempting {name}", amount)
     figures.max_applications += queue.max_applications
+
+
+def _add(sums: dict[str, int], key: str, amount: int) -> None:
+    sums[key] = sums.get(key, 0) + amount
 
 
 def _read_applications(partition: Partition, found: CoreFigures) -> Generator[None, None, None]:
@@ -140,7 +150,9 @@ def _read_applications(partition: Partition, found: CoreFigures) -> Generator[No
             if app.chain:
                 state = app.state
                 figures = found.queues.setdefault(app.chain[0].path, QueueFigures())
-                figures.states[RUNNING if state == STARTING else state] += 1
+                if figures.states is None:
+                    figures.states = {}
+                _add(figures.states, RUNNING if state == STARTING else state, 1)
         yield
 
 
@@ -174,7 +186,7 @@ def _read_measurements(measurements: Measurements, found: CoreFigures) -> Genera
             if figures is None:
                 found.removed_queues[path] = dict(counts.ended)
             else:
-                figures.ended = dict(counts.ended)
+                figures.ended = dict(counts.ended) if counts.ended else None
                 figures.allocated, figures.released = counts.allocated, counts.released
         yield
     found.counts = {name: getattr(measurements, name) for name in COUNTS}

@@ -72,21 +72,22 @@ def _head(family: Family, name: str) -> str:
 
 
 def _applications(queue: QueueFigures) -> Samples:
-    for name, count in [*queue.states.items(), *queue.ended.items()]:
-        yield f'state="{name.lower()}"', count
+    for counts in (queue.states, queue.ended):
+        for name, count in (counts or {}).items():
+            yield f'state="{name.lower()}"', count
 
 
 def _amounts(queue: QueueFigures) -> Samples:
-    for state, amounts in queue.amounts.items():
-        for name, amount in amounts.items():
-            yield f'resource={quoted(name)},state="{state}"', amount
+    for key, amount in queue.amounts.items():
+        state, _, name = key.partition(" ")
+        yield f'resource={quoted(name)},state="{state}"', amount
     yield 'resource="apps",state="maxRunningApps"', queue.max_applications
 
 
 def _ended(core: CoreFigures) -> Iterator[str]:
     family = families.QUEUE_ENDED
     yield _head(family, family.name)
-    existing = [(path, queue.ended) for path, queue in core.queues.items()]
+    existing = [(path, queue.ended) for path, queue in core.queues.items() if queue.ended]
     for path, counts in [*existing, *core.removed_queues.items()]:
         for state, count in counts.items():
             yield f'{family.name}{{queue={quoted(path)},state="{state.lower()}"}} {count}\n'
