@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue
-from tests.core.reserving import big, by_policy, cluster, reserved, why
+from tests.core.reserving import big, by_policy, cluster, free, reserved, why
 from yunikorn import api
 from yunikorn.errors import ConfigError
 
@@ -100,6 +100,8 @@ def test_new_request_under_another_limit_is_asked_about() -> None:
     """Requests of one class under different limits of users have bits of their own."""
     limits = [{"limit": "each", "users": ["*"], "maxresources": {"vcore": "50m"}}]
     rm = tagged(queue("a", limits=limits))
+    for name in list(rm.at_work().partition.nodes):
+        free(rm, name, 3)
     rm.app("x", "root.a", user="ann")
     rm.ask("x", "x", vcore=10, tags={"after": "never"})
     assert reserved(rm) == {}
