@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.kit import RM, configuration, queue
+from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.golden.record import RECORDINGS, recorders
 from tests.recording.collecting_listener import CollectingListener
-from yunikorn.clock import ManualClock
+from yunikorn import api
+from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction
 from yunikorn.interface.scheduler import Scheduler
@@ -144,10 +145,10 @@ def test_counts_equal_what_the_resource_manager_has_learned(operations: list[tup
 # -- single changes --------------------------------------------------------------------------------------
 
 
-def measured(config: str = "") -> tuple[RM, Measurements]:
+def measured(config: str = "", registry: Registry = REGISTRY) -> tuple[RM, Measurements]:
     """Return a resource manager with a measured scheduler."""
     measurements = Measurements(ticking())
-    scheduler = Scheduler(REGISTRY, ManualClock(), measurements=measurements)
+    scheduler = Scheduler(registry, ManualClock(), measurements=measurements)
     return RM(config, scheduler=scheduler), measurements
 
 
@@ -192,6 +193,39 @@ def test_a_registration_that_replaces_another_fails_no_application_and_removes_n
     assert measurements.ended == {}
     assert measurements.removed_nodes == 0
     assert measurements.released == measurements.allocated == 1
+
+
+class Doorkeeper(api.PermitPolicy):
+    """Holds placements for ten seconds, and then refuses those whose key begins with `no`."""
+
+    name = "doorkeeper"
+    timeout = 60.0
+
+    def opened(self, context: api.Context) -> None:
+        self.now = context.now
+
+    def permit(self, allocation: api.Allocation) -> str | api.Wait | None:
+        if self.now() < 10 * SECOND:
+            return api.Wait(10, "not yet")
+        return "never" if allocation.key.startswith("no") else None
+
+
+def test_placements_that_are_held_count_when_they_are_permitted() -> None:
+    registry = with_plugins(permit_policies=[Doorkeeper])
+    rm, measurements = measured(configuration(permits=[{"name": "doorkeeper"}]), registry)
+    rm.node(vcore=4)
+    rm.app()
+    rm.ask(key="yes", vcore=1)
+    rm.ask(key="no", vcore=1)
+    rm.schedule()
+    assert measurements.allocated == 0
+    rm.clock.advance(11 * SECOND)
+    rm.scheduler.fire_timers()
+    rm.schedule()
+    assert [one.allocation_key for one in rm.running.values()] == ["yes"]
+    assert (measurements.allocated, measurements.released) == (1, 0)
+    rm.remove_app("app")
+    assert counted(measurements) == {"root.a": 0}
 
 
 def test_only_the_last_removed_queues_are_remembered() -> None:
@@ -259,7 +293,7 @@ def test_searches_for_victims_are_measured() -> None:
     rm.schedule()
     rm.app("high", "root.b")
     rm.ask("high", vcore=1000)
-    rm.clock.advance(60 * 1_000_000_000)
+    rm.clock.advance(60 * SECOND)
     rm.scheduler.fire_timers()
     rm.schedule()
     assert rm.evicted
