@@ -299,12 +299,17 @@ def test_nodes(rm: RM, rest: Rest) -> None:
     }
     assert second["occupied"] == {"vcore": 1500}
     assert (second["schedulable"], second["attributes"]) == (False, {})
-    (foreign,) = second["foreignAllocations"]
-    assert (foreign["allocationKey"], foreign["resource"], foreign["nodeId"]) == (
-        "system",
-        {"vcore": 500},
-        "n2",
-    )
+    assert second["foreignAllocations"] == [
+        {
+            "allocationKey": "system",
+            "allocationTags": {"foreign": "default"},
+            "allocationTime": START,
+            "resource": {"vcore": 500},
+            "priority": "0",
+            "nodeId": "n2",
+            "preemptable": True,
+        }
+    ]
     assert rest.json("partition/default/node/n1") == first
     assert rest.json("partition/default/nodes?state=draining") == [second]
 

@@ -35,6 +35,7 @@ class ForeignAllocations:
         """Add a foreign allocation, or update the size or the node of a known one."""
         known = self._known.get(one.key)
         if known is not None:
+            one.since = known.since
             del known.node.foreign[one.key]
             if known.node is not one.node:
                 self._changed(known.node)

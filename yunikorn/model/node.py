@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from yunikorn.model.domain import Domain
 
 
+NO_TAGS: Mapping[str, str] = MappingProxyType({})
+
+
 class Node:
     """A node with its available resources and its allocations."""
 
@@ -174,11 +177,24 @@ class Node:
 class ForeignAllocation:
     """Resources of a node used by a pod that is not scheduled here."""
 
-    __slots__ = ("fixed", "key", "node", "resource")
+    __slots__ = ("fixed", "key", "node", "priority", "resource", "since", "tags")
 
-    def __init__(self, key: str, node: Node, resource: Resource, fixed: bool) -> None:
+    def __init__(
+        self,
+        key: str,
+        node: Node,
+        resource: Resource,
+        fixed: bool,
+        tags: Mapping[str, str] = NO_TAGS,
+        priority: int = 0,
+        since: int = 0,
+    ) -> None:
         self.key = key
         self.node = node
         self.resource = resource
         self.fixed = fixed
         """True if the allocation belongs to the node, such as a static pod, and ends only with the node."""
+        self.tags = tags
+        self.priority = priority
+        self.since = since
+        """Time at which the allocation was first reported (ns)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -122,6 +122,8 @@ class Query:
     name: str
     description: str
     example: str = ""
+    schema: Mapping[str, object] = attrs.field(factory=lambda: {"type": "string"})
+    """JSON schema of the value."""
 
 
 @attrs.frozen(kw_only=True)
@@ -140,5 +142,7 @@ class Endpoint:
     errors: Sequence[int] = ()
     """Statuses of errors."""
     content_type: str = "application/json"
+    other_content_type: str = ""
+    """Content type of another form of the answer; empty if there is none."""
     body: str = ""
     """Content type of the request's body; empty if there is none."""

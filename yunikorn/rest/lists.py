@@ -22,7 +22,12 @@ from yunikorn.rest.paths import SAFE
 
 T = TypeVar("T")
 
-LIMIT = Query("limit", "maximum number of entries; the header `Link` then leads to the next page", "100")
+LIMIT = Query(
+    "limit",
+    "maximum number of entries; the header `Link` then leads to the next page",
+    "100",
+    {"type": "integer", "minimum": 1},
+)
 CONTINUE = Query("continue", "token of the next page, from the header `X-Continue` of the page before")
 PAGES = (LIMIT, CONTINUE)
 LARGEST_PAGE = 10_000

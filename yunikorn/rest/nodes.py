@@ -9,6 +9,7 @@ from yunikorn.interface.constants import HOST_NAME, RACK_NAME
 from yunikorn.rest import shapes
 from yunikorn.rest.applications import in_steps, present, read_allocation
 from yunikorn.rest.queues import percentages
+from yunikorn.scheduling.existing_allocations import MARK
 
 if TYPE_CHECKING:
     from yunikorn.model.node import ForeignAllocation, Node
@@ -24,7 +25,8 @@ def read_node(node: Node) -> Generator[None, None, shapes.Node]:
 
     The node itself, with its sums and the lists of its allocations, is of one moment.
     """
-    allocations, foreign = list(node.allocations.values()), list(node.foreign.values())
+    allocations = list(node.allocations.values())
+    foreign = [one for one in node.foreign.values() if not one.key.startswith(MARK)]
     allocated, attributes = node.allocated, node.attributes
     found: dict[str, Any] = {
         "node_id": node.id,
@@ -51,7 +53,10 @@ def read_foreign(foreign: ForeignAllocation) -> shapes.ForeignAllocation:
     """Read a foreign allocation."""
     return shapes.ForeignAllocation(
         allocation_key=foreign.key,
+        allocation_tags=foreign.tags,
+        allocation_time=foreign.since,
         resource=foreign.resource,
+        priority=str(foreign.priority),
         node_id=foreign.node.id,
         preemptable=not foreign.fixed,
     )

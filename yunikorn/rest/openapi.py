@@ -15,6 +15,7 @@ from yunikorn.rest.fields import Member, is_shape, members_of
 from yunikorn.rest.shapes import Error
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
+_LEVEL = "[a-zA-Z0-9_:#/@-]{1,64}"
 _PARAMETERS = {
     "partition": "name of the partition, or `[RM]NAME`",
     "queue": "full path of the queue, in any case",
@@ -25,6 +26,12 @@ _PARAMETERS = {
     "state": "`active`, `completed` or `rejected`",
 }
 """Descriptions of parameters of paths."""
+_PATTERNS = {
+    "queue": rf"^{_LEVEL}(\.{_LEVEL})*$",
+    "user": r"^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$",
+    "group": r"^([_a-zA-Z][a-zA-Z0-9:_.-]*|[*])$",
+}
+"""Valid values of parameters of paths."""
 _SIMPLE: Mapping[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer", "format": "int64"},
@@ -60,7 +67,7 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
             "in": "path",
             "required": True,
             "description": _PARAMETERS[name],
-            "schema": {"type": "string"},
+            "schema": _schema_of(name, endpoint.path),
         }
         for name in _PARAMETER.findall(endpoint.path)
     ]
@@ -71,14 +78,17 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
                 "name": query.name,
                 "in": "query",
                 "description": query.description,
-                "schema": {"type": "string"},
+                "schema": query.schema,
                 **example,
             }
         )
     schema = {} if endpoint.result is None else {"schema": schemas.of(endpoint.result)}
     responses: dict[str, Any] = {}
     if 301 not in endpoint.errors:
-        responses["200"] = {"description": endpoint.summary, "content": {endpoint.content_type: schema}}
+        content: dict[str, Any] = {endpoint.content_type: schema}
+        if endpoint.other_content_type:
+            content[endpoint.other_content_type] = {"schema": {"type": "string"}}
+        responses["200"] = {"description": endpoint.summary, "content": content}
     for status in (*endpoint.errors, *(() if 301 in endpoint.errors else (500, 503))):
         content = {} if status == 301 else {"content": {"application/json": {"schema": schemas.of(Error)}}}
         responses[str(status)] = {"description": _STATUSES[status], **content}
@@ -102,6 +112,14 @@ _STATUSES = {
     500: "The request failed",
     503: "The scheduler is stopping, or has too many requests",
 }
+
+
+def _schema_of(parameter: str, path: str) -> dict[str, Any]:
+    """Return the schema of a parameter of a path."""
+    if parameter == "state":
+        return {"enum": ["active"] if "{queue}" in path else ["active", "completed", "rejected"]}
+    pattern = _PATTERNS.get(parameter)
+    return {"type": "string"} if pattern is None else {"type": "string", "pattern": pattern}
 
 
 def _operation_id(endpoint: Endpoint) -> str:

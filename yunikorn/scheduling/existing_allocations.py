@@ -11,6 +11,7 @@ owner, and is added to its application when that is submitted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import attrs
@@ -261,7 +262,9 @@ class ExistingAllocations:
                 message=f"foreign allocation of unknown kind '{kind}'; treated as '{ORDINARY}'",
                 reason="UnknownForeignKind",
             )
-        partition.foreign.put(ForeignAllocation(one.key, node, one.resource, kind == FIXED))
+        tags, now = MappingProxyType(dict(one.tags)), partition.clock.now()
+        foreign = ForeignAllocation(one.key, node, one.resource, kind == FIXED, tags, one.priority, now)
+        partition.foreign.put(foreign)
         return ""
 
 

@@ -20,7 +20,12 @@ from yunikorn.states import REJECTED
 STATUSES = ("new", "accepted", "starting", "running", "completing", "failing", "resuming")
 """States of applications that have not ended."""
 ACTIVE, COMPLETED, REJECTION = "active", "completed", "rejected"
-STATUS = Query("status", f"only applications in this state, in any case: {', '.join(STATUSES)}", "running")
+STATUS = Query(
+    "status",
+    f"only applications in this state, in any case: {', '.join(STATUSES)}",
+    "running",
+    {"enum": STATUSES},
+)
 USER = Query("user", "only applications of this user", "ann")
 QUEUED = Query("queue", "only applications in this queue or below, as a full path", "root.batch")
 STATE = Query("state", "only applications in this state, in any case", "Failed")

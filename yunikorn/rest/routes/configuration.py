@@ -76,6 +76,7 @@ ENDPOINTS = (
         answer=configuration,
         summary="Configuration in use; JSON if `Accept` is exactly `application/json`, else YAML",
         result=Configuration,
+        other_content_type="application/x-yaml",
     ),
     Endpoint(
         path="/ws/v1/validate-conf",
