@@ -87,7 +87,7 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
     if 301 not in endpoint.errors:
         content: dict[str, Any] = {endpoint.content_type: schema}
         if endpoint.other_content_type:
-            content[endpoint.other_content_type] = {"schema": {"type": "string"}}
+            content[endpoint.other_content_type] = {}
         responses["200"] = {"description": endpoint.summary, "content": content}
     for status in (*endpoint.errors, *(() if 301 in endpoint.errors else (500, 503))):
         content = {} if status == 301 else {"content": {"application/json": {"schema": schemas.of(Error)}}}
