@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from tests.plugins.permit_kit import (
     is_silent,
 )
 from yunikorn.api import Event, EventSink, Wait
+from yunikorn.cli.main import main
 from yunikorn.interface.messages import Allocation, AllocationAsk, NodeAction, TerminationType
 from yunikorn.output.scheduling_state_reporter import SchedulingStateReporter
 from yunikorn.resources import Resource
@@ -352,6 +355,17 @@ def test_execution_timeout_starts_with_the_permission() -> None:
     assert [one.allocation_key for one in rm.take_response().released_allocations] == ["timed"]
 
 
+def test_execution_timeout_of_a_task_permitted_at_once_ends_with_the_task() -> None:
+    rm = cluster()
+    rm.app()
+    rm.update(asks=[AllocationAsk("timed", "app", "", Resource(vcore=1), 1, execution_timeout_ms=20_000)])
+    assert rm.schedule() == [("app", "timed", "n1")]
+    rm.release(key="timed")
+    rm.take_response()
+    rm.pass_time(100)
+    assert is_silent(rm.take_response())
+
+
 def test_preempted_placement_is_taken_back_and_its_room_used_at_once() -> None:
     guaranteed = queue("a", resources={"guaranteed": {"vcore": "4"}}, properties={"preemption.delay": "1s"})
     text = configuration(guaranteed, queue("b"), permits=["gate"], preemption={"enabled": True})
@@ -435,3 +449,23 @@ def test_scheduling_states_say_skipped_and_not_that_nodes_are_lacking(answer: An
     rm.node("n2", vcore=1)
     rm.after(10)
     assert [one.state for one in reporter.drain()] == ["SCHEDULED"]
+
+
+def test_waiting_time_of_a_simulation_ends_with_the_permission(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = {"runtime": "30s", "resources": {"vcore": 1}}
+    task["tags"] = {"together": "job", "together-count": "2"}
+    apps = [
+        {"id": name, "queue": "root.a", "submit": f"{at}s", "tasks": [task]}
+        for name, at in (("early", 0), ("late", 20))
+    ]
+    nodes = [{"name": "n", "resources": {"vcore": 4}}]
+    paths = {"--workload": tmp_path / "workload.yaml", "--config": tmp_path / "queues.yaml"}
+    paths["--workload"].write_text(json.dumps({"nodes": nodes, "applications": apps}))
+    paths["--config"].write_text(configuration(queue("a"), permits=["together"]))
+    options = [str(one) for option in paths.items() for one in option]
+    assert main(["simulate", *options, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["task_wait"]["max"], report["task_wait"]["mean"]) == (20, 10)
+    assert report["times"]["makespan"] == 50

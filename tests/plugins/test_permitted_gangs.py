@@ -87,6 +87,24 @@ def test_one_refusal_takes_all_members_back() -> None:
     assert [key for _, key, _ in rm.schedule()] == ["t0", "t1", "t2"]
 
 
+@pytest.mark.parametrize("style", ["Atomic", ""])
+def test_refused_requests_are_tried_again_at_growing_distances(style: str) -> None:
+    rm = cluster()
+    Gate.answers.update({"t0": "never", "t1": "never", "t2": "never"})
+    if style:
+        atomic(rm)
+    else:
+        rm.app()
+        rm.ask(key="t0", vcore=1)
+    rm.app("other")
+    rm.node("n2", vcore=2000)
+    rm.schedule()
+    Gate.asked.clear()
+    rm.ask("other", "many", count=320, vcore=1)
+    rm.schedule()
+    assert 10 < Gate.asked.count("t0") < 40
+
+
 def test_refused_gang_holds_nothing_back() -> None:
     rm = cluster()
     Gate.answers["t2"] = "never"

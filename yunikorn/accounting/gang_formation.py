@@ -143,13 +143,14 @@ class GangFormation:
 
     def hold(self, gang: AtomicGang) -> None:
         """Keep the asks of a gang blocked whose members are placed, until `finish` or `resume`."""
-        gang.held, gang.refused = True, False
+        gang.held = True
         self._withdraw(gang)
         self._stop_waiting(gang)
 
     def resume(self, gang: AtomicGang, *, refused: bool) -> None:
         """Choose the members of a gang again whose placement was taken back, or `refused` by a policy."""
-        gang.held, gang.refused = False, refused
+        gang.held = False
+        gang.refusals = gang.refusals + 1 if refused else 0
         if not gang.done:
             self.form(gang, alone=refused)
 

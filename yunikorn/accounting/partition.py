@@ -324,8 +324,8 @@ class Partition:
             self.watch(allocation)
 
     def watch(self, allocation: Allocation) -> None:
-        """Start the execution timeout of an allocation, unless it is not announced yet."""
-        if allocation.hold is not None:
+        """Start the execution timeout of an allocation, unless it has started or is not announced yet."""
+        if allocation.hold is not None or allocation.timer is not None:
             return
         limit = allocation.spec.execution_timeout
         allocation.ensure_extras().timer = self.timers.after(limit, lambda: self._expire(allocation, limit))

@@ -198,7 +198,7 @@ class AtomicGang:
         "members",
         "needed",
         "overdue",
-        "refused",
+        "refusals",
         "reported",
         "request",
         "total",
@@ -226,8 +226,8 @@ class AtomicGang:
         """True after placement, or if a member was found running; the asks are ordinary asks from then on."""
         self.held = False
         """True while a permit policy holds the placed members; the rest of the asks waits meanwhile."""
-        self.refused = False
-        """True if a permit policy refused the latest placement; nodes have room then."""
+        self.refusals = 0
+        """Number of consecutive placements that permit policies refused; nodes have room then."""
         self.deadline: Timer | None = None
         """Timer from the first failed attempt on, until the gang is overdue or placed."""
         self.overdue = False
@@ -287,7 +287,7 @@ class AtomicGang:
         back later requests. Both cases need an attempt of their own. A gang that a permit policy refused has
         an ask class of its own, and waits for a change.
         """
-        return (self.deadline is None or self.overdue) and not self.refused
+        return (self.deadline is None or self.overdue) and not self.refusals
 
 
 def _replicas_needed(ask: Ask, total: Mapping[str, int], chosen: Mapping[str, int]) -> int:

@@ -235,7 +235,7 @@ class AtomicGangs:
     # -- waiting ------------------------------------------------------------------------------------
 
     def _wait(self, gang: AtomicGang) -> None:
-        gang.refused = False
+        gang.refusals = 0
         if gang.deadline is None:
             patience = self._partition.timeouts.gang_patience
             gang.deadline = self._partition.timers.after(patience, lambda: self._overdue(gang))

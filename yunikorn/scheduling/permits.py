@@ -368,7 +368,8 @@ class Permits:
         if gang is not None and not gang.done:
             request = gang.request
             if request is not None and isinstance(request.ask_class, GangClass):
-                request.ask_class.why = why
+                # The class is new: the gang is tried again at growing distances, like other requests.
+                request.ask_class.why, request.ask_class.tries = why, gang.refusals - 1
                 self._partition.pending_classes.mark_unschedulable(request.ask_class)
                 self._unschedulable_queue.mark_unschedulable(request.ask_class)
             return
