@@ -364,6 +364,7 @@ def test_execution_timeout_of_a_task_permitted_at_once_ends_with_the_task() -> N
     rm.take_response()
     rm.pass_time(100)
     assert is_silent(rm.take_response())
+    assert rm.failures() == [], "the RM received the release of a task that does not run"
 
 
 def test_preempted_placement_is_taken_back_and_its_room_used_at_once() -> None:
