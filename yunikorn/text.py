@@ -14,6 +14,17 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f", did you mean '{by_lower[close[0]]}'?" if close else ""
 
 
+MOST_LISTED = 30
+"""Largest number of names in a message."""
+
+
+def listed(names: Iterable[str], most: int = MOST_LISTED) -> str:
+    """Return names with commas, at most `most` of them and the number of the others; `none` for no names."""
+    known = list(names)
+    shown = ", ".join(known[:most]) or "none"
+    return f"{shown} and {len(known) - most} more" if len(known) > most else shown
+
+
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 

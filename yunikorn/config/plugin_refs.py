@@ -31,7 +31,7 @@ from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework import kinds
 from yunikorn.framework.kinds import PLACEMENT, RESOLVER, Kind
 from yunikorn.framework.registry import Registry
-from yunikorn.text import suggest
+from yunikorn.text import listed, suggest
 
 ORIGINAL: Mapping[str, frozenset[str]] = {
     kinds.NODE_SORT.id: frozenset({"fair", "binpacking"}),
@@ -232,7 +232,7 @@ class QueuePolicyCheck:
         self._check_quota(queue, below, own)
         chosen = own.get(NODE_SORT)
         if chosen and chosen not in self._node_sorts:
-            known = ", ".join(self._node_sorts) or "none"
+            known = listed(self._node_sorts)
             text = f"nodesortpolicies of the partition has no '{chosen}'; known: {known}"
             self._findings.problem(descend(queue, f"{below}.{NODE_SORT}"), text)
 

@@ -58,7 +58,7 @@ from yunikorn.framework.offers import (
 from yunikorn.framework.options import UNKNOWN_KEY, faults, has_text_form, make_converter
 from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.framework.plugin_statistics import PluginStatistics
-from yunikorn.text import suggest
+from yunikorn.text import listed, suggest
 
 __all__ = [
     "ADMISSION",
@@ -442,12 +442,14 @@ class Registry:
         if name in kind.core_names:
             return f"'{name}' is part of the core, not a {kind.title} that a plugin offers"
         known = sorted({*kind.core_names, *(offer.name for offer in self.offers(kind))})
-        text = f"no {kind.title} is called '{name}'{suggest(name, known)}; known: {_listed(known)}"
+        text = f"no {kind.title} is called '{name}'{suggest(name, known)}; known: {listed(known)}"
         elsewhere = [offer.kind.title for offer in self.offers() if offer.name == name]
         if elsewhere:
-            text += f"; '{name}' is the name of another kind: {_listed(elsewhere)}"
+            text += f"; '{name}' is the name of another kind: {listed(elsewhere)}"
         if self.broken:
-            text += "; not loaded: " + "; ".join(str(broken) for broken in self.broken)
+            shown = "; ".join(str(broken) for broken in self.broken[:MOST_BROKEN])
+            more = len(self.broken) - MOST_BROKEN
+            text += f"; not loaded: {shown}" + (f"; and {more} more" if more > 0 else "")
         return text
 
     # -- construction -------------------------------------------------------------------------------
@@ -480,6 +482,8 @@ def _plugin_manager() -> pluggy.PluginManager:
     return made
 
 
+MOST_BROKEN = 5
+"""Largest number of plugins that were not loaded in a message."""
 MARKS = ("wrapper", "hookwrapper", "tryfirst", "trylast", "optionalhook")
 """Options of `@hookimpl` without effect here, because hooks are called for one plugin at a time."""
 
@@ -527,10 +531,6 @@ def _sources(offers: Iterable[Offer]) -> str:
     return " and ".join(describe_origin(offer.plugin, offer.distribution, offer.version) for offer in offers)
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
-
-
 def _check_wants(offer: Offer, made: Any) -> None:
     try:
         read_wants(made.wants)
@@ -567,7 +567,7 @@ def _explain(offer: Offer, path: str, message: str) -> str:
     if message == UNKNOWN_KEY and path.count(".") == 1:
         known = [option.name for option in offer.options]
         asked = path.removeprefix(".")
-        message = f"unknown option '{asked}'{suggest(asked, known)}; known: {_listed(known)}"
+        message = f"unknown option '{asked}'{suggest(asked, known)}; known: {listed(known)}"
     return f"{offer.kind.title} {offer.origin}: {message}"
 
 

@@ -17,6 +17,7 @@ from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, AskSpec
 from yunikorn.scheduling.application_spec import ApplicationSpec
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG, ExistingAllocation
 from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY
+from yunikorn.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,8 +116,7 @@ class AskEntries:
             return entry.priority or 0, ""
         classes = self._partitions.priority_classes
         if name not in classes:
-            known = ", ".join(sorted(classes)) or "none"
-            return 0, f"unknown priority class '{name}'; known: {known}"
+            return 0, f"unknown priority class '{name}'; known: {listed(sorted(classes))}"
         return classes[name], ""
 
     def _take(self, ask: AllocationAsk) -> PartitionScheduler | None:

@@ -26,7 +26,7 @@ from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
-from yunikorn.text import suggest
+from yunikorn.text import listed, suggest
 
 if TYPE_CHECKING:
     from yunikorn.errors import Problem
@@ -147,8 +147,9 @@ class Configurations:
             f"no policy group is called '{printable(group)}'" if group else "there is no default policy group"
         )
         hint = suggest(group, [name for name in self._sources if name])
-        listed = ", ".join(names) or "none"
-        raise UsageError(f"{what}{hint}; known: {listed}. Register with one of these names as policy_group")
+        raise UsageError(
+            f"{what}{hint}; known: {listed(names)}. Register with one of these names as policy_group"
+        )
 
     def folder(self, group: str) -> Path | None:
         """Return the folder of a group's configuration; None if that may not load plugins."""

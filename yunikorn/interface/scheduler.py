@@ -52,7 +52,7 @@ from yunikorn.model.measurements import Measurements
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.queue_admin import start_partition, start_queue, stop_partition, stop_queue
 from yunikorn.states import STOPPED
-from yunikorn.text import suggest
+from yunikorn.text import listed, suggest
 
 
 class Scheduler:
@@ -505,7 +505,7 @@ class Scheduler:
     def _at_work(self, rm_id: str, name: str) -> PartitionScheduler:
         found = self.partition(rm_id, name)
         if found is None:
-            known = ", ".join(one.name for one in self.partitions(rm_id))
+            known = listed(one.name for one in self.partitions(rm_id))
             raise UsageError(f"resource manager {rm_id} has no partition '{name}'; known: {known}")
         return found
 

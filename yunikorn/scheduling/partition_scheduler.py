@@ -36,6 +36,7 @@ from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_quotas import QueueQuotas
 from yunikorn.scheduling.waiting_applications import WaitingApplications
 from yunikorn.states import PARTITION
+from yunikorn.text import listed
 
 if TYPE_CHECKING:
     from yunikorn.config.queues_yaml import PartitionConfig
@@ -219,7 +220,7 @@ class PartitionScheduler:
     def _node_order(self, app: Application, of_queue: str) -> str:
         chosen = app.tags.get(NODE_SORT_TAG, "")
         if chosen and chosen not in self.orders.policies:
-            known = ", ".join(name for name in self.orders.policies if name) or "none"
+            known = listed(name for name in self.orders.policies if name)
             message = f"unknown node sort policy '{chosen}' in tag {NODE_SORT_TAG}; known: {known}"
             self.partition.event_recorder.record(
                 EventType.APP, app.id, message=message, reason="UnknownNodeSortPolicy"
