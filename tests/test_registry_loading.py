@@ -91,6 +91,6 @@ def test_default_that_cannot_be_imported_does_not_affect_others(monkeypatch: pyt
     found = {offer.plugin for offer in loaded.offers()}
     assert found == set(DEFAULT_PLUGINS) - {"yunikorn_plugins.os_groups"}
     with pytest.raises(
-        UnknownPlugin, match=r"known: none; not loaded: plugin yunikorn_plugins\.os_groups \(yunikorn "
+        UnknownPlugin, match=r"known: ldap; not loaded: plugin yunikorn_plugins\.os_groups \(yunikorn "
     ):
         loaded.find(RESOLVER, "os")

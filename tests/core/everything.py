@@ -17,6 +17,7 @@ from tests.core.machine import LIMITS, REQUIRED
 from tests.core.predicate_tags import DISK, SHY, ZONE
 from tests.core.predicates import plugins
 from tests.core.reservers import reservings
+from tests.core.victim_choosers import victim_choosers
 from yunikorn.config.load import check_config
 from yunikorn.interface.messages import PreemptionPolicy
 
@@ -147,6 +148,7 @@ def configurations(draw: Any) -> str:
         "enabled": draw(st.integers(0, 3)) > 0,
         "quotapreemptionenabled": draw(st.booleans()),
         "shrunknodes": draw(st.booleans()),
+        "policy": draw(victim_choosers()),
     }
     known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", *DEFAULTS]
     config["admission"] = draw(admissions())

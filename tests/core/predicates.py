@@ -12,6 +12,7 @@ from tests.core.kit import with_plugins
 from tests.core.predicate_tags import DISK, SHY, ZONE
 from tests.core.reference import Ask, Node
 from tests.core.reservers import RESERVERS
+from tests.core.victim_choosers import VICTIM_CHOOSERS
 from yunikorn import api
 from yunikorn.framework.registry import Registry
 
@@ -91,4 +92,5 @@ def plugins() -> Registry:
         reservation_policies=RESERVERS,
         quota_policies=QUOTAS,
         permit_policies=GATEKEEPERS,
+        preemption_policies=VICTIM_CHOOSERS,
     )

@@ -41,6 +41,7 @@ from tests.core.partition_checks import (
 )
 from tests.core.predicates import plugins
 from tests.core.strict import StrictRM, Submitted, replay
+from tests.core.victim_choosers import check_unprotected
 from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
@@ -106,6 +107,7 @@ class Everything(RuleBasedStateMachine):
 
         def watched(victims: Any, message: str, event: str, ask: Any = None, node: Any = None) -> None:
             check_victims(victims, ask, evictor.promised())
+            check_unprotected(self.rm.at_work(), victims)
             evict(victims, message, event, ask, node)
 
         evictor.evict = watched  # type: ignore[method-assign]
