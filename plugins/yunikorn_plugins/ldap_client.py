@@ -120,8 +120,11 @@ class Directory:
     def _open(self, deadline: Deadline) -> ldap3.Connection:
         """Return a new connection after a successful bind."""
         settings = self._settings
+        server = self._server()
+        # ldap3 tries all addresses of a name in turn, each with this time limit.
+        server.connect_timeout = settings.timeout / max(1, len(server.candidate_addresses()))  # type: ignore[no-untyped-call]
         connection = connect(
-            self._server(),
+            server,
             settings.bind_user,
             settings.password(),
             authentication=ldap3.SIMPLE,
@@ -137,6 +140,9 @@ class Directory:
             connection.open(read_server_info=False)
             if settings.starttls:
                 connection.start_tls(read_server_info=False)
+                # `bind` would open a closed connection again, without TLS.
+                if not connection.tls_started or connection.closed:
+                    raise DirectoryFailed("the connection could not be encrypted")
             if not connection.bind(read_server_info=False):
                 raise DirectoryFailed(f"the bind failed: {connection.result['description']}")
         except BaseException:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import trustme
+from yunikorn_plugins import ldap_client
 from yunikorn_plugins.ldap_groups import READING, Ldap
 from yunikorn_plugins.ldap_settings import group_of, read_settings
 
@@ -211,6 +212,26 @@ def test_look_up_is_bounded_in_time(phase: str, server: LdapServer, resolver: Op
     one = resolver(timeout=0.1, ssl=phase == "tls", insecure=True)
     with pytest.raises(Exception, match=r"no answer within 0\.1 seconds"):
         one.groups("ann")
+
+
+def test_addresses_of_a_name_share_the_time(
+    server: LdapServer, resolver: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, limits = resolver(timeout=2.0), []
+    known = ldap_client.server_at.candidate_addresses
+
+    def four(self: Any) -> Any:
+        return known(self) * 4  # type: ignore[no-untyped-call]
+
+    def unreachable(self: Any, address: object, *arguments: object, **options: object) -> None:
+        limits.append(self.connection.server.connect_timeout)
+        raise OSError("unreachable")
+
+    monkeypatch.setattr(ldap_client.server_at, "candidate_addresses", four)
+    monkeypatch.setattr("ldap3.strategy.base.BaseStrategy._open_socket", unreachable)
+    with pytest.raises(Exception, match="unreachable"):
+        one.groups("ann")
+    assert limits == [0.5] * 4
 
 
 @pytest.mark.parametrize("code", [3, 4, 10, 32, 51])
