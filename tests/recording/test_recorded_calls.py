@@ -6,6 +6,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.recording.recording_scheduler import CALLS
 
 WITHOUT_EFFECT = {
+    "all_partitions",
     "check_configuration",
     "configuration",
     "core_activity",
