@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.config.durations import describe_duration
-from yunikorn.explain.node_fit import count_fitting, summarise_fit
+from yunikorn.explain.node_fit import SCAN, NodeScan
 from yunikorn.explain.request_position import placed_position, request_positions
 from yunikorn.explain.suggested_fixes import fix_of_position, suggested_fixes
 from yunikorn.model.application import max_apps_message
@@ -63,6 +63,8 @@ class Reason:
     """Summary without numbers, equal for all requests that the same condition stops; used for counting."""
     detail: str
     """Summary with the current numbers."""
+    policy: str = ""
+    """Name of the policy that sets the condition; empty for others."""
 
 
 @attrs.frozen
@@ -90,7 +92,7 @@ POSITION = Reason(
 )
 
 
-def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
+def why(at: PartitionScheduler, ask: Ask, scan: NodeScan = SCAN) -> list[Reason]:
     """Return the conditions that stop `ask` in partition `at`; empty if none does or `ask` is not pending.
 
     A request whose placement a permit policy holds counts as pending.
@@ -99,7 +101,9 @@ def why(at: PartitionScheduler, ask: Ask) -> list[Reason]:
         return []
     if not ask.pending:
         return list(_of_holds(at, ask))
-    return _or_position(at, [*of_application(at, ask.app), *_of_backoff(at, ask.app), *_of_request(at, ask)])
+    return _or_position(
+        at, [*of_application(at, ask.app), *_of_backoff(at, ask.app), *_of_request(at, ask, scan)]
+    )
 
 
 def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Explanation]:
@@ -114,11 +118,9 @@ def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Exp
             continue
         ask = app.asks[each]
         # A reservation policy may answer differently for each request.
-        likeness = (_likeness(at, ask), at.cycle.reservations.by_policy and ask.key)
+        likeness = (likeness_of(at, ask), at.cycle.reservations.by_policy and ask.key)
         if likeness not in known:
-            reasons = tuple(why(at, ask))
-            changes = tuple(suggested_fixes(at, ask))
-            known[likeness] = (reasons, changes or tuple(fix_of_position(at) if reasons else ()))
+            known[likeness] = answers(at, ask)
         found.append(
             Explanation(each, ask.pending, ask.resource, known[likeness][0], position, known[likeness][1])
         )
@@ -128,6 +130,15 @@ def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Exp
             count = len(_held_placements(ask))
             found.append(Explanation(ask.key, count, ask.resource, held, placed_position(app), ()))
     return found
+
+
+def answers(
+    at: PartitionScheduler, ask: Ask, scan: NodeScan = SCAN
+) -> tuple[tuple[Reason, ...], tuple[str, ...]]:
+    """Return the conditions that stop a pending request, and the changes that together would help."""
+    reasons = tuple(why(at, ask, scan))
+    changes = tuple(suggested_fixes(at, ask, scan))
+    return reasons, changes or tuple(fix_of_position(at) if reasons else ())
 
 
 def _or_position(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
@@ -159,14 +170,14 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
                 continue
             reason = of_app
             if reason is None:
-                key = _likeness(at, ask)
+                key = likeness_of(at, ask)
                 reason = known.get(key)
                 if reason is None:
-                    reason = known[key] = next(_of_request(at, ask), None) or _order_reason(at)
+                    reason = known[key] = next(_of_request(at, ask, SCAN), None) or _order_reason(at)
             yield ask, reason
 
 
-def _likeness(at: PartitionScheduler, ask: Ask) -> Hashable:
+def likeness_of(at: PartitionScheduler, ask: Ask) -> Hashable:
     """Return a key that is equal for requests with the same answers to all checks."""
     app = ask.app
     if ask.gang_blocked:
@@ -194,7 +205,7 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
     if app.held is not None:
         left = describe_duration(max(app.held.until - partition.clock.now(), 0))
         summary = f"held by admission policy {app.held.policy}"
-        yield Reason("admission", summary, f"{app.held.message}; asked again in {left}")
+        yield Reason("admission", summary, f"{app.held.message}; asked again in {left}", app.held.policy)
     if app.queue is not None and not app.admitted:
         summary = f"other applications of queue {app.queue.path} have precedence"
         yield Reason(
@@ -214,22 +225,22 @@ def _of_backoff(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
 # -- quotas and limits ----------------------------------------------------------------------------------
 
 
-def _of_request(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
+def _of_request(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reason]:
     if ask.gang_blocked:
-        yield from _of_gang(at, ask)
+        yield from _of_gang(at, ask, scan)
         return
     if ask.unpermitted:
         yield Reason("permit", "refused by a permit policy; tried again after a change", ask.unpermitted)
     yield from _of_preemption(ask)
     stopped = False
-    for reason in chain(_of_quotas(at, ask), _of_nodes(at, ask)):
+    for reason in chain(_of_quotas(at, ask), _of_nodes(at, ask, scan)):
         stopped = True
         yield reason
     if stopped and not ask.making_way:
         yield from _of_next_attempt(at, ask)
 
 
-def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
+def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reason]:
     gang = ask.app.atomic
     if gang is not None:
         at.partition.gangs.formation.choose_members(gang)
@@ -246,12 +257,12 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         yield Reason("gang", summary, f"{summary}: its members must request {in_words(gang.total)} in total")
     else:
         yield from _of_quotas(at, gang.request)
-        yield from _of_room(at, gang, gang.request)
+        yield from _of_room(at, gang, gang.request, scan)
 
 
-def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask) -> Iterator[Reason]:
+def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask, scan: NodeScan) -> Iterator[Reason]:
     size = gang.size
-    room = count_fitting(gang.members, at.partition.nodes.values(), at.policies.predicates)
+    room = scan.room(gang.members, at.partition.nodes.values(), at.policies.predicates)
     if room < size or request.ask_class.unschedulable:
         pieces = (
             f"room for {room} of {size} members" if room < size else "the free resources are too fragmented"
@@ -306,9 +317,11 @@ def _of_quotas(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
             summary = f"{how} the quota of {obstacle.label}"
         available = in_words(obstacle.headroom or {})
         detail = f"{summary} (requested {requested}, available {available})"
+        policy = ""
         if isinstance(obstacle, Queue) and obstacle.policy_quota is not None:
+            policy = obstacle.policy_quota.policy
             detail = f"{detail}; {obstacle.policy_quota.describe(at.partition.clock.now())}"
-        yield Reason(check, summary, detail)
+        yield Reason(check, summary, detail, policy)
 
 
 # -- permits --------------------------------------------------------------------------------------------
@@ -328,19 +341,19 @@ def _of_holds(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         assert hold is not None
         since, left = describe_duration(now - hold.since), describe_duration(max(hold.until - now, 0))
         detail = f"placed on node {one.node.id} {since} ago, {hold.message}; asked again in {left}"
-        yield Reason("permit", f"placed, and held by permit policy {hold.policy}", detail)
+        yield Reason("permit", f"placed, and held by permit policy {hold.policy}", detail, hold.policy)
 
 
 # -- nodes ----------------------------------------------------------------------------------------------
 
 
-def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
+def _of_nodes(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reason]:
     nodes, required = at.partition.nodes, ask.ask_class.required
     if required and required not in nodes:
         summary = "its required node does not exist"
         yield Reason("nodes", summary, f"{summary}: {required}")
         return
-    found = summarise_fit(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
+    found = scan.summary(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
     if found is None:
         return
     if required:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
 from yunikorn.containment import contained, safe_text
-from yunikorn.explain.node_fit import NodeFit, closest, count_fitting
+from yunikorn.explain.node_fit import SCAN, NodeFit, NodeScan
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
 from yunikorn.resources import Tally, grow
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 
-def suggested_fixes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
+def suggested_fixes(at: PartitionScheduler, ask: Ask, scan: NodeScan = SCAN) -> Iterator[str]:
     """Yield the fixes for `ask` in the order of the checks; nothing if no check fails."""
     app = ask.app
     yield from _of_switches(at, app)
@@ -34,12 +34,12 @@ def suggested_fixes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
     yield from _of_order(at, app)
     going = ask.making_way
     if ask.gang_blocked:
-        yield from _of_gang(at, ask)
+        yield from _of_gang(at, ask, scan)
     elif going:
         yield f"the resource manager must confirm the release of {_count(len(going), 'allocation')}"
     else:
         yield from _of_bounds(ask)
-        yield from _of_nodes(at, ask)
+        yield from _of_nodes(at, ask, scan)
 
 
 def fix_of_position(at: PartitionScheduler) -> Iterator[str]:
@@ -81,7 +81,7 @@ def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
 # -- gangs ----------------------------------------------------------------------------------------------
 
 
-def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
+def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[str]:
     gang = ask.app.atomic
     if gang is not None:
         at.partition.gangs.formation.choose_members(gang)
@@ -93,7 +93,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
         yield f"submit further requests of the gang, for {in_words(_missing_of(gang))} in total"
     else:
         yield from _of_bounds(gang.request)
-        yield from _of_members(at, gang)
+        yield from _of_members(at, gang, scan)
 
 
 def _missing_of(gang: AtomicGang) -> Tally:
@@ -104,9 +104,9 @@ def _missing_of(gang: AtomicGang) -> Tally:
     return {name: amount for name, amount in missing.items() if amount > 0}
 
 
-def _of_members(at: PartitionScheduler, gang: AtomicGang) -> Iterator[str]:
+def _of_members(at: PartitionScheduler, gang: AtomicGang, scan: NodeScan) -> Iterator[str]:
     size = gang.size
-    lacking = size - count_fitting(gang.members, at.partition.nodes.values(), at.policies.predicates)
+    lacking = size - scan.room(gang.members, at.partition.nodes.values(), at.policies.predicates)
     if lacking:
         each = {in_words(ask.resource) for ask, _ in gang.members}
         amount = f" ({each.pop()} each)" if len(each) == 1 else ""
@@ -140,12 +140,12 @@ def _of_bounds(ask: Ask) -> Iterator[str]:
 # -- nodes ----------------------------------------------------------------------------------------------
 
 
-def _of_nodes(at: PartitionScheduler, ask: Ask) -> Iterator[str]:
+def _of_nodes(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[str]:
     nodes, required = at.partition.nodes, ask.ask_class.required
     if required and required not in nodes:
         yield f"add node {required}"
         return
-    best = closest(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
+    best = scan.closest(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
     if best is None or best.distance[0]:
         yield _another_node(ask, best)
         return

@@ -36,6 +36,7 @@ from yunikorn.interface.configurations import (
     refused_registration_logged,
 )
 from yunikorn.interface.core_activity import CoreActivity, core_activity
+from yunikorn.interface.explaining import explaining
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -99,7 +100,7 @@ class Scheduler:
         self._failures_seen = 0
         """Number of distinct plugin failures that all sessions have sent to their sinks."""
         self._registering = False
-        self._operation = ""
+        self.operation = ""
         """Operation in progress; re-entrant calls are refused while it is set."""
 
     def register_resource_manager(
@@ -171,18 +172,18 @@ class Scheduler:
         self._refuse_reentry("update")
         session = self._session(request.rm_id)
         session.activate()
-        self._operation = "is applying an update"
+        self.operation = "is applying an update"
         try:
             session.take(request)
         finally:
-            self._operation = ""
+            self.operation = ""
         session.flush()
 
     def _refuse_reentry(self, call: str) -> None:
         """Refuse a call that a plugin makes during an operation, whose objects must not change meanwhile."""
-        if self._operation:
+        if self.operation:
             raise UsageError(
-                f"{call} was called while the core {self._operation}: a predicate or another plugin must"
+                f"{call} was called while the core {self.operation}: a predicate or another plugin must"
                 " not call the scheduler. Call it after the current call has returned"
             )
 
@@ -311,11 +312,11 @@ class Scheduler:
         """
         self._refuse_reentry("schedule")
         sessions = self._active.in_order()
-        self._operation = "is making decisions"
+        self.operation = "is making decisions"
         try:
             taken = self._active.decide(sessions, max_decisions)
         finally:
-            self._operation = ""
+            self.operation = ""
         self._flush(sessions)
         return taken
 
@@ -353,11 +354,11 @@ class Scheduler:
         """
         self._refuse_reentry("take_policy_answer")
         calls = self._core_context.policy_calls
-        self._operation = "is applying the answer of a policy"
+        self.operation = "is applying the answer of a policy"
         try:
             known = calls is not None and calls.take(number, answer)
         finally:
-            self._operation = ""
+            self.operation = ""
         if known:
             self._flush(self._active.in_order())
 
@@ -521,11 +522,8 @@ class Scheduler:
         out. Changes nothing. Raises `UsageError` if there is no such application.
         """
         at, app = self._application(rm_id, partition, app_id)
-        before, self._operation = self._operation, "is explaining pending requests"
-        try:
+        with explaining(self):
             return {one.key: one for one in explain(at, app, allocation_key)}
-        finally:
-            self._operation = before
 
     def _application(self, rm_id: str, partition: str, app_id: str) -> tuple[PartitionScheduler, Application]:
         at = self._at_work(rm_id, partition)

@@ -84,7 +84,10 @@ class WaitingApplications:
         """Return the application with a waiting ask of this key, or ""."""
         return next((one.app.id for one in self if key in one.keys), "")
 
+    def awaited(self, app_id: str) -> str:
+        """Return the policy whose answer an application waits for."""
+        return self._waiting[app_id].pending.waits_for
+
     def why(self, app_id: str) -> str:
         """Return why an application is not accepted yet."""
-        policy = self._waiting[app_id].pending.waits_for
-        return f"application '{app_id}' is not accepted yet: the answer of {policy} is awaited"
+        return f"application '{app_id}' is not accepted yet: the answer of {self.awaited(app_id)} is awaited"

@@ -10,6 +10,7 @@ from yunikorn.rest.routes import (
     configuration,
     dump,
     events,
+    explanations,
     metrics,
     nodes,
     partitions,
@@ -25,6 +26,7 @@ async def openapi(call: Call) -> Answer:
 ENDPOINTS: tuple[Endpoint, ...] = (
     *partitions.ENDPOINTS,
     *applications.ENDPOINTS,
+    *explanations.ENDPOINTS,
     *nodes.ENDPOINTS,
     *metrics.ENDPOINTS,
     *events.ENDPOINTS,

@@ -1,0 +1,109 @@
+"""Routes that explain why the requests of an application wait."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from yunikorn.explain.explain import Reason, of_application
+from yunikorn.explain.grouped import RequestGroup, explain_in_groups
+from yunikorn.explain.request_position import QueuePosition
+from yunikorn.interface.explaining import explained_in_slices
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.rest.answers import Answer
+from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.explain_shapes import QueueRank, WaitExplanation, WaitingRequests, WaitReason
+from yunikorn.rest.lists import unsigned
+from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
+from yunikorn.rest.routes.partitions import PARTITION, QUEUE
+from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+USUAL, MOST = 100, 1000
+"""Maximum number of explanations without `limit`, and of those that `limit` may ask for."""
+LIMIT = Query("limit", f"maximum number of explanations, {USUAL} by default and {MOST} at most", str(USUAL))
+
+
+async def explanation(call: Call) -> Answer:
+    """Answer why the requests of an application wait."""
+    name, app_id, given = call.text("partition"), call.text("application"), call.query("limit")
+    limit = min(unsigned(given, "limit"), MOST) if given else USUAL
+    path = call.name("queue") if "queue" in call.request.path_params else None
+
+    def read(scheduler: Scheduler) -> Generator[None, None, WaitExplanation]:
+        _, at = find_partition(scheduler, name)
+        if path is None and app_id in at.waiting:
+            return _awaited(at, app_id)
+        if path is not None:
+            check_queue_name(path)
+        app = find_application(at, app_id, None if path is None else find_queue(at, path))
+        state, queue = app.state, app.queue
+        now = at.partition.clock.now()
+        reasons = tuple(map(_reason, of_application(at, app)))
+        found = yield from explained_in_slices(scheduler, explain_in_groups(at, app, limit))
+        return WaitExplanation(
+            application_id=app.id,
+            partition=at.name,
+            queue_name=queue.path if queue is not None else app.queue_name,
+            application_state=state,
+            time=now,
+            reasons=reasons,
+            pending_count=found.waiting,
+            omitted_count=found.omitted,
+            requests=tuple(map(_requests, found.groups)),
+            pending_in_queue=found.of,
+            queue_ranks=tuple(map(_rank, found.queues)),
+        )
+
+    return await call.json(await call.read(read), conditional=False)
+
+
+def _awaited(at: PartitionScheduler, app_id: str) -> WaitExplanation:
+    """Return the explanation of an application that waits for the answer of a policy."""
+    policy = at.waiting.awaited(app_id)
+    return WaitExplanation(
+        application_id=app_id, partition=at.name, time=at.partition.clock.now(), awaited=policy
+    )
+
+
+def _rank(one: QueuePosition) -> QueueRank:
+    return QueueRank(queue_name=one.queue, rank=one.place, of=one.of, parent=one.parent)
+
+
+def _requests(group: RequestGroup) -> WaitingRequests:
+    return WaitingRequests(
+        allocation_keys=tuple(group.keys),
+        request_count=group.asks,
+        pending_count=group.waiting,
+        resource=group.resource,
+        priority=group.priority,
+        task_group_name=group.task_group,
+        placed=group.placed,
+        reserved_node_id=group.reserved,
+        reasons=tuple(map(_reason, group.reasons)),
+        suggested_fixes=group.fixes,
+        first_rank=group.first,
+        last_rank=group.last,
+    )
+
+
+def _reason(one: Reason) -> WaitReason:
+    return WaitReason(check=one.check, summary=one.summary, message=one.detail, policy=one.policy)
+
+
+ENDPOINTS = (
+    Endpoint(
+        path=PARTITION + "/application/{application}/explain",
+        answer=explanation,
+        summary="Why the requests of an application wait, and the smallest changes that would help",
+        result=WaitExplanation,
+        queries=(LIMIT,),
+        errors=(400, 404),
+    ),
+    Endpoint(
+        path=QUEUE + "/application/{application}/explain",
+        answer=explanation,
+        summary="The same for an application of one queue",
+        result=WaitExplanation,
+        queries=(LIMIT,),
+        errors=(400, 404),
+    ),
+)
