@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
@@ -15,8 +16,9 @@ from tests.core.manual_workers import (
     registry_of,
     rejections,
 )
-from yunikorn.api import AdmissionPolicy, Application
+from yunikorn.api import AdmissionPolicy, Application, Queue
 from yunikorn.interface.messages import UpdateResponse
+from yunikorn.scheduling.application_copies import ApplicationCopy, QueueCopy
 from yunikorn.states import FAILED
 
 CONFIG = configuration(queue("a", resources={"max": {"vcore": 4}}), admission=["licence"])
@@ -77,6 +79,34 @@ def test_policy_gets_a_copy() -> None:
     assert rm.schedule() == [("app", "ask", "n1")]
     assert seen.queue.allocated == {}
     assert seen.state == "New"
+
+
+def test_copy_has_the_max_in_force_and_the_configured_one() -> None:
+    quota = {"quota.policy": "borrowing"}
+    borrower = queue("a", resources={"max": {"vcore": 4}}, properties=quota)
+    rm, workers = cluster(
+        configuration(borrower, queue("b", resources={"max": {"vcore": 2}}), admission=["licence"])
+    )
+    rm.app("first")
+    workers.answer()
+    rm.ask("first", count=5, vcore=1)
+    assert len(rm.schedule()) == 5
+    rm.app("second")
+    workers.answer()
+    found = Licence.seen[-1].queue
+    assert (found.configured_max, found.max, found.unused_by_siblings, found.is_leaf) == (
+        {"vcore": 4000},
+        {"vcore": 6000},
+        {"vcore": 2000},
+        True,
+    )
+    assert not found.parent.is_leaf
+
+
+@pytest.mark.parametrize(("view", "copy"), [(Queue, QueueCopy), (Application, ApplicationCopy)])
+def test_copies_have_everything_but_allocations(view: type[Any], copy: type[Any]) -> None:
+    declared = {name for name, one in vars(view).items() if isinstance(one, property)}
+    assert declared - {one.name for one in attrs.fields(copy)} <= {"allocations", "allocations_by_node"}
 
 
 def test_policy_gets_a_copy_without_workers() -> None:

@@ -20,6 +20,8 @@ class QueueCopy:
     path: str
     guaranteed: Mapping[str, int]
     max: Mapping[str, int] | None
+    configured_max: Mapping[str, int] | None
+    unused_by_siblings: Mapping[str, int]
     fair_max: Mapping[str, int]
     total: Mapping[str, int]
     allocated: Mapping[str, int]
@@ -29,14 +31,18 @@ class QueueCopy:
     priority: int
     properties: Mapping[str, str]
     parent: QueueCopy | None
+    is_leaf: bool
 
     @classmethod
     def of(cls, queue: Queue) -> QueueCopy:
         """Return a copy of a queue."""
+        configured, in_force = queue.configured_max, queue.max
         return cls(
             path=queue.path,
             guaranteed=dict(queue.guaranteed),
-            max=None if queue.max is None else dict(queue.max),
+            max=None if in_force is None else dict(in_force),
+            configured_max=None if configured is None else dict(configured),
+            unused_by_siblings=dict(queue.unused_by_siblings),
             fair_max=dict(queue.fair_max),
             total=dict(queue.total),
             allocated=dict(queue.allocated),
@@ -46,6 +52,7 @@ class QueueCopy:
             priority=queue.priority,
             properties=dict(queue.properties),
             parent=None if queue.parent is None else cls.of(queue.parent),
+            is_leaf=queue.is_leaf,
         )
 
 
