@@ -376,6 +376,8 @@ class Permits:
         for ask in dict.fromkeys(one.ask for one in hold.members):
             if ask is not None and ask.pending and not ask.unschedulable:
                 ask.ensure_extras().refusals = Unpermitted({why: 1})
+                # Room is not what the request lacks, and others may use the node.
+                self._partition.accounting.node_reservations.unreserve(ask)
                 self._partition.accounting.pending_accounting.mark_unschedulable(ask)
                 self._unschedulable_queue.mark_unschedulable(ask)
 
