@@ -207,7 +207,7 @@ class Permits:
     # -- placements ---------------------------------------------------------------------------------
 
     def allocate(self, ask: Ask, node: Node, now: int) -> Allocation | None:
-        """Place one pending replica of the ask on `node`; return None if a policy refuses."""
+        """Place one pending replica of the ask on `node`; return None if a policy refuses it."""
         return self._start(self._held.place(ask, node))
 
     def place_gang(self, gang: AtomicGang, plan: Sequence[tuple[Ask, Node]]) -> Allocation | None:
@@ -215,9 +215,11 @@ class Permits:
         return self._start(self._held.place_gang(gang, plan))
 
     def _start(self, hold: PlacementHold) -> Allocation | None:
-        refused = not self._ask(hold, at_once=True)
+        self._ask(hold, at_once=True)
         self._ask_permitted_groups()
-        return None if refused else hold.members[-1]
+        # A question about its group may have taken it back as well.
+        placed = hold.members[-1]
+        return placed if placed.uuid in hold.app.allocations else None
 
     def _review(self) -> None:
         while self._changed:
