@@ -33,6 +33,18 @@ def plugin_uses(config: SchedulerConfig) -> list[PluginUse]:
     return found
 
 
+def uses_by_partition(config: SchedulerConfig) -> list[tuple[str, PluginUse]]:
+    """Return every use of a plugin with the partition that it belongs to, "" if that is none."""
+    found: list[PluginUse] = []
+    _walk(attrs.evolve(config, partitions=()), None, "", found)
+    named = [("", use) for use in found]
+    for number, partition in enumerate(config.partitions):
+        found = []
+        _walk(partition, None, f"partitions[{number}]", found)
+        named += [(partition.name, use) for use in found]
+    return named
+
+
 def _walk(value: Any, kind: Kind | None, path: str, found: list[PluginUse]) -> None:
     if isinstance(value, PluginRef):
         if kind is not None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
-from yunikorn.framework.plugin_statistics import PluginStatistics
+from yunikorn.framework.plugin_statistics import MethodUse, PluginStatistics
 from yunikorn.interface.buffered_sinks import SinkLoad
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.metrics.core_figures import CoreFigures, read_figures
@@ -71,6 +71,10 @@ class ServiceMetrics:
         finally:
             self._scraping -= 1
 
+    def uses(self) -> tuple[MethodUse, ...]:
+        """Return the use of methods of plugins; empty if it is not counted."""
+        return tuple(self._statistics or ())
+
     def answered(self, code: int) -> None:
         """Count an answer with this HTTP status code."""
         self._answered[str(code)] += 1
@@ -86,7 +90,7 @@ class ServiceMetrics:
             self._inbox.inbox_depth,
             self._inbox.inbox_capacity,
             dict(self._plugin_time),
-            tuple(self._statistics or ()),
+            self.uses(),
             tuple(self._sinks),
             dict(self._answered),
             self._scraping,

@@ -14,6 +14,7 @@ from yunikorn.rest.routes import (
     metrics,
     nodes,
     partitions,
+    plugins,
     scheduler,
 )
 
@@ -32,6 +33,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *events.ENDPOINTS,
     *configuration.ENDPOINTS,
     *scheduler.ENDPOINTS,
+    *plugins.ENDPOINTS,
     *dump.ENDPOINTS,
     Endpoint(
         path="/ws/v1/openapi.json",

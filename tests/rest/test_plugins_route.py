@@ -1,0 +1,100 @@
+"""Plugins in the REST interface: installed, in use, and faulty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
+from tests.rest.kit import Rest
+from yunikorn.api import Predicate
+from yunikorn.framework.plugin_statistics import MethodUse
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.rest.routes.plugins import read_plugins, shape_of
+from yunikorn.runtime.sliced_reads import read_at_once
+
+
+class Fails(Predicate):
+    """Fails always."""
+
+    name = "fails"
+
+    def check(self, ask: Any, node: Any) -> str | None:
+        raise ValueError("no answer")
+
+
+def by_name(found: Any) -> dict[tuple[str, str], Any]:
+    return {(one["kind"], one["name"]): one for one in found["plugins"]}
+
+
+def failing() -> RM:
+    rm = RM(configuration(predicates=["fails"]), with_plugins(predicates=[Fails]))
+    rm.node(vcore=8)
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    return rm
+
+
+def test_plugin_with_its_use_and_its_faults() -> None:
+    found = Rest(failing()).json("plugins")
+    one = by_name(found)["predicate", "fails"]
+    (fault,) = one.pop("faults")
+    assert fault.pop("count") >= 1
+    assert "no answer" in fault.pop("message")
+    assert fault.pop("operation")
+    assert fault == {"plugin": "fails of test-plugin (yunikorn-test 1.0)"}
+    assert one == {
+        "kind": "predicate",
+        "name": "fails",
+        "summary": "Fails always.",
+        "className": "tests.rest.test_plugins_route.Fails",
+        "plugin": "test-plugin",
+        "distribution": "yunikorn-test",
+        "version": "1.0",
+        "inUse": True,
+        "uses": [
+            {
+                "rmId": "rm",
+                "partition": "default",
+                "count": 1,
+                "places": ["partitions[0].predicates[0]"],
+            }
+        ],
+    }
+    assert (found["broken"], found["otherFaults"]) == ([], [])
+
+
+def test_uses_are_listed_by_partition_and_counted() -> None:
+    queues = [queue(f"q{number}", properties={"application.sort.policy": "fair"}) for number in range(12)]
+    rm = RM(document(partition(*queues), partition(queue("a"), name="gpu")))
+    found = by_name(Rest(rm).json("plugins"))
+    (fair,) = found["app-sort", "fair"]["uses"]
+    assert (fair["partition"], fair["count"], len(fair["places"])) == ("default", 12, 10)
+    assert fair["places"][0] == "root.q0: application.sort.policy"
+    assert [one["partition"] for one in found["app-sort", "fifo"]["uses"]] == ["gpu"]
+
+
+def test_installed_plugin_that_nothing_uses() -> None:
+    one = by_name(Rest(RM()).json("plugins"))["permit", "together"]
+    assert (one["inUse"], one["uses"], one["faults"]) == (False, [], [])
+
+
+def test_broken_plugin() -> None:
+    registry = Registry.load(third_party=False)
+    assert not registry.register(object(), "hollow", "hollow-plugin", "2.0")
+    (one,) = Rest(RM(registry=registry)).json("plugins")["broken"]
+    assert (one["plugin"], one["distribution"], one["version"]) == ("hollow", "hollow-plugin", "2.0")
+    assert "implements no hook" in one["reason"]
+
+
+def test_counted_calls() -> None:
+    scheduler = failing().scheduler
+
+    def read(core: Scheduler) -> Any:
+        return read_plugins(core, core.registry)
+
+    use = MethodUse("fails of test-plugin (yunikorn-test 1.0)", "predicate", "check", 7, 0.5, 2)
+    found = shape_of(read_at_once(scheduler, read), [use])
+    (calls,) = next(one.calls for one in found.plugins if one.name == "fails")
+    assert (calls.method, calls.calls, calls.seconds, calls.refusals) == ("check", 7, 0.5, 2)

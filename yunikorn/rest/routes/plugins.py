@@ -1,0 +1,157 @@
+"""Route of plugins: what is installed, where it is used, and what failed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Generator, Iterable, Sequence
+
+import attrs
+
+from yunikorn.config.plugin_uses import uses_by_partition
+from yunikorn.config.queues_yaml import SchedulerConfig
+from yunikorn.framework.offers import Broken, Offer
+from yunikorn.framework.plugin_statistics import MethodUse
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.rest.answers import Answer
+from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.plugin_shapes import (
+    BrokenPlugin,
+    InstalledPlugin,
+    PluginCalls,
+    PluginFault,
+    PluginPlaces,
+    Plugins,
+)
+
+PLACES = 10
+"""Number of places that an answer names for each plugin and partition."""
+FAULTS = 100
+"""Number of failures that are read without a pause."""
+
+Used = dict[tuple[str, str], list[PluginPlaces]]
+"""Uses by kind and name."""
+
+
+@attrs.frozen
+class Installed:
+    """Objects of the core that the answer is made from; they do not change."""
+
+    offers: tuple[Offer, ...]
+    broken: tuple[Broken, ...]
+    configs: tuple[tuple[str, SchedulerConfig], ...]
+    """Configurations by the id of the resource manager."""
+    faults: tuple[PluginFault, ...]
+
+
+async def plugins(call: Call) -> Answer:
+    """Answer with the installed plugins, their uses and their faults."""
+    registry, metrics = call.site.registry, call.site.metrics
+    calls = () if metrics is None else metrics.uses()
+
+    def read(scheduler: Scheduler) -> Generator[None, None, Installed]:
+        return (yield from read_plugins(scheduler, registry))
+
+    installed = await call.read(read)
+    # A configuration may have thousands of queues, each with policies.
+    return await call.json(await asyncio.to_thread(shape_of, installed, calls))
+
+
+def read_plugins(scheduler: Scheduler, registry: Registry) -> Generator[None, None, Installed]:
+    """Return the plugins of all resource managers, and those of `registry`, with all failures."""
+    offers: dict[tuple[str, str, type], Offer] = {}
+    configs: list[tuple[str, SchedulerConfig]] = []
+    registries = [registry]
+    for status in list(scheduler.sessions()):
+        configs.append((status.rm_id, scheduler.configuration(status.rm_id)))
+        registries.append(scheduler.plugins(status.rm_id))
+    broken: dict[str, Broken] = {}
+    for one in registries:
+        for offer in one.offers():
+            offers.setdefault((offer.kind.id, offer.origin, offer.cls), offer)
+        broken.update((str(each), each) for each in one.broken)
+        yield
+    faults: list[PluginFault] = []
+    for failure in list(scheduler.failures):
+        faults.append(
+            PluginFault(
+                plugin=failure.plugin,
+                operation=failure.operation,
+                count=failure.count,
+                message=failure.message,
+                last_message=failure.last,
+            )
+        )
+        if len(faults) % FAULTS == 0:
+            yield
+    return Installed(tuple(offers.values()), tuple(broken.values()), tuple(configs), tuple(faults))
+
+
+def shape_of(installed: Installed, calls: Sequence[MethodUse]) -> Plugins:
+    """Convert what the core has, and the counted calls."""
+    uses = _uses_of(installed.configs)
+    faults: defaultdict[str, list[PluginFault]] = defaultdict(list)
+    for fault in installed.faults:
+        faults[fault.plugin].append(fault)
+    counted: defaultdict[tuple[str, str], list[MethodUse]] = defaultdict(list)
+    for use in calls:
+        counted[use.kind, use.plugin].append(use)
+    offers = sorted(installed.offers, key=lambda one: (one.kind.id, one.name))
+    found = tuple(_plugin(one, uses, faults[one.origin], counted[one.kind.id, one.origin]) for one in offers)
+    known = {one.origin for one in offers}
+    return Plugins(
+        plugins=found,
+        broken=tuple(
+            BrokenPlugin(
+                plugin=one.plugin, distribution=one.distribution, version=one.version, reason=one.reason
+            )
+            for one in installed.broken
+        ),
+        other_faults=tuple(one for one in installed.faults if one.plugin not in known),
+    )
+
+
+def _uses_of(configs: Iterable[tuple[str, SchedulerConfig]]) -> Used:
+    found: Used = defaultdict(list)
+    for rm_id, config in configs:
+        places: dict[tuple[str, str, str], list[str]] = {}
+        for partition, use in uses_by_partition(config):
+            places.setdefault((use.kind.id, use.name, partition), []).append(use.place)
+        for (kind, name, partition), named in places.items():
+            found[kind, name].append(
+                PluginPlaces(rm_id=rm_id, partition=partition, count=len(named), places=tuple(named[:PLACES]))
+            )
+    return found
+
+
+def _plugin(
+    offer: Offer, uses: Used, faults: Sequence[PluginFault], calls: Sequence[MethodUse]
+) -> InstalledPlugin:
+    places = tuple(uses.get((offer.kind.id, offer.kind.normal(offer.name)), ()))
+    return InstalledPlugin(
+        kind=offer.kind.id,
+        name=offer.name,
+        summary=offer.summary,
+        class_name=offer.class_name,
+        plugin=offer.plugin,
+        distribution=offer.distribution,
+        version=offer.version,
+        in_use=bool(places),
+        uses=places,
+        faults=tuple(faults),
+        calls=tuple(
+            PluginCalls(method=one.method, calls=one.calls, seconds=one.seconds, refusals=one.refusals)
+            for one in calls
+        ),
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/ws/v1/plugins",
+        answer=plugins,
+        summary="Installed plugins, where configurations use them, their faults and counted calls",
+        result=Plugins,
+    ),
+)
