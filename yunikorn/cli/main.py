@@ -50,6 +50,8 @@ BROKEN_PIPE = 141
 
 VARIABLE, OFF = "YUNIKORN_PLUGINS", "off"
 """Variable of the installed plugins in use; `yunikorn.framework.installed`, which is imported when needed."""
+COMPLETION = "_YUNIKORN_COMPLETE"
+"""Variable by which a shell requests a completion, or the script that installs it."""
 OWN_PROCESS = object()
 """Context object for commands whose process is the command line, not a program that calls `main`."""
 
@@ -61,6 +63,9 @@ COMMANDS = {
     "place": "Show the queue and the placement rule of an application.",
     "plugins": "List the installed plugins, their options, and broken plugins.",
     "serve": "Serve resource managers over gRPC.",
+    "get": "List queues, apps, nodes, users or events of a running scheduler.",
+    "describe": "Describe one app, queue or node of a running scheduler.",
+    "events": "Show events of a running scheduler, also as they occur.",
     "replay": "Replay a recording, real or written by hand, in a new core.",
     "schema": "Print the JSON Schema of queues.yaml, or its reference.",
     "states": "Print the state machines as Mermaid diagrams.",
@@ -184,6 +189,8 @@ def _run(arguments: list[str], owner: object) -> int:
         # No command calls sys.exit(): this is a plugin or a library, and an exit status of 0 would hide it.
         if "--traceback" in arguments:
             raise
+        if COMPLETION in os.environ:
+            return stop.code if type(stop.code) is int else BUG  # click ends a completion in this way
         click.echo(f"Error: sys.exit() was called by a plugin or a library: {safe_text(stop)}", err=True)
         return stop.code if type(stop.code) is int and stop.code != 0 else BUG
     except (BrokenPipeError, ReaderLeft):

@@ -1,0 +1,168 @@
+"""`yunikorn get`: list the queues, applications, nodes, users or events of a running scheduler."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from yunikorn.cli import object_tables
+from yunikorn.cli.answer_fields import children, text
+from yunikorn.cli.events import DEFAULT_LAST, latest, print_events
+from yunikorn.cli.output import echo
+from yunikorn.cli.rest_client import Record, Server
+from yunikorn.cli.server_options import below_partition, complete, connect, partition_option, server_options
+from yunikorn.cli.text_columns import WIDE, print_table, terminal_width
+from yunikorn.clock import SystemClock
+from yunikorn.errors import UsageError
+from yunikorn.states import (
+    ACCEPTED,
+    ACTIVE,
+    COMPLETED,
+    COMPLETING,
+    DRAINING,
+    EXPIRED,
+    FAILED,
+    FAILING,
+    NEW,
+    NODE_DRAINING,
+    REJECTED,
+    RESUMING,
+    RUNNING,
+    SCHEDULABLE,
+    STARTING,
+    STOPPED,
+)
+from yunikorn.text import suggest
+
+KINDS = ("queues", "apps", "nodes", "users", "events")
+FILTERS = {
+    "queues": {"queue", "state"},
+    "apps": {"queue", "state", "user", "all"},
+    "nodes": {"state"},
+    "users": {"queue", "user"},
+    "events": set[str](),
+}
+"""Filters that each kind has."""
+ENDED = {COMPLETED: "completed", EXPIRED: "completed", FAILED: "completed", REJECTED: "rejected"}
+"""List of the applications in a final state."""
+STATES = {
+    "queues": (ACTIVE, DRAINING, STOPPED),
+    "apps": (NEW, ACCEPTED, STARTING, RUNNING, COMPLETING, FAILING, RESUMING, *ENDED),
+    "nodes": (SCHEDULABLE, NODE_DRAINING),
+}
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(KINDS))
+@click.option("--queue", default="", shell_complete=complete("queue"), help="Only in this queue and below.")
+@click.option("--user", default="", shell_complete=complete("user"), help="Only of this user.")
+@click.option("--state", default="", help="Only in this state, such as Running or Draining.")
+@click.option("--all", "ended", is_flag=True, help="Applications that have ended, too.")
+@WIDE
+@partition_option
+@server_options
+def command(
+    kind: str,
+    queue: str,
+    user: str,
+    state: str,
+    ended: bool,
+    wide: bool,
+    partition: str,
+    as_json: bool,
+    **connection: Any,
+) -> None:
+    """List queues, apps, nodes, users or events of a running scheduler.
+
+    Amounts are rounded for people; --json has the exact numbers, and the fields of the REST interface. Exit
+    status: 0 when the list was printed, 1 when the partition does not exist, 2 for any other error.
+    """
+    given = {"queue": queue, "user": user, "state": state, "all": ended}
+    for name, value in given.items():
+        if value and name not in FILTERS[kind]:
+            of = ", ".join(each for each in KINDS if name in FILTERS[each])
+            raise UsageError(f"--{name} is for {of}, not for {kind}")
+    width = None if wide else terminal_width()
+    with connect(connection) as server:
+        if kind == "events":
+            print_events(latest(server, DEFAULT_LAST), as_json=as_json, width=width)
+            return
+        wanted = state_of(kind, state)
+        found = READERS[kind](server, partition, queue.lower(), user, wanted, ended)
+        if as_json:
+            for one in found:
+                echo(json.dumps(one))
+            return
+        table = object_tables.TABLES[kind](list(found), SystemClock().now())
+        print_table(*table, width)
+
+
+def state_of(kind: str, text: str) -> str:
+    """Return the state that is meant, in its usual spelling; raises `UsageError` for an unknown one."""
+    known = STATES.get(kind, ())
+    for state in known:
+        if state.lower() == text.lower():
+            return state
+    if text:
+        raise UsageError(f"--state {text}: unknown{suggest(text, known)}; known: {', '.join(known)}")
+    return ""
+
+
+# -- reading ---------------------------------------------------------------------------------------------
+# The server applies the filters, too. YuniKorn 1.9 has none, and its answers are filtered here.
+
+
+def _queues(
+    server: Server, partition: str, queue: str, user: str, state: str, ended: bool
+) -> Iterator[Record]:
+    root = server.record(below_partition(partition, "queues"))
+    for one in children(root):
+        if _within(text(one, "queuename"), queue) and state in ("", text(one, "status")):
+            yield {name: value for name, value in one.items() if name != "children"}
+
+
+def _apps(server: Server, partition: str, queue: str, user: str, state: str, ended: bool) -> Iterator[Record]:
+    lists = [ENDED.get(state, "active")] if state else ["active"]
+    if ended and not state:
+        lists = ["active", "completed", "rejected"]
+    for name in lists:
+        path = below_partition(partition, f"applications/{name}")
+        for one in server.listed(path, queue=queue, user=user, state=state):
+            if (
+                _within(text(one, "queueName"), queue)
+                and user in ("", text(one, "user"))
+                and state in ("", text(one, "applicationState"))
+            ):
+                yield one
+
+
+def _nodes(
+    server: Server, partition: str, queue: str, user: str, state: str, ended: bool
+) -> Iterator[Record]:
+    for one in server.listed(below_partition(partition, "nodes"), state=state):
+        if state in ("", object_tables.node_state(one)):
+            yield one
+
+
+def _users(
+    server: Server, partition: str, queue: str, user: str, state: str, ended: bool
+) -> Iterator[Record]:
+    found = server.listed(below_partition(partition, "usage/users"))
+    for one in object_tables.with_queues(found):
+        if _within(text(one, "queuePath"), queue) and user in ("", text(one, "userName")):
+            yield one
+
+
+def _within(path: str, queue: str) -> bool:
+    return not queue or f"{path}.".startswith(f"{queue}.")
+
+
+READERS: dict[str, Callable[[Server, str, str, str, str, bool], Iterator[Record]]] = {
+    "queues": _queues,
+    "apps": _apps,
+    "nodes": _nodes,
+    "users": _users,
+}

@@ -1,0 +1,274 @@
+"""Client of the REST interface for the commands of operators: requests, pages, and clear errors.
+
+The package `httpx` is imported when a server is opened, so that help needs no extra.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import quote, urlsplit
+
+import attrs
+import click
+
+from yunikorn.errors import UsageError, printable
+from yunikorn.text import suggest
+
+if TYPE_CHECKING:
+    import httpx
+
+Record = Mapping[str, Any]
+"""JSON object of an answer."""
+
+ROOT = "/ws/v1"
+PAGE = 500
+"""Number of objects in a request for a page."""
+MOST_NAMES = 5000
+"""Largest number of names that a suggestion considers."""
+LONGEST_MESSAGE = 300
+"""Largest number of characters of a server's message that an error shows."""
+NO_OBJECT = frozenset({301, 307, 308, 400, 404})
+"""Statuses of a request for an object that does not exist, or whose name cannot be part of a path."""
+
+
+class NotFound(click.ClickException):
+    """The server has no object of the wanted name: exit status 1."""
+
+    exit_code = 1
+
+
+@attrs.frozen
+class Address:
+    """Address of a server, and the files for TLS."""
+
+    url: str
+    timeout: float
+    """Seconds to connect, and to wait for each part of an answer."""
+    ca: Path | None = None
+    """Certificates of the authorities to trust; None for those of the system."""
+    certificate: Path | None = None
+    """Certificate of the client."""
+    key: Path | None = None
+
+    def base(self) -> str:
+        """Return the URL with a scheme and without a final slash; raises `UsageError`."""
+        whole = (self.url if "://" in self.url else f"http://{self.url}").rstrip("/")
+        try:
+            parts = urlsplit(whole)
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable or parts.query or parts.fragment or not whole.isprintable() or " " in whole:
+            raise UsageError("--server: expected http://HOST:PORT or https://HOST:PORT")
+        return whole
+
+    def shown(self) -> str:
+        """Return the URL for messages, without a password."""
+        parts = urlsplit(self.base())
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def is_loopback(self) -> bool:
+        """Return True for an address of this machine, which is never reached by a proxy."""
+        host = urlsplit(self.base()).hostname or ""
+        try:
+            return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return False
+
+    def tls(self) -> ssl.SSLContext | bool:
+        """Return the settings of TLS, True for the defaults; raises `UsageError` for unusable files."""
+        if self.key is not None and self.certificate is None:
+            raise UsageError("--tls-key needs --tls-cert")
+        if self.ca is None and self.certificate is None:
+            return True
+        try:
+            context = ssl.create_default_context(cafile=self.ca)
+        except OSError as error:
+            raise UsageError(f"--tls-ca {self.ca}: {error.strerror or error}") from error
+        if self.certificate is not None:
+            try:
+                context.load_cert_chain(self.certificate, self.key)
+            except OSError as error:
+                raise UsageError(f"--tls-cert {self.certificate}: {error.strerror or error}") from error
+        return context
+
+
+def quoted(name: str) -> str:
+    """Return a name as a segment of a path."""
+    return quote(name, safe="", errors="replace")
+
+
+class Server:
+    """An open connection to the REST interface of a scheduler."""
+
+    def __init__(self, client: httpx.Client, shown: str) -> None:
+        self._client = client
+        self._shown = shown
+
+    # -- requests --------------------------------------------------------------------------------------
+
+    def value(self, path: str, **query: str | int) -> Any:
+        """Return the JSON value below `/ws/v1`; raises `UsageError`."""
+        answer = self._get(path, query)
+        if answer.status_code != 200:
+            self._refuse(answer)
+        return self._json(answer)
+
+    def record(self, path: str, **query: str | int) -> Record:
+        """Return a JSON object; raises `UsageError`."""
+        found = self.value(path, **query)
+        if not isinstance(found, dict):
+            self._is_foreign("the answer is not a JSON object")
+        return found
+
+    def listed(self, path: str, **query: str) -> Iterator[Record]:
+        """Yield the objects of a list, page by page; raises `UsageError`."""
+        wanted = {name: value for name, value in query.items() if value}
+        seen: set[str] = set()
+        token = ""
+        while True:
+            paging = {"continue": token} if token else {}
+            answer = self._get(path, {**wanted, "limit": PAGE, **paging})
+            if answer.status_code != 200:
+                self._refuse(answer)
+            found = self._json(answer)
+            if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+                self._is_foreign("the answer is not a list of JSON objects")
+            yield from found
+            token = answer.headers.get("x-continue", "")
+            if not token:
+                return
+            if token in seen:
+                self._is_foreign("the same page is sent again")
+            seen.add(token)
+
+    def lines(self, path: str, **query: int) -> Iterator[Record]:
+        """Yield the JSON objects of a stream as they arrive, until it ends; raises `UsageError`."""
+        httpx = _httpx()
+        timeout = httpx.Timeout(self._client.timeout.connect, read=None)
+        with (
+            self._errors(),
+            self._client.stream("GET", self._url(path), params=query, timeout=timeout) as answer,
+        ):
+            if answer.status_code != 200:
+                answer.read()
+                self._refuse(answer)
+            for line in answer.iter_lines():
+                if line.strip():
+                    found = self._parsed(line)
+                    if not isinstance(found, dict):
+                        self._is_foreign("a line of the stream is not a JSON object")
+                    yield found
+
+    # -- objects ---------------------------------------------------------------------------------------
+
+    def find(self, what: str, name: str, path: str, lists: Iterator[Record], field: str) -> Record:
+        """Return an object by its name; raises `NotFound` with a suggestion.
+
+        An object without a route is searched in the lists: an ended application, or a name that cannot be
+        part of a path. `field` has the name in the objects of the lists.
+        """
+        answer = self._get(path, {})
+        if answer.status_code == 200:
+            found = self._json(answer)
+            if isinstance(found, dict):
+                return found
+            self._is_foreign("the answer is not a JSON object")
+        if answer.status_code not in NO_OBJECT:
+            self._refuse(answer)
+        known = []
+        for one in lists:
+            if one.get(field) == name:
+                return one
+            known.append(str(one.get(field, "")))
+        near = suggest(name, islice(known, MOST_NAMES))
+        raise NotFound(printable(f"there is no {what} '{name}'{near}"))
+
+    # -- answers ---------------------------------------------------------------------------------------
+
+    def _url(self, path: str) -> str:
+        return f"{str(self._client.base_url).rstrip('/')}{ROOT}/{path}"
+
+    def _get(self, path: str, query: Mapping[str, str | int]) -> httpx.Response:
+        with self._errors():
+            return self._client.get(self._url(path), params=query or None)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn failures of the connection into `UsageError`."""
+        httpx = _httpx()
+        try:
+            yield
+        except httpx.TimeoutException as error:
+            raise UsageError(f"{self._shown} does not answer in time (--timeout)") from error
+        except (httpx.ConnectError, httpx.ProxyError) as error:
+            raise UsageError(
+                f"{self._shown} cannot be reached: {_brief(error)}"
+                " (--server or YUNIKORN_SERVER has the address)"
+            ) from error
+        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+            raise UsageError(f"{self._shown}: {_brief(error)}") from error
+
+    def _json(self, answer: httpx.Response) -> Any:
+        return self._parsed(answer.content)
+
+    def _parsed(self, text: str | bytes) -> Any:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            self._is_foreign("the answer is not JSON")
+
+    def _refuse(self, answer: httpx.Response) -> NoReturn:
+        """Raise the error that an answer contains."""
+        status = answer.status_code
+        try:
+            body = json.loads(answer.content)
+            message = body["message"]
+        except (ValueError, RecursionError, KeyError, TypeError):
+            message = None
+        if not isinstance(message, str):
+            if status in (401, 403, 421):
+                raise UsageError(f"{self._shown} refuses the request: status {status}")
+            self._is_foreign(f"status {status}")
+        if message == "Partition not found":
+            known = [str(one.get("name", "")) for one in self.listed("partitions")]
+            raise NotFound(printable(f"there is no such partition; known: {', '.join(known)} (--partition)"))
+        raise UsageError(printable(f"{self._shown}: status {status}: {message[:LONGEST_MESSAGE]}"))
+
+    def _is_foreign(self, why: str) -> NoReturn:
+        raise UsageError(f"{self._shown} is not the REST interface of YuniKorn: {why}")
+
+
+def _brief(error: Exception) -> str:
+    return printable(str(error)[:LONGEST_MESSAGE]) or type(error).__name__
+
+
+def _httpx() -> Any:
+    """Return the package `httpx`; raises `UsageError` if it is not installed."""
+    try:
+        import httpx
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{error.name} is not installed: pip install 'yunikorn[web]'") from error
+    return httpx
+
+
+@contextlib.contextmanager
+def open_server(address: Address) -> Iterator[Server]:
+    """Open a connection to a server; raises `UsageError` if the address or the files are unusable."""
+    base, tls = address.base(), address.tls()
+    httpx = _httpx()
+    try:
+        client = httpx.Client(
+            base_url=base, timeout=address.timeout, verify=tls, trust_env=not address.is_loopback()
+        )
+    except (ValueError, httpx.InvalidURL) as error:
+        raise UsageError(f"--server: {_brief(error)}") from error
+    with client:
+        yield Server(client, address.shown())

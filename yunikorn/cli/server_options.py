@@ -1,0 +1,127 @@
+"""Options of all commands that ask a running scheduler, and completion of names by that scheduler."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from yunikorn.cli.answer_fields import children, records, text
+from yunikorn.cli.rest_client import PAGE, Address, Server, open_server, quoted
+
+DEFAULT_SERVER = "http://127.0.0.1:9080"
+VARIABLE = "YUNIKORN_SERVER"
+PARTITION = "default"
+PATIENCE = 1.0
+"""Seconds that a completion waits for an answer."""
+_SAFE = re.compile(r"[\w.:@/+=-]+", re.ASCII)
+"""Names that a shell takes literally; others are not completed."""
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+LISTS = {
+    "queue": ("queues", "queuename"),
+    "app": ("applications/active", "applicationID"),
+    "node": ("nodes", "nodeID"),
+    "user": ("usage/users", "userName"),
+}
+"""Path below a partition, and the field with the name, by kind of object."""
+
+_OPTIONS = (
+    click.option(
+        "--server",
+        metavar="URL",
+        envvar=VARIABLE,
+        default=DEFAULT_SERVER,
+        show_default=True,
+        show_envvar=True,
+        help="REST interface of the scheduler.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True, max=86400),
+        default=10.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="Wait this long for the server.",
+    ),
+    click.option("--tls-ca", type=FILE, help="Trust this authority (PEM) instead of those of the system."),
+    click.option("--tls-cert", type=FILE, help="Certificate of the client (PEM)."),
+    click.option("--tls-key", type=FILE, help="Its private key (PEM)."),
+)
+_AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, one object a line, with exact numbers."
+)
+_PARTITION = click.option("--partition", default=PARTITION, show_default=True, help="Partition to look at.")
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--json` and the options of the server, which the command takes as keywords for `connect`."""
+    for option in (*reversed(_OPTIONS), _AS_JSON):
+        command = option(command)
+    return command
+
+
+def partition_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option `--partition`."""
+    return _PARTITION(command)
+
+
+def connect(options: Mapping[str, Any]) -> AbstractContextManager[Server]:
+    """Open a connection with the values of the options; raises `UsageError` if they are unusable."""
+    return open_server(
+        Address(
+            options["server"],
+            options["timeout"],
+            options["tls_ca"],
+            options["tls_cert"],
+            options["tls_key"],
+        )
+    )
+
+
+def below_partition(partition: str, path: str) -> str:
+    """Return the path of a route of a partition."""
+    return f"partition/{quoted(partition)}/{path}"
+
+
+# -- completion ------------------------------------------------------------------------------------------
+
+
+def complete(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return a completion of the names of one kind of object."""
+
+    def completion(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        return names_beginning(context, kind, incomplete)
+
+    return completion
+
+
+def names_beginning(context: click.Context, kind: str, incomplete: str) -> list[str]:
+    """Return the names of objects that begin with a text; empty if the server does not answer in time.
+
+    Of a long list, only the first page is considered.
+    """
+    try:
+        return _names(context.params, kind, incomplete)
+    except Exception:  # a completion has no place for a message
+        return []
+
+
+def _names(given: Mapping[str, Any], kind: str, incomplete: str) -> list[str]:
+    address = Address(
+        given.get("server") or os.environ.get(VARIABLE) or DEFAULT_SERVER,
+        PATIENCE,
+        given.get("tls_ca"),
+        given.get("tls_cert"),
+        given.get("tls_key"),
+    )
+    path, field = LISTS[kind]
+    with open_server(address) as server:
+        found = server.value(below_partition(given.get("partition") or PARTITION, path), limit=PAGE)
+    known = (text(one, field) for one in (children(found) if kind == "queue" else records(found)))
+    return sorted(name for name in known if name.startswith(incomplete) and _SAFE.fullmatch(name))
