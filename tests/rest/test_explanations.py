@@ -15,6 +15,7 @@ from tests.rest.kit import Rest
 from yunikorn.api import AdmissionPolicy, Application, Predicate, Wait
 from yunikorn.clock import SECOND
 from yunikorn.explain.grouped import KEYS, explain_in_groups
+from yunikorn.explain.node_fit import SCANNED
 from yunikorn.interface.explaining import explained_in_slices
 from yunikorn.runtime.sliced_reads import read_at_once
 
@@ -119,6 +120,29 @@ def test_ranks_in_a_queue_with_many_applications() -> None:
     found = explain(rm)
     position = rm.scheduler.explain("rm", "default", "app")["ask"].position
     assert (found["requests"][0]["firstRank"], found["pendingInQueue"]) == (position.first, position.of)
+
+
+def test_many_nodes_are_evaluated_in_slices_with_the_same_result() -> None:
+    rm = full()
+    for number in range(10 * SCANNED):
+        rm.node(f"m{number}", vcore=1000 + number % 7 * 100, occupied={"vcore": number % 5 * 100})
+    rm.ask("app", "ask", vcore=3000)
+    rm.ask("app", "huge", vcore=9000)
+    rm.schedule()
+    single = rm.scheduler.explain("rm", "default", "app")
+    slices = explain_in_groups(rm.at_work(), rm.find_app("app"), 10)
+    pauses = 0
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            found = end.value
+            break
+        pauses += 1
+    assert pauses > 20
+    assert [(group.keys, group.reasons, group.fixes) for group in found.groups] == [
+        ([key], one.reasons, one.suggested_fixes) for key, one in single.items()
+    ]
 
 
 def test_limit() -> None:
