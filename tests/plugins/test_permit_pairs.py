@@ -41,9 +41,7 @@ def test_refused_request_keeps_no_reservation(reservations: dict[str, int]) -> N
 
 def timed(rm: RM, key: str, **amounts: int) -> None:
     """Send an ask whose task may run for 20 seconds."""
-    rm.update(
-        asks=[AllocationAsk(key, "app", resource_ask=Resource(amounts), execution_timeout_ms=20_000)]
-    )
+    rm.update(asks=[AllocationAsk(key, "app", resource_ask=Resource(amounts), execution_timeout_ms=20_000)])
 
 
 def test_task_that_ended_is_not_released_again_by_its_execution_timeout() -> None:
