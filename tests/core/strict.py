@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -24,6 +25,9 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource, fits, sum_of
+
+if TYPE_CHECKING:
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 IN_TWO_STEPS = (
     TerminationType.TIMEOUT,
@@ -71,6 +75,18 @@ class CallRecordingScheduler(Scheduler):
         """Record the call and forward it."""
         self._note("reload_configuration", rm_id, text)
         return super().reload_configuration(rm_id, text)
+
+    def partition(self, rm_id: str, name: str = "default") -> PartitionScheduler | None:
+        """Record the call, after which the session is active again, and forward it."""
+        if self.calls[-1][1:] != ("partition", (rm_id, name)):
+            self._note("partition", rm_id, name)
+        return super().partition(rm_id, name)
+
+    def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
+        """Record the call, after which the session is active again, and forward it."""
+        if self.calls[-1][1:] != ("partitions", (rm_id,)):
+            self._note("partitions", rm_id)
+        return super().partitions(rm_id)
 
     def stop_queue(self, rm_id: str, partition: str, path: str) -> bool:
         """Record the call and forward it."""
