@@ -137,22 +137,30 @@ def check_quotas(at: PartitionScheduler, *, settled: bool) -> None:
         assert all(quotas._due[quota] == due for quota in found.quotas), due
 
 
+def _assert_room(at: PartitionScheduler, ask: Ask) -> None:
+    for queue in ask.app.chain[:-1]:
+        known = at.quotas._bound.get(queue)
+        most: Mapping[str, int] | None = queue.max
+        if known is not None and known[0].watches_siblings:
+            most = borrowed_max(queue, known[0].instance.plugin)
+        for name, amount in ask.resource.items():
+            if amount and most is not None and name in most:
+                assert queue.allocated.get(name, 0) + amount <= most[name], f"{ask} exceeds {queue}"
+
+
 def watch_placements(at: PartitionScheduler) -> None:
     """Assert of every later placement by the scheduler that the quotas at that time have room for it."""
     accounting = at.partition.accounting
-    allocate: Callable[..., Allocation] = accounting.allocate
 
-    def watched(ask: Ask, node: Any, now: int) -> Allocation:
-        for queue in ask.app.chain[:-1]:
-            known = at.quotas._bound.get(queue)
-            most: Mapping[str, int] | None = queue.max
-            if known is not None and known[0].watches_siblings:
-                most = borrowed_max(queue, known[0].instance.plugin)
-            for name, amount in ask.resource.items():
-                if amount and most is not None and name in most:
-                    assert queue.allocated.get(name, 0) + amount <= most[name], f"{ask} exceeds {queue}"
-        return allocate(ask, node, now)
+    def watch(place: Callable[..., Allocation]) -> Callable[..., Allocation]:
+        def watched(ask: Ask, node: Any, now: int) -> Allocation:
+            _assert_room(at, ask)
+            return place(ask, node, now)
+
+        return watched
 
     # An object of a compiled class refuses another method, and is not watched.
     with suppress(AttributeError):
-        accounting.allocate = watched  # type: ignore[method-assign]
+        accounting.allocate = watch(accounting.allocate)  # type: ignore[method-assign]
+        # Placements that permit policies decide about.
+        accounting.place_unannounced = watch(accounting.place_unannounced)  # type: ignore[method-assign]
