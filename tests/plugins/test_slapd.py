@@ -154,10 +154,25 @@ def slapd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slapd]:
             while lines[-1:] == [] or "slapd starting" not in lines[-1]:
                 lines.append(process.stderr.readline())
                 assert lines[-1], "".join(lines)
+            wait_for(process, port)
             add(entries, port)
             yield Slapd(folder, port, tls_port)
         finally:
             process.terminate()
+
+
+def wait_for(process: subprocess.Popen[str], port: int) -> None:
+    """Wait until the server accepts connections, which is after it has said that it starts."""
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            try:
+                process.wait(0.05)
+            except subprocess.TimeoutExpired:
+                continue
+            raise
+        return
 
 
 def add(entries: Path, port: int) -> None:

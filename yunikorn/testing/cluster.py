@@ -164,6 +164,7 @@ class Cluster:
                 ask.resource,
                 ask.count,
                 ask.priority,
+                execution_timeout_ms=ask.execution_timeout // 1_000_000,
                 tags=dict(ask.tags),
                 task_group_name=ask.task_group,
                 placeholder=ask.placeholder,
