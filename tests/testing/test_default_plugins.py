@@ -207,7 +207,8 @@ READER = "cn=reader,dc=example"
 class TestLdap(UserGroupResolverContract):
     resolver = Ldap(
         PASSWORD_FOLDER,
-        host="ldap.example",
+        # An address, because ldap3 resolves names even for a directory in memory.
+        host="127.0.0.1",
         basedn="dc=example",
         filter="(&(objectClass=person)(uid=%s))",
         binduser=READER,
