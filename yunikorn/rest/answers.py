@@ -47,6 +47,8 @@ class Answer:
     """True if the answer has an ETag, and is not sent to a client that has it already."""
     compressible: bool = True
     """False for a body that must be sent as it is."""
+    message: str = ""
+    """Message of an error, for clients that want a page."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the answer, compressed if the client accepts that."""
@@ -91,7 +93,7 @@ def error(status: int, message: str, headers: Mapping[str, str] | None = None) -
         writer.write(text)
     writer.write("\n")
     writer.flush()
-    return Answer(pieces=writer.pieces, status=status, headers=headers or {})
+    return Answer(pieces=writer.pieces, status=status, headers=headers or {}, message=message)
 
 
 def plain_error(status: int, text: str, headers: Mapping[str, str] | None = None) -> Answer:
@@ -101,6 +103,7 @@ def plain_error(status: int, text: str, headers: Mapping[str, str] | None = None
         status=status,
         content_type=TEXT,
         headers={"x-content-type-options": "nosniff", **(headers or {})},
+        message=text,
     )
 
 

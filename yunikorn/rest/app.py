@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from urllib.parse import quote
 
@@ -26,7 +26,13 @@ STOPPING = "the scheduler is stopping"
 _NO_PARTITION = re.compile(r"/ws/v1/partition//.", re.IGNORECASE)
 
 
-def rest_app(site: Site, endpoints: Iterable[Endpoint]) -> Router:
+ErrorPage = Callable[[Request, Answer], Answer]
+"""Makes a page of an error, for a client that wants HTML; returns other answers as they are."""
+
+
+def rest_app(
+    site: Site, endpoints: Iterable[Endpoint], error_page: ErrorPage = lambda _, answer: answer
+) -> Router:
     """Return the ASGI application with these endpoints."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
@@ -35,20 +41,22 @@ def rest_app(site: Site, endpoints: Iterable[Endpoint]) -> Router:
             raise ValueError(f"two endpoints for {endpoint.method} {endpoint.path}")
         by_method[endpoint.method] = endpoint
     # A class instead of a function as endpoint gets the requests of all methods.
-    routes = [Route(path, _Path(site, by_method)) for path, by_method in by_path.items()]
-    return Router(routes, redirect_slashes=False, default=_Elsewhere(Spelling(by_path)))
+    routes = [Route(path, _Path(site, by_method, error_page)) for path, by_method in by_path.items()]
+    return Router(routes, redirect_slashes=False, default=_Elsewhere(Spelling(by_path), error_page))
 
 
 class _Path:
     """The endpoints of one path."""
 
-    def __init__(self, site: Site, by_method: Mapping[str, Endpoint]) -> None:
-        self._site, self._by_method = site, by_method
+    def __init__(self, site: Site, by_method: Mapping[str, Endpoint], error_page: ErrorPage) -> None:
+        self._site, self._by_method, self._error_page = site, by_method, error_page
         self._allowed = ", ".join(sorted({*by_method, "OPTIONS"}))
-        self._headers = cross_origin(self._allowed)
+        is_open = all(endpoint.cross_origin for endpoint in by_method.values())
+        self._headers = cross_origin(self._allowed) if is_open else {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = await self._answer(Request(scope, receive))
+        request = Request(scope, receive)
+        answer = self._error_page(request, await self._answer(request))
         await answer(scope, receive, send)
 
     async def _answer(self, request: Request) -> Answer:
@@ -77,11 +85,12 @@ class _Path:
 class _Elsewhere:
     """Answers requests for paths without an endpoint: by a redirect to the correct spelling, or an error."""
 
-    def __init__(self, spelling: Spelling) -> None:
-        self._spelling = spelling
+    def __init__(self, spelling: Spelling, error_page: ErrorPage) -> None:
+        self._spelling, self._error_page = spelling, error_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._answer(scope)(scope, receive, send)
+        answer = self._answer(scope)
+        await self._error_page(Request(scope, receive), answer)(scope, receive, send)
 
     def _answer(self, scope: Scope) -> Answer:
         if scope["type"] != "http":

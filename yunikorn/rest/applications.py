@@ -56,6 +56,11 @@ def read_application(app: Application, partition: str) -> Generator[None, None, 
     )
 
 
+def read_summary(app: Application, partition: str) -> shapes.Application:
+    """Read an application without its requests and allocations."""
+    return shapes.Application(**_scalars(app, partition))
+
+
 def _scalars(app: Application, partition: str) -> dict[str, Any]:
     log = app.state_log
     started = next((entry.time for entry in log if entry.state == RUNNING), 0)

@@ -146,3 +146,5 @@ class Endpoint:
     """Content type of another form of the answer; empty if there is none."""
     body: str = ""
     """Content type of the request's body; empty if there is none."""
+    cross_origin: bool = True
+    """True if pages of other origins may read the answers."""

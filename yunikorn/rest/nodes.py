@@ -27,8 +27,22 @@ def read_node(node: Node) -> Generator[None, None, shapes.Node]:
     """
     allocations = list(node.allocations.values())
     foreign = [one for one in node.foreign.values() if not one.key.startswith(MARK)]
+    found = _scalars(node)
+    return shapes.Node(
+        allocations=(yield from in_steps(allocations, read_allocation)),
+        foreign_allocations=(yield from in_steps(foreign, read_foreign)),
+        **found,
+    )
+
+
+def read_summary(node: Node) -> shapes.Node:
+    """Read a node without its allocations."""
+    return shapes.Node(**_scalars(node))
+
+
+def _scalars(node: Node) -> dict[str, Any]:
     allocated, attributes = node.allocated, node.attributes
-    found: dict[str, Any] = {
+    return {
         "node_id": node.id,
         "host_name": attributes.get(HOST_NAME, ""),
         "rack_name": attributes.get(RACK_NAME, ""),
@@ -42,11 +56,6 @@ def read_node(node: Node) -> Generator[None, None, shapes.Node]:
         "is_reserved": bool(node.reservations),
         "reservations": tuple(ask.key for ask in node.reservations),
     }
-    return shapes.Node(
-        allocations=(yield from in_steps(allocations, read_allocation)),
-        foreign_allocations=(yield from in_steps(foreign, read_foreign)),
-        **found,
-    )
 
 
 def read_foreign(foreign: ForeignAllocation) -> shapes.ForeignAllocation:

@@ -9,6 +9,7 @@ from yunikorn.explain.grouped import RequestGroup, explain_in_groups
 from yunikorn.explain.request_position import QueuePosition
 from yunikorn.interface.explaining import explained_in_slices
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.application import Application
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.endpoints import Call, Endpoint, Query
 from yunikorn.rest.explain_shapes import QueueRank, WaitExplanation, WaitingRequests, WaitReason
@@ -31,32 +32,39 @@ async def explanation(call: Call) -> Answer:
     def read(scheduler: Scheduler) -> Generator[None, None, WaitExplanation]:
         _, at = find_partition(scheduler, name)
         if path is None and app_id in at.waiting:
-            return _awaited(at, app_id)
+            return read_awaited(at, app_id)
         if path is not None:
             check_queue_name(path)
         app = find_application(at, app_id, None if path is None else find_queue(at, path))
-        state, queue = app.state, app.queue
-        now = at.partition.clock.now()
-        reasons = tuple(map(_reason, of_application(at, app)))
-        found = yield from explained_in_slices(scheduler, explain_in_groups(at, app, limit))
-        return WaitExplanation(
-            application_id=app.id,
-            partition=at.name,
-            queue_name=queue.path if queue is not None else app.queue_name,
-            application_state=state,
-            time=now,
-            reasons=reasons,
-            pending_count=found.waiting,
-            omitted_count=found.omitted,
-            requests=tuple(map(_requests, found.groups)),
-            pending_in_queue=found.of,
-            queue_ranks=tuple(map(_rank, found.queues)),
-        )
+        return (yield from read_explanation(scheduler, at, app, limit))
 
     return await call.json(await call.read(read), conditional=False)
 
 
-def _awaited(at: PartitionScheduler, app_id: str) -> WaitExplanation:
+def read_explanation(
+    scheduler: Scheduler, at: PartitionScheduler, app: Application, limit: int
+) -> Generator[None, None, WaitExplanation]:
+    """Explain why the requests of an application wait, in at most `limit` groups of equal requests."""
+    state, queue = app.state, app.queue
+    now = at.partition.clock.now()
+    reasons = tuple(map(_reason, of_application(at, app)))
+    found = yield from explained_in_slices(scheduler, explain_in_groups(at, app, limit))
+    return WaitExplanation(
+        application_id=app.id,
+        partition=at.name,
+        queue_name=queue.path if queue is not None else app.queue_name,
+        application_state=state,
+        time=now,
+        reasons=reasons,
+        pending_count=found.waiting,
+        omitted_count=found.omitted,
+        requests=tuple(map(_requests, found.groups)),
+        pending_in_queue=found.of,
+        queue_ranks=tuple(map(_rank, found.queues)),
+    )
+
+
+def read_awaited(at: PartitionScheduler, app_id: str) -> WaitExplanation:
     """Return the explanation of an application that waits for the answer of a policy."""
     policy = at.waiting.awaited(app_id)
     return WaitExplanation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.rest import shapes
@@ -43,6 +44,34 @@ def read_partitions(scheduler: Scheduler) -> Generator[None, None, list[shapes.P
         found.append((yield from read_partition(rm_id, at)))
         yield
     return found
+
+
+def read_users(partition: Partition, page: Page) -> Generator[None, None, tuple[list[shapes.UserUsage], str]]:
+    """Read a page of users, and the last name of the page if another one follows."""
+    yield from book_usage(partition)
+    names, last = yield from page.select(partition.usage.names(USER), str, bool)
+    found = []
+    for index, user_name in enumerate(names):
+        if partition.usage.through(USER, user_name):
+            found.append(read_user(partition, user_name))
+        if index % NAMES_PER_STEP == 0:
+            yield
+    return found, last
+
+
+def read_groups(
+    partition: Partition, page: Page
+) -> Generator[None, None, tuple[list[shapes.GroupUsage], str]]:
+    """Read a page of groups with a limit, and the last name of the page if another one follows."""
+    yield from book_usage(partition)
+    names, last = yield from page.select(partition.usage.names(GROUP), str, bool)
+    found = []
+    for index, group_name in enumerate(names):
+        if partition.usage.through(GROUP, group_name):
+            found.append(read_group(partition, group_name))
+        if index % NAMES_PER_STEP == 0:
+            yield
+    return found, last
 
 
 async def clusters(call: Call) -> Answer:
@@ -99,16 +128,7 @@ async def users(call: Call) -> Answer:
     name, page = call.text("partition"), Page.of(call)
 
     def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.UserUsage], str]]:
-        partition = find_partition(scheduler, name)[1].partition
-        yield from book_usage(partition)
-        names, last = yield from page.select(partition.usage.names(USER), str, bool)
-        found = []
-        for index, user in enumerate(names):
-            if partition.usage.through(USER, user):
-                found.append(read_user(partition, user))
-            if index % NAMES_PER_STEP == 0:
-                yield
-        return found, last
+        return (yield from read_users(find_partition(scheduler, name)[1].partition, page))
 
     return await listed(call, page, *(await call.read(read)))
 
@@ -133,16 +153,7 @@ async def groups(call: Call) -> Answer:
     name, page = call.text("partition"), Page.of(call)
 
     def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.GroupUsage], str]]:
-        partition = find_partition(scheduler, name)[1].partition
-        yield from book_usage(partition)
-        names, last = yield from page.select(partition.usage.names(GROUP), str, bool)
-        found = []
-        for index, group_name in enumerate(names):
-            if partition.usage.through(GROUP, group_name):
-                found.append(read_group(partition, group_name))
-            if index % NAMES_PER_STEP == 0:
-                yield
-        return found, last
+        return (yield from read_groups(find_partition(scheduler, name)[1].partition, page))
 
     return await listed(call, page, *(await call.read(read)))
 

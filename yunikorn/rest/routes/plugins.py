@@ -47,6 +47,11 @@ class Installed:
 
 async def plugins(call: Call) -> Answer:
     """Answer with the installed plugins, their uses and their faults."""
+    return await call.json(await installed_plugins(call))
+
+
+async def installed_plugins(call: Call) -> Plugins:
+    """Return the installed plugins, their uses and their faults."""
     registry, metrics = call.site.registry, call.site.metrics
     calls = () if metrics is None else metrics.uses()
 
@@ -55,7 +60,7 @@ async def plugins(call: Call) -> Answer:
 
     installed = await call.read(read)
     # A configuration may have thousands of queues, each with policies.
-    return await call.json(await asyncio.to_thread(shape_of, installed, calls))
+    return await asyncio.to_thread(shape_of, installed, calls)
 
 
 def read_plugins(scheduler: Scheduler, registry: Registry) -> Generator[None, None, Installed]:

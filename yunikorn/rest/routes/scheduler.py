@@ -17,10 +17,14 @@ READY = 5.0
 
 async def health(call: Call) -> Answer:
     """Answer with the latest health check, at most half a minute old."""
+    return await call.json(await latest_health(call))
+
+
+async def latest_health(call: Call) -> shapes.Health:
+    """Return the latest health check, at most half a minute old."""
     board = call.site.health
     async with call.site.checking:
-        found = board.latest or board.post(await call.read(check))
-    return await call.json(found)
+        return board.latest or board.post(await call.read(check))
 
 
 def app_history(call: Call) -> list[shapes.AppHistory]:
