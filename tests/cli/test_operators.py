@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,72 +22,11 @@ import httpx
 import pytest
 import trustme
 
-from tests.core.kit import RM, configuration, queue
+from tests.cli.operator_kit import Run, answered
 from tests.rest.kit import Rest
 from yunikorn.cli import rest_client, server_options, text_columns
-from yunikorn.cli.main import main
 from yunikorn.cli.server_options import names_beginning
 from yunikorn.clock import SECOND
-
-Run = Callable[..., tuple[int, str, str]]
-Reply = Callable[[httpx.Request], httpx.Response]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs the command line, and returns the status and both outputs."""
-    monkeypatch.delenv("YUNIKORN_SERVER", raising=False)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        status = main(list(arguments))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
-
-
-def answered(monkeypatch: pytest.MonkeyPatch, reply: Reply) -> list[str]:
-    """Answer all requests by a function; returns the list of the paths with queries."""
-    asked: list[str] = []
-
-    def handle(_: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
-        asked.append(request.url.raw_path.decode())
-        return reply(request)
-
-    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", handle)
-    return asked
-
-
-def through(rest: Rest) -> Reply:
-    """Return the replies of a REST interface."""
-
-    def reply(request: httpx.Request) -> httpx.Response:
-        found = rest.request("GET", request.url.raw_path.decode(), {"accept-encoding": "identity"})
-        return httpx.Response(found.status_code, headers=found.headers, content=found.content)
-
-    return reply
-
-
-@pytest.fixture
-def rest() -> Rest:
-    """A cluster of three nodes with two applications, one of which waits for a part."""
-    rm = RM(configuration(queue("a"), queue("b", queue("c"))))
-    rm.clock.set(SECOND)
-    for number in range(3):
-        rm.node(f"n{number}", vcore=4000, memory=8 << 30)
-    rm.app("run", "root.a", user="ann")
-    rm.app("wait", "root.b.c", user="bob")
-    rm.ask("run", "task", 2, vcore=1500, memory=3 << 29)
-    rm.ask("wait", "big", 3, vcore=4000)
-    rm.schedule()
-    return Rest(rm)
-
-
-@pytest.fixture
-def asked(rest: Rest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Let the commands ask the cluster; the list of requests."""
-    return answered(monkeypatch, through(rest))
-
 
 # -- tables ----------------------------------------------------------------------------------------------
 

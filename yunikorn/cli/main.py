@@ -55,22 +55,34 @@ COMPLETION = "_YUNIKORN_COMPLETE"
 OWN_PROCESS = object()
 """Context object for commands whose process is the command line, not a program that calls `main`."""
 
-COMMANDS = {
-    "simulate": "Run a workload on a virtual clock and report what was scheduled.",
-    "workload": "Generate a workload from named distributions and a seed.",
-    "compare": "Run a workload under several configurations, side by side.",
-    "validate": "Check queues.yaml files and list all problems.",
-    "place": "Show the queue and the placement rule of an application.",
-    "plugins": "List the installed plugins, their options, and broken plugins.",
-    "serve": "Serve resource managers over gRPC.",
-    "get": "List queues, apps, nodes, users or events of a running scheduler.",
-    "describe": "Describe one app, queue or node of a running scheduler.",
-    "events": "Show events of a running scheduler, also as they occur.",
-    "replay": "Replay a recording, real or written by hand, in a new core.",
-    "schema": "Print the JSON Schema of queues.yaml, or its reference.",
-    "states": "Print the state machines as Mermaid diagrams.",
+SECTIONS = {
+    "Simulation and replay": {
+        "simulate": "Run a workload on a virtual clock and report what was scheduled.",
+        "workload": "Generate a workload from named distributions and a seed.",
+        "compare": "Run a workload under several configurations, side by side.",
+        "replay": "Replay a recording, real or written by hand, in a new core.",
+    },
+    "Configurations and plugins": {
+        "validate": "Check queues.yaml files and list all problems.",
+        "place": "Show the queue and the placement rule of an application.",
+        "plugins": "List the installed plugins, their options, and broken plugins.",
+        "schema": "Print the JSON Schema of queues.yaml, or its reference.",
+        "states": "Print the state machines as Mermaid diagrams.",
+    },
+    "Service": {
+        "serve": "Serve resource managers over gRPC, and the state over REST.",
+    },
+    "Look into a running scheduler": {
+        "get": "List queues, apps, nodes, users or events.",
+        "describe": "Describe one app, queue or node.",
+        "explain": "Explain why the requests of an application wait.",
+        "events": "Show events, also as they occur.",
+        "dump": "Write the whole state, for a report of a problem.",
+    },
 }
-"""Help lines by command, kept here so that `--help` imports no command."""
+"""Sections of `--help`: help lines by command, kept here so that `--help` imports no command."""
+COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
+"""Help lines of all commands."""
 
 
 class CommandError(click.ClickException):
@@ -87,16 +99,17 @@ class LazyGroup(click.Group):
     """Group whose commands are imported when called: `yunikorn.cli.NAME:command`."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names, in the order of `COMMANDS`."""
+        """Return all names, in the order of `SECTIONS`."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command of that name; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"yunikorn.cli.{cmd_name}").command
+        module = cmd_name.replace("-", "_")
+        command = importlib.import_module(f"yunikorn.cli.{module}").command
         if not isinstance(command, click.Command):
-            raise TypeError(f"yunikorn.cli.{cmd_name}.command is not a click command")
+            raise TypeError(f"yunikorn.cli.{module}.command is not a click command")
         if ctx.obj is OWN_PROCESS:
             settle_collector()
         if command.callback is not None:
@@ -104,9 +117,11 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their help lines, without importing the commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """List the commands with their help lines, by section, without importing the commands."""
+        widest = max(map(len, COMMANDS))
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), line) for name, line in commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an error of ours becomes a message."""

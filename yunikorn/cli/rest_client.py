@@ -56,6 +56,10 @@ class Address:
     certificate: Path | None = None
     """Certificate of the client."""
     key: Path | None = None
+    token: str | None = attrs.field(default=None, repr=False)
+    """Bearer token; never part of a message."""
+    insecure: bool = False
+    """True to send the token without TLS to another machine."""
 
     def base(self) -> str:
         """Return the URL with a scheme and without a final slash; raises `UsageError`."""
@@ -82,6 +86,17 @@ class Address:
         except ValueError:
             return False
 
+    def headers(self) -> dict[str, str]:
+        """Return the header with the token; raises `UsageError` if others could read it on the way."""
+        if self.token is None:
+            return {}
+        if urlsplit(self.base()).scheme != "https" and not self.is_loopback() and not self.insecure:
+            raise UsageError(
+                f"the token is not sent to {self.shown()}, because others could read it on the way:"
+                " use an address with https, or --insecure"
+            )
+        return {"Authorization": f"Bearer {self.token}"}
+
     def tls(self) -> ssl.SSLContext | bool:
         """Return the settings of TLS, True for the defaults; raises `UsageError` for unusable files."""
         if self.key is not None and self.certificate is None:
@@ -100,6 +115,17 @@ class Address:
         return context
 
 
+@attrs.frozen
+class Part:
+    """A JSON value, which may be a page of a list."""
+
+    value: Any
+    etag: str
+    """Version of the value; empty if the server sends none."""
+    following: str
+    """Token of the next page; empty for the last page."""
+
+
 def quoted(name: str) -> str:
     """Return a name as a segment of a path."""
     return quote(name, safe="", errors="replace")
@@ -111,6 +137,11 @@ class Server:
     def __init__(self, client: httpx.Client, shown: str) -> None:
         self._client = client
         self._shown = shown
+
+    @property
+    def has_token(self) -> bool:
+        """True if requests have a token."""
+        return "authorization" in self._client.headers
 
     # -- requests --------------------------------------------------------------------------------------
 
@@ -166,6 +197,33 @@ class Server:
                     if not isinstance(found, dict):
                         self._is_foreign("a line of the stream is not a JSON object")
                     yield found
+
+    def part(self, path: str, etag: str, **query: str | int) -> Part | None:
+        """Return a JSON value with its ETag and the token of the next page; raises `UsageError`.
+
+        None if the value is still that of `etag`.
+        """
+        given = {"If-None-Match": etag} if etag else {}
+        with self._errors():
+            answer = self._client.get(self._url(path), params=query or None, headers=given)
+        if etag and answer.status_code == 304:
+            return None
+        if answer.status_code != 200:
+            self._refuse(answer)
+        following = answer.headers.get("x-continue", "")
+        return Part(self._json(answer), answer.headers.get("etag", ""), following)
+
+    def pieces(self, path: str) -> Iterator[bytes]:
+        """Yield the body of an answer in pieces, as they arrive; raises `UsageError`.
+
+        `path` begins with a slash, and is not below `/ws/v1`.
+        """
+        url = f"{str(self._client.base_url).rstrip('/')}{path}"
+        with self._errors(), self._client.stream("GET", url) as answer:
+            if answer.status_code != 200:
+                answer.read()
+                self._refuse(answer)
+            yield from answer.iter_bytes()
 
     # -- objects ---------------------------------------------------------------------------------------
 
@@ -233,14 +291,21 @@ class Server:
             message = body["message"]
         except (ValueError, RecursionError, KeyError, TypeError):
             message = None
+        if status == 401:
+            raise UsageError(self._unknown_credentials())
         if not isinstance(message, str):
-            if status in (401, 403, 421):
+            if status in (403, 421):
                 raise UsageError(f"{self._shown} refuses the request: status {status}")
             self._is_foreign(f"status {status}")
         if message == "Partition not found":
             known = [str(one.get("name", "")) for one in self.listed("partitions")]
             raise NotFound(printable(f"there is no such partition; known: {', '.join(known)} (--partition)"))
         raise UsageError(printable(f"{self._shown}: status {status}: {message[:LONGEST_MESSAGE]}"))
+
+    def _unknown_credentials(self) -> str:
+        if self.has_token:
+            return f"{self._shown} does not know this token: check --token-file or YUNIKORN_TOKEN"
+        return f"{self._shown} wants credentials: --token-file FILE, YUNIKORN_TOKEN or --tls-cert FILE"
 
     def _is_foreign(self, why: str) -> NoReturn:
         raise UsageError(f"{self._shown} is not the REST interface of YuniKorn: {why}")
@@ -262,11 +327,15 @@ def _httpx() -> Any:
 @contextlib.contextmanager
 def open_server(address: Address) -> Iterator[Server]:
     """Open a connection to a server; raises `UsageError` if the address or the files are unusable."""
-    base, tls = address.base(), address.tls()
+    base, tls, headers = address.base(), address.tls(), address.headers()
     httpx = _httpx()
     try:
         client = httpx.Client(
-            base_url=base, timeout=address.timeout, verify=tls, trust_env=not address.is_loopback()
+            base_url=base,
+            headers=headers,
+            timeout=address.timeout,
+            verify=tls,
+            trust_env=not address.is_loopback(),
         )
     except (ValueError, httpx.InvalidURL) as error:
         raise UsageError(f"--server: {_brief(error)}") from error

@@ -13,14 +13,17 @@ import click
 
 from yunikorn.cli.answer_fields import children, records, text
 from yunikorn.cli.rest_client import PAGE, Address, Server, open_server, quoted
+from yunikorn.errors import UsageError
 
 DEFAULT_SERVER = "http://127.0.0.1:9080"
 VARIABLE = "YUNIKORN_SERVER"
+TOKEN_VARIABLE = "YUNIKORN_TOKEN"
 PARTITION = "default"
 PATIENCE = 1.0
 """Seconds that a completion waits for an answer."""
 _SAFE = re.compile(r"[\w.:@/+=-]+", re.ASCII)
 """Names that a shell takes literally; others are not completed."""
+_TOKEN = re.compile(r"[!-~]{1,4096}")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 LISTS = {
@@ -52,6 +55,12 @@ _OPTIONS = (
     click.option("--tls-ca", type=FILE, help="Trust this authority (PEM) instead of those of the system."),
     click.option("--tls-cert", type=FILE, help="Certificate of the client (PEM)."),
     click.option("--tls-key", type=FILE, help="Its private key (PEM)."),
+    click.option(
+        "--token-file",
+        type=FILE,
+        help="File with the token to send; by default that in the variable YUNIKORN_TOKEN, if it is set.",
+    ),
+    click.option("--insecure", is_flag=True, help="Send the token to another machine without TLS, too."),
 )
 _AS_JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON, one object a line, with exact numbers."
@@ -59,11 +68,16 @@ _AS_JSON = click.option(
 _PARTITION = click.option("--partition", default=PARTITION, show_default=True, help="Partition to look at.")
 
 
-def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--json` and the options of the server, which the command takes as keywords for `connect`."""
-    for option in (*reversed(_OPTIONS), _AS_JSON):
+def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the server, which the command takes as keywords for `connect`."""
+    for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--json` and the options of the server, which the command takes as keywords for `connect`."""
+    return _AS_JSON(connection_options(command))
 
 
 def partition_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,15 +87,38 @@ def partition_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def connect(options: Mapping[str, Any]) -> AbstractContextManager[Server]:
     """Open a connection with the values of the options; raises `UsageError` if they are unusable."""
-    return open_server(
-        Address(
-            options["server"],
-            options["timeout"],
-            options["tls_ca"],
-            options["tls_cert"],
-            options["tls_key"],
-        )
+    return open_server(address_of(options, options["timeout"]))
+
+
+def address_of(options: Mapping[str, Any], timeout: float) -> Address:
+    """Return the address of the server with the values of the options; raises `UsageError`."""
+    url = options.get("server")
+    return Address(
+        url if url is not None else os.environ.get(VARIABLE) or DEFAULT_SERVER,
+        timeout,
+        options.get("tls_ca"),
+        options.get("tls_cert"),
+        options.get("tls_key"),
+        _token(options.get("token_file")),
+        bool(options.get("insecure")),
     )
+
+
+def _token(file: Path | None) -> str | None:
+    """Return the token to send; raises `UsageError`, whose message does not contain the text of the token."""
+    if file is None:
+        found, source = os.environ.get(TOKEN_VARIABLE, "").strip(), TOKEN_VARIABLE
+        if not found:
+            return None
+    else:
+        source = f"--token-file {file}"
+        try:
+            found = file.read_text("ascii", "replace").strip()
+        except OSError as error:
+            raise UsageError(f"{source}: {error.strerror or error}") from error
+    if not _TOKEN.fullmatch(found):
+        raise UsageError(f"{source}: expected one line with a token")
+    return found
 
 
 def below_partition(partition: str, path: str) -> str:
@@ -113,13 +150,7 @@ def names_beginning(context: click.Context, kind: str, incomplete: str) -> list[
 
 
 def _names(given: Mapping[str, Any], kind: str, incomplete: str) -> list[str]:
-    address = Address(
-        given.get("server") or os.environ.get(VARIABLE) or DEFAULT_SERVER,
-        PATIENCE,
-        given.get("tls_ca"),
-        given.get("tls_cert"),
-        given.get("tls_key"),
-    )
+    address = address_of(given, PATIENCE)
     path, field = LISTS[kind]
     with open_server(address) as server:
         found = server.value(below_partition(given.get("partition") or PARTITION, path), limit=PAGE)
