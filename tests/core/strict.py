@@ -108,6 +108,16 @@ class CallRecordingScheduler(Scheduler):
         self._note("start_partition", rm_id, partition)
         return super().start_partition(rm_id, partition)
 
+    def drain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
+        """Record the call and forward it."""
+        self._note("drain_node", rm_id, partition, node_id)
+        return super().drain_node(rm_id, partition, node_id)
+
+    def undrain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
+        """Record the call and forward it."""
+        self._note("undrain_node", rm_id, partition, node_id)
+        return super().undrain_node(rm_id, partition, node_id)
+
 
 class _Listener:
     def __init__(self) -> None:

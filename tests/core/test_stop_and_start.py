@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.core import reserving
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue
 from yunikorn.errors import UsageError
+from yunikorn.interface.messages import NodeAction, RegisterResourceManagerRequest
 from yunikorn.resources import Resource
 
 TWO = configuration(queue("a"), queue("p", queue("b"), queue("c")))
@@ -284,3 +286,104 @@ def test_stopped_queue_replaces_no_placeholder_until_started() -> None:
     rm.scheduler.stop_queue("rm", "default", "root.a")
     rm.confirm()
     assert [one.allocation_key for one in rm.running.values()] == ["task", "task"]
+
+
+# -- draining of nodes by an operator ------------------------------------------------------------------------
+
+
+def two_nodes() -> RM:
+    """Return an RM with two nodes, of which the operator drains the first, and an application."""
+    rm = RM(TWO)
+    rm.node("n1", memory=4)
+    rm.node("n2", memory=4)
+    rm.app("app", "root.a")
+    assert rm.scheduler.drain_node("rm", "default", "n1")
+    assert not rm.scheduler.drain_node("rm", "default", "n1")
+    return rm
+
+
+def register(rm: RM) -> None:
+    """Register the resource manager again."""
+    rm.scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=TWO), rm)
+
+
+def test_nothing_new_is_placed_on_a_node_that_an_operator_drains() -> None:
+    rm = two_nodes()
+    rm.ask("app", "first", memory=3)
+    rm.ask("app", "second", memory=3)
+    assert rm.schedule() == [("app", "first", "n2")]
+    assert rm.scheduler.undrain_node("rm", "default", "n1")
+    assert not rm.scheduler.undrain_node("rm", "default", "n1")
+    assert rm.schedule() == [("app", "second", "n1")]
+
+
+def test_neither_the_rm_nor_the_operator_undoes_the_drain_of_the_other() -> None:
+    rm = two_nodes()
+    node = rm.find_node()
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert not node.schedulable
+    rm.change_node("n1", NodeAction.DRAIN_NODE)
+    assert rm.scheduler.undrain_node("rm", "default", "n1")
+    assert not node.schedulable
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    assert node.schedulable
+
+
+def test_the_rm_is_told_that_an_operator_drains_a_node() -> None:
+    rm = two_nodes()
+    rm.take_response()
+    rm.change_node("n1", NodeAction.DRAIN_TO_SCHEDULABLE)
+    (refusal,) = rm.take_response().failed_node_updates
+    assert refusal.reason == "node n1 is drained by an operator only: DRAIN_TO_SCHEDULABLE is not possible"
+
+
+def test_a_drained_node_that_is_added_again_is_still_drained() -> None:
+    rm = two_nodes()
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    rm.node("n1", memory=4)
+    assert not rm.find_node().schedulable
+    rm.change_node("n1", NodeAction.DECOMMISSION)
+    assert rm.scheduler.undrain_node("rm", "default", "n1")
+    rm.node("n1", memory=4)
+    assert rm.find_node().schedulable
+
+
+def test_drains_outlive_a_registration() -> None:
+    rm = two_nodes()
+    register(rm)
+    rm.node("n1", memory=4)
+    assert not rm.find_node().schedulable
+    rm.scheduler.stop("rm")
+    register(rm)
+    assert rm.scheduler.undrain_node("rm", "default", "n1")
+    rm.scheduler.stop("rm")
+    register(rm)
+    rm.node("n1", memory=4)
+    assert rm.find_node().schedulable
+
+
+def test_a_reservation_on_a_node_that_an_operator_drains_ends() -> None:
+    rm = reserving.cluster(total=1)
+    reserving.big(rm, "x")
+    rm.pass_time(2)
+    ((first, _),) = reserving.reserved(rm).items()
+    rm.scheduler.drain_node("rm", "default", first)
+    ((second, _),) = reserving.reserved(rm).items()
+    assert second != first
+
+
+def test_an_unknown_node_cannot_be_drained() -> None:
+    rm = two_nodes()
+    for call in (rm.scheduler.drain_node, rm.scheduler.undrain_node):
+        with pytest.raises(UsageError, match="there is no node 'n3' in partition"):
+            call("rm", "default", "n3")
+
+
+def test_explanation_says_who_drains_a_node() -> None:
+    rm = two_nodes()
+    rm.scheduler.drain_node("rm", "default", "n2")
+    rm.ask("app", "first", memory=3)
+    rm.schedule()
+    fixes = rm.scheduler.explain("rm", "default", "app")["first"].suggested_fixes
+    assert fixes == ("undrain node n1 (the nearest): it is drained by an operator",)

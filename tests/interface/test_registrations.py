@@ -149,6 +149,8 @@ CALLS = {
     "start_queue": ("rm", "default", "root.a"),
     "stop_partition": ("rm", "default"),
     "start_partition": ("rm", "default"),
+    "drain_node": ("rm", "default", "n1"),
+    "undrain_node": ("rm", "default", "n1"),
 }
 
 

@@ -305,6 +305,11 @@ class RandomHistory:
         if self.dice.random() < 0.2:
             scheduler.stop_partition(rm_id, "default")
             scheduler.start_partition(rm_id, "default")
+        for owner, at in self.scheduler.all_partitions():
+            if owner == rm_id and at.partition.drained_by_operator:
+                scheduler.undrain_node(rm_id, at.name, next(iter(at.partition.drained_by_operator)))
+            elif owner == rm_id and at.partition.nodes and self.dice.random() < 0.3:
+                scheduler.drain_node(rm_id, at.name, self.dice.choice(list(at.partition.nodes)))
 
 
 def _never(warning: str) -> None:

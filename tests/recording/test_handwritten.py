@@ -176,6 +176,8 @@ def test_all_other_calls_can_be_written(registry: Registry) -> None:
         {"stop_partition": {}},
         ask("more", memory=1),
         {"start_partition": {}},
+        {"drain_node": {"node": "n1"}},
+        {"undrain_node": {"node": "n1"}},
         {"fail_application": {"application": "app", "reason": "enough"}},
         {"update_configuration": {"configs": configuration(queue("c"))}},
         {"use_callback": ["predicates"]},

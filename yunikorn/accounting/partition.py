@@ -23,6 +23,7 @@ from yunikorn.accounting.partition_gangs import PartitionGangs
 from yunikorn.accounting.queue_tree import QueueTree
 from yunikorn.accounting.user_group_usage import UserGroupUsage
 from yunikorn.config.durations import describe_duration
+from yunikorn.errors import StateError
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import COUNTED
@@ -110,6 +111,8 @@ class Partition:
         self.usage.rebuild((), self.queues)
         self.pending_classes.on_forget.append(self._forget_pending_classes)
         self.nodes: dict[str, Node] = {}
+        self.drained_by_operator: dict[str, None] = {}
+        """Ids of nodes that an operator drains, also of nodes that are not registered now."""
         self.rejected_nodes = 0
         """Number of nodes whose registration was rejected so far."""
         self.ended: dict[str, Application] = {}
@@ -445,7 +448,46 @@ class Partition:
         self.accounting.node_changed(node, gained=True)
 
     def move_node(self, node: Node, event: str) -> None:
-        """Apply the event `drain` or `schedule`; raise `StateError` if the state does not permit it."""
+        """Apply the RM's event `drain` or `schedule`; raise `StateError` if that is not possible.
+
+        A node that an operator drains as well stays drained.
+        """
+        if event == "schedule" and node.drained_by_operator:
+            if not node.drained_by_rm:
+                raise StateError(f"{node.label} is drained by an operator, not by its RM")
+        else:
+            self._change_node(node, event)
+        node.drained_by_rm = event == "drain"
+
+    def drain_node(self, node_id: str) -> bool:
+        """Drain a node for the operator, besides the RM; return False if the operator drains it already."""
+        if node_id in self.drained_by_operator:
+            return False
+        self.drained_by_operator[node_id] = None
+        node = self.nodes.get(node_id)
+        if node is not None:
+            node.drained_by_operator = True
+            self._change_node(node, "drain")
+        self._record_operator(node_id, "node drained by an operator")
+        return True
+
+    def undrain_node(self, node_id: str) -> bool:
+        """Undo `drain_node`; return False if the operator does not drain the node."""
+        if node_id not in self.drained_by_operator:
+            return False
+        del self.drained_by_operator[node_id]
+        node = self.nodes.get(node_id)
+        if node is not None:
+            node.drained_by_operator = False
+            if not node.drained_by_rm:
+                self._change_node(node, "schedule")
+        self._record_operator(node_id, "node no longer drained by an operator")
+        return True
+
+    def _record_operator(self, node_id: str, message: str) -> None:
+        self.event_recorder.record(EventType.NODE, node_id, change=EventChange.SET, message=message)
+
+    def _change_node(self, node: Node, event: str) -> None:
         before = node.state
         NODE.fire(node, event)
         if node.state != before:

@@ -157,7 +157,10 @@ def _of_nodes(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[str]
 def _at_node(fit: NodeFit, remark: str) -> Iterator[str]:
     node = f"node {fit.node.id}{remark}"
     if fit.drained:
-        yield f"make {node} schedulable again: it is drained"
+        if fit.node.drained_by_operator:
+            yield f"undrain {node}: it is drained by an operator"
+        if fit.node.drained_by_rm:
+            yield f"make {node} schedulable again: it is drained"
     if fit.reserved:
         other = next(iter(fit.node.reservations))
         yield f"{other.label}, which {node} is reserved for, must be allocated or released"

@@ -8,14 +8,17 @@ adapter identifies the running one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
 from yunikorn.api import Plugin
 from yunikorn.interface.callback import CallbackAdapter
+
+if TYPE_CHECKING:
+    from yunikorn.framework.registry import Registry
 
 OURSELVES = "the scheduler itself"
 
@@ -38,6 +41,21 @@ class CoreActivity:
     def __str__(self) -> str:
         doing = f": {self.operation}" if self.operation else ""
         return f"{self.actor}{doing} ({self.place})"
+
+
+class HasPlugins(Protocol):
+    """A session with the plugins of its configuration."""
+
+    enabled: Registry
+
+
+def origin_of(cls: type[object], sessions: Iterable[HasPlugins]) -> str:
+    """Return the origin of a plugin's class among the plugins of these sessions."""
+    for session in sessions:
+        for offer in session.enabled.offers():
+            if offer.cls in (cls, cls.__base__):  # statistics derive a class of their own
+                return offer.origin
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def core_activity(thread_id: int, origin_of: Callable[[type[Any]], str]) -> CoreActivity | None:

@@ -23,6 +23,12 @@ from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.active_sessions import ActiveSessions
+from yunikorn.interface.administration import (
+    DrainedNodes,
+    application_named,
+    fail_application,
+    partition_named,
+)
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.callback import Callback, plugin_name, registry_for
 from yunikorn.interface.checks import check_registration
@@ -35,7 +41,7 @@ from yunikorn.interface.configurations import (
     log_refusal,
     refused_registration_logged,
 )
-from yunikorn.interface.core_activity import CoreActivity, core_activity
+from yunikorn.interface.core_activity import CoreActivity, core_activity, origin_of
 from yunikorn.interface.explaining import explaining
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -50,10 +56,9 @@ from yunikorn.interface.sinks import Buffer, EventReceiver
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.model.measurements import Measurements
+from yunikorn.scheduling import queue_admin
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.scheduling.queue_admin import start_partition, start_queue, stop_partition, stop_queue
 from yunikorn.states import STOPPED
-from yunikorn.text import listed, suggest
 
 
 class Scheduler:
@@ -95,6 +100,7 @@ class Scheduler:
         self._prepared: dict[str, tuple[str | bytes, ReloadPlan]] = {}
         """Text and plan of each reload that was prepared, by RM."""
         self._active = ActiveSessions()
+        self._drained = DrainedNodes()
         self._registered = 0
         """Number of registrations so far."""
         self._failures_seen = 0
@@ -153,6 +159,7 @@ class Scheduler:
                 self._end(known, f"resource manager {rm_id} registered again")
             self._sessions[rm_id] = session
             self._registered += 1
+            self._drained.repeat(rm_id, session.partitions)
             session.number, session.on_active = self._registered, self._active.add
             session.activate()
             session.when_over = lambda: self._end(session, "it has not registered again in time")
@@ -260,6 +267,7 @@ class Scheduler:
         if self._sessions.get(session.rm_id) is session:
             del self._sessions[session.rm_id]
         self._active.remove(session)
+        self._drained.note(session.rm_id, session.partitions)
         session.close(reason)
 
     # -- what a resource manager brings along ---------------------------------------------------------
@@ -455,15 +463,9 @@ class Scheduler:
         The application is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or
         it has ended.
         """
-        self._refuse_reentry("fail_application")
-        named = self.partition(rm_id, partition)
-        if named is not None and app_id in named.waiting:
-            named.intake.reject(app_id, reason or f"application {app_id} was failed by its RM")
-            self._session(rm_id).flush()
-            return
-        at, app = self._application(rm_id, partition, app_id)
-        at.partition.fail_application(app, reason or f"application {app_id} was failed by its RM")
-        self._session(rm_id).flush()
+        session = self._session_for("fail_application", rm_id)
+        fail_application(self._at_work(rm_id, partition), app_id, reason)
+        session.flush()
 
     # -- stopping and starting ------------------------------------------------------------------------
 
@@ -473,14 +475,14 @@ class Scheduler:
         The queue keeps its allocations and accepts applications. Returns True if the queue was running.
         Raises `UsageError` if there is no such queue.
         """
-        return self._switch("stop_queue", rm_id, partition, lambda at: stop_queue(at, path))
+        return self._switch("stop_queue", rm_id, partition, lambda at: queue_admin.stop_queue(at, path))
 
     def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
         """Start a queue that `stop_queue` stopped; return True if the queue was stopped.
 
         Raises `UsageError` if there is no such queue, or its own configuration stops the queue.
         """
-        return self._switch("start_queue", rm_id, partition, lambda at: start_queue(at, path))
+        return self._switch("start_queue", rm_id, partition, lambda at: queue_admin.start_queue(at, path))
 
     def stop_partition(self, rm_id: str, partition: str) -> bool:
         """Stop new applications and allocations in a partition until `start_partition`.
@@ -488,14 +490,32 @@ class Scheduler:
         Existing allocations continue. Returns True if the partition was running. Raises `UsageError` if there
         is no such partition.
         """
-        return self._switch("stop_partition", rm_id, partition, stop_partition)
+        return self._switch("stop_partition", rm_id, partition, queue_admin.stop_partition)
 
     def start_partition(self, rm_id: str, partition: str) -> bool:
         """Start a stopped partition; return True if the partition was stopped.
 
         Raises `UsageError` if there is no such partition.
         """
-        return self._switch("start_partition", rm_id, partition, start_partition)
+        return self._switch("start_partition", rm_id, partition, queue_admin.start_partition)
+
+    def drain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
+        """Keep new allocations off a node until `undrain_node`, whatever the RM reports about the node.
+
+        Running allocations continue. The node stays drained when it is removed and added again, and when the
+        RM registers again. Returns True if the operator did not drain the node before. Raises `UsageError` if
+        there is no such node.
+        """
+        return self._switch("drain_node", rm_id, partition, lambda at: queue_admin.drain_node(at, node_id))
+
+    def undrain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
+        """Undo `drain_node`; a node that its RM drains stays drained.
+
+        Returns True if the operator drained the node. Raises `UsageError` if there is no such node.
+        """
+        return self._switch(
+            "undrain_node", rm_id, partition, lambda at: queue_admin.undrain_node(at, node_id)
+        )
 
     def _switch(self, call: str, rm_id: str, name: str, switch: Callable[[Partition], bool]) -> bool:
         session = self._session_for(call, rm_id)
@@ -504,11 +524,7 @@ class Scheduler:
         return changed
 
     def _at_work(self, rm_id: str, name: str) -> PartitionScheduler:
-        found = self.partition(rm_id, name)
-        if found is None:
-            known = listed(one.name for one in self.partitions(rm_id))
-            raise UsageError(f"resource manager {rm_id} has no partition '{name}'; known: {known}")
-        return found
+        return partition_named(rm_id, name, self.partition(rm_id, name), self.partitions(rm_id))
 
     # -- why things wait ------------------------------------------------------------------------------
 
@@ -527,16 +543,7 @@ class Scheduler:
 
     def _application(self, rm_id: str, partition: str, app_id: str) -> tuple[PartitionScheduler, Application]:
         at = self._at_work(rm_id, partition)
-        applications = at.partition.applications
-        app = applications.get(app_id)
-        if app is None and app_id in at.waiting:
-            raise UsageError(at.waiting.why(app_id))
-        if app is None:
-            raise UsageError(
-                f"there is no application '{app_id}' in partition {at.name}, or it has ended"
-                f"{suggest(app_id, applications)}"
-            )
-        return at, app
+        return at, application_named(at, app_id)
 
     def first_reasons(self, rm_id: str) -> Iterator[tuple[str, int, Reason]]:
         """Yield the application, number of pending requests and first reason of each pending ask."""
@@ -549,14 +556,7 @@ class Scheduler:
 
         Called from another thread, by a watchdog that names a hanging plugin (`docs/decisions/0045`).
         """
-        return core_activity(thread_id, self._origin_of)
-
-    def _origin_of(self, cls: type[object]) -> str:
-        for session in list(self._sessions.values()):
-            for offer in session.enabled.offers():
-                if offer.cls in (cls, cls.__base__):  # statistics derive a class of their own
-                    return offer.origin
-        return f"{cls.__module__}.{cls.__qualname__}"
+        return core_activity(thread_id, lambda cls: origin_of(cls, list(self._sessions.values())))
 
     # -- looking in ---------------------------------------------------------------------------------
 

@@ -28,6 +28,8 @@ class Node:
         "capacity",
         "classes",
         "domains",
+        "drained_by_operator",
+        "drained_by_rm",
         "foreign",
         "gained",
         "id",
@@ -79,6 +81,8 @@ class Node:
         """Node class for each predicate that declares node classes."""
         self.domains: tuple[Domain, ...] = ()
         """Domain of the node for each predicate that declares domains."""
+        self.drained_by_rm = self.drained_by_operator = False
+        """The node is `Draining` while one of the two is True (docs/decisions/0093)."""
         shrink(self.available, self.occupied)
 
     @property

@@ -145,6 +145,14 @@ class PartitionSwitch:
 
 
 @attrs.frozen
+class NodeSwitch:
+    """Drain of a node by an operator, or its end."""
+
+    node: str
+    partition: str = ""
+
+
+@attrs.frozen
 class RecordedAnswer:
     """Answer of an RM to a question of the core, or the exception raised instead."""
 
@@ -394,6 +402,8 @@ KINDS: dict[str, Reading] = {
     "start_queue": _structured(QueueSwitch),
     "stop_partition": _structured(PartitionSwitch),
     "start_partition": _structured(PartitionSwitch),
+    "drain_node": _structured(NodeSwitch),
+    "undrain_node": _structured(NodeSwitch),
     "register_plugin": _text,
     "unregister_plugin": _text,
     "fire_timers": _true,

@@ -44,6 +44,8 @@ CALLS = (
     "start_queue",
     "stop_partition",
     "start_partition",
+    "drain_node",
+    "undrain_node",
     "schedule",
     "fire_timers",
     "take_policy_answer",

@@ -379,6 +379,10 @@ def _partition(kind: str) -> Callable[..., Content]:
     return lambda rm_id, partition: {"rm": rm_id, kind: {"partition": partition}}
 
 
+def _node(kind: str) -> Callable[..., Content]:
+    return lambda rm_id, partition, node: {"rm": rm_id, kind: {"node": node, "partition": partition}}
+
+
 def _policy_answer(number: int, answer: PolicyAnswer) -> Content:
     given = attrs.asdict(answer, filter=lambda field, value: value != field.default)
     return {"number": number, **given}
@@ -401,6 +405,8 @@ _CALLS: dict[str, Callable[..., Content]] = {
     "start_queue": _queue("start_queue"),
     "stop_partition": _partition("stop_partition"),
     "start_partition": _partition("start_partition"),
+    "drain_node": _node("drain_node"),
+    "undrain_node": _node("undrain_node"),
     "schedule": lambda most: {"schedule": most},
     "fire_timers": lambda: {"fire_timers": True},
     "take_policy_answer": lambda number, answer: {"policy_answer": _policy_answer(number, answer)},

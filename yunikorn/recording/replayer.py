@@ -368,6 +368,12 @@ _CALLS: dict[str, Callable[[Replay, RecordedEntry], object]] = {
     "start_partition": lambda replay, entry: replay.core.start_partition(
         entry.rm_id, entry.content.partition
     ),
+    "drain_node": lambda replay, entry: replay.core.drain_node(
+        entry.rm_id, entry.content.partition, entry.content.node
+    ),
+    "undrain_node": lambda replay, entry: replay.core.undrain_node(
+        entry.rm_id, entry.content.partition, entry.content.node
+    ),
     "register_plugin": _plugin,
     "unregister_plugin": _plugin,
     "policy_answer": lambda replay, entry: replay.core.take_policy_answer(

@@ -53,9 +53,16 @@ def _scalars(node: Node) -> dict[str, Any]:
         "available": dict(node.available),
         "utilized": percentages(node.capacity, allocated),
         "schedulable": node.schedulable,
+        "drained_by": drained_by(node),
         "is_reserved": bool(node.reservations),
         "reservations": tuple(ask.key for ask in node.reservations),
     }
+
+
+def drained_by(node: Node) -> tuple[str, ...]:
+    """Return who drains a node."""
+    causes = (("resourceManager", node.drained_by_rm), ("operator", node.drained_by_operator))
+    return tuple(cause for cause, drains in causes if drains)
 
 
 def read_foreign(foreign: ForeignAllocation) -> shapes.ForeignAllocation:

@@ -263,6 +263,7 @@ class Node:
     allocations: tuple[Allocation, ...] = optional("allocations", ())
     foreign_allocations: tuple[ForeignAllocation, ...] = optional("tasks not scheduled here, by key", ())
     schedulable: bool = always("false if the node is drained", False)
+    drained_by: tuple[str, ...] = optional("`resourceManager`, `operator`, or both", ())
     is_reserved: bool = always("true if a request has reserved the node", False)
     reservations: tuple[str, ...] = optional("keys of the requests that have reserved the node", ())
 

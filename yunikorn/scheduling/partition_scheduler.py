@@ -35,7 +35,7 @@ from yunikorn.scheduling.policy_questions import PolicyQuestions
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_quotas import QueueQuotas
 from yunikorn.scheduling.waiting_applications import WaitingApplications
-from yunikorn.states import PARTITION
+from yunikorn.states import NODE, PARTITION
 from yunikorn.text import listed
 
 if TYPE_CHECKING:
@@ -300,6 +300,9 @@ class PartitionScheduler:
         node = Node(node_id, capacity, attributes, occupied)
         if not schedulable:
             self.partition.move_node(node, "drain")
+        if node_id in self.partition.drained_by_operator:
+            node.drained_by_operator = True
+            NODE.fire(node, "drain")
         self.partition.ask_classes.forget_node(node_id)
         self._classify(node)
         self.partition.add_node(node)
@@ -353,7 +356,8 @@ class PartitionScheduler:
             try:
                 self.partition.move_node(node, move)
             except StateError:
-                return f"{node.label} is {node.state}: {ACTIONS[move]} is not possible"
+                state = "drained by an operator only" if node.drained_by_operator else node.state
+                return f"{node.label} is {state}: {ACTIONS[move]} is not possible"
             if capacity is None and occupied is None and attributes is None:
                 return ""
         if attributes is not None:

@@ -1,8 +1,9 @@
-"""Stopping and starting of queues and partitions by API calls.
+"""Stopping and starting of queues and partitions, and draining of nodes, by API calls.
 
 A stopped queue keeps its allocations and accepts applications, but nothing new is placed in the queue or its
 descendants. A queue stopped by a call stays stopped after a reload, until a call starts it. A queue stopped
-by the property `queue.state` can only be started by a new configuration.
+by the property `queue.state` can only be started by a new configuration. A node is schedulable if neither its
+RM nor a call drains it (`docs/decisions/0093`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from yunikorn.errors import StateError, UsageError
 from yunikorn.event_types import EventChange, EventType
 from yunikorn.states import PARTITION, QUEUE
+from yunikorn.text import suggest
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -65,6 +67,28 @@ def stop_partition(partition: Partition) -> bool:
 def start_partition(partition: Partition) -> bool:
     """Start a stopped partition; returns True if it was stopped. Raises `UsageError` if it is draining."""
     return _fire(PARTITION, partition, "start")
+
+
+def drain_node(partition: Partition, node_id: str) -> bool:
+    """Drain a node; returns True if no call drained it. Raises `UsageError` if the node does not exist."""
+    _check_node(partition, node_id)
+    return partition.drain_node(node_id)
+
+
+def undrain_node(partition: Partition, node_id: str) -> bool:
+    """Undo `drain_node`; returns True if a call drained the node.
+
+    Raises `UsageError` if the node neither exists nor is drained.
+    """
+    if node_id not in partition.drained_by_operator:
+        _check_node(partition, node_id)
+    return partition.undrain_node(node_id)
+
+
+def _check_node(partition: Partition, node_id: str) -> None:
+    if node_id not in partition.nodes:
+        hint = suggest(node_id, partition.nodes)
+        raise UsageError(f"there is no node '{node_id}' in partition {partition.name}{hint}")
 
 
 def _find(partition: Partition, path: str) -> Queue:
