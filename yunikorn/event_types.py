@@ -84,6 +84,9 @@ _REASONS_OF_TYPE = {
         "InsufficientGroupQuota",
         "InsufficientQueueResources",
         "InsufficientUserQuota",
+        "PermitGranted",
+        "PermitRefused",
+        "PermitWait",
         "PlaceholderMismatch",
         "PreemptionFailed",
         "Preempted",
@@ -91,7 +94,14 @@ _REASONS_OF_TYPE = {
         "Unschedulable",
         "UserQuotaAvailable",
     ),
-    EventType.APP: ("BackOff", "GangTooLarge", "UnknownGangStyle", "UnknownNodeSortPolicy"),
+    EventType.APP: (
+        "ApplicationAdmitted",
+        "ApplicationHeld",
+        "BackOff",
+        "GangTooLarge",
+        "UnknownGangStyle",
+        "UnknownNodeSortPolicy",
+    ),
     EventType.NODE: ("UnknownForeignKind",),
 }
 """Reasons of events without a detail, by type."""

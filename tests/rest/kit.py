@@ -14,6 +14,7 @@ from yunikorn.rest.app import rest_app
 from yunikorn.rest.endpoints import Site
 from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn.runtime.decision_store import DecisionStore
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.sliced_reads import STALLED, Reading
 
@@ -41,8 +42,8 @@ class DirectCore:
 class Rest:
     """The REST interface of the scheduler of a test's resource manager."""
 
-    def __init__(self, rm: RM) -> None:
-        self.store = EventStore("instance")
+    def __init__(self, rm: RM, store: EventStore | None = None) -> None:
+        self.store = store or EventStore("instance", decisions=DecisionStore())
         events = EventHub(self.store, lambda: 0)
         self.site = Site(DirectCore(rm.scheduler), rm.scheduler.registry, lambda: 0, events=events)
         self.app = rest_app(self.site, ENDPOINTS)

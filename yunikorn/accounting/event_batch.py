@@ -36,6 +36,9 @@ and the usage follows from the earlier entries.
 """
 
 Entry = Event | tuple[Any, ...]
+Source = tuple[str, str]
+"""Resource manager and partition, as its configuration spells it, of the events of a batch."""
+NO_SOURCE: Source = ("", "")
 USAGE = (EventDetail.UG_USER_RESOURCE, EventDetail.UG_GROUP_RESOURCE)
 """Details of events of the usage of users and groups."""
 
@@ -43,18 +46,26 @@ USAGE = (EventDetail.UG_USER_RESOURCE, EventDetail.UG_GROUP_RESOURCE)
 class EventBatch(Sequence[Event]):
     """Immutable sequence of events, oldest first; the events are made when they are first read."""
 
-    __slots__ = ("_entries", "_events", "_length", "wanted")
+    __slots__ = ("_entries", "_events", "_length", "source", "wanted")
 
-    def __init__(self, entries: Iterable[Entry], wanted: Wanted = EVERYTHING) -> None:
+    def __init__(
+        self, entries: Iterable[Entry], wanted: Wanted = EVERYTHING, source: Source = NO_SOURCE
+    ) -> None:
         self._entries = tuple(entries)
         self._events: tuple[Event, ...] | None = None
         self._length = -1
         self.wanted = wanted
         """Selection of the events in this batch."""
+        self.source = source
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """Entries of the batch, wanted or not; reading them makes no event."""
+        return self._entries
 
     def selected(self, wanted: Wanted) -> EventBatch:
         """Return the batch of those events that a sink wants."""
-        return self if wanted == self.wanted else EventBatch(self._entries, wanted)
+        return self if wanted == self.wanted else EventBatch(self._entries, wanted, self.source)
 
     def __len__(self) -> int:
         if self._length < 0:

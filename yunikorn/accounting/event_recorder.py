@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from yunikorn.accounting.event_batch import (
     ALLOCATED,
     ASKED,
+    NO_SOURCE,
     RELEASED,
     USAGE,
     USED,
@@ -53,6 +54,7 @@ class EventRecorder:
         "_wanted",
         "enabled",
         "entries",
+        "source",
         "wants_allocations",
         "wants_asks",
         "wants_releases",
@@ -68,6 +70,8 @@ class EventRecorder:
         """Collected events, oldest first, as in `EventBatch`."""
         self._known: set[tuple[UsageTracker, ...]] = set()
         """Trackers whose usage an entry of `entries` has."""
+        self.source = NO_SOURCE
+        """Resource manager and partition of the events; set by the session."""
         self._listen(EVERYTHING)
 
     def _listen(self, wanted: Wanted) -> None:
@@ -110,8 +114,9 @@ class EventRecorder:
         resource: Mapping[str, int] | None = None,
         reason: str = "",
         app: Application | None = None,
+        node_id: str = "",
     ) -> None:
-        """Record an event, if it is wanted; `app` is the application of an ask.
+        """Record an event, if it is wanted; `app` and `node_id` are those that the event concerns.
 
         Kinds, changes and details are those of YuniKorn 1.9. Every event has a `change`, a `detail` or a
         `reason`, because the RM receives one of the three.
@@ -123,7 +128,9 @@ class EventRecorder:
         message, now = shortened(message), self._clock.now()
         where = ("", "") if app is None else (app.id, _queue_of(app))
         self.entries.append(
-            Event(kind, object_id, reference_id, message, change, detail, amount, now, reason, *where)
+            Event(
+                kind, object_id, reference_id, message, change, detail, amount, now, reason, *where, node_id
+            )
         )
 
     # -- changes on the path of a decision: called only if they are wanted ------------------------------
@@ -161,7 +168,7 @@ class EventRecorder:
         if entries:
             self.entries = []
             self._known.clear()
-        return EventBatch(entries, self._wanted)
+        return EventBatch(entries, self._wanted, self.source)
 
 
 def _queue_of(app: Application) -> str:

@@ -63,7 +63,13 @@ class NodeReservations:
         # The node may fit `ask` already, if a reservation for another ask or a quota prevented the placement.
         self._changed(node, gained=ask.ask_class.fits(node))
         self._event_recorder.record(
-            EventType.NODE, node.id, ask.key, change=EventChange.ADD, detail=EventDetail.NODE_RESERVATION
+            EventType.NODE,
+            node.id,
+            ask.key,
+            change=EventChange.ADD,
+            detail=EventDetail.NODE_RESERVATION,
+            app=ask.app,
+            node_id=node.id,
         )
 
     def transfer(self, holder: Ask, ask: Ask) -> None:
@@ -93,7 +99,13 @@ class NodeReservations:
         if self.ended is not None:
             self.ended(ask)
         self._event_recorder.record(
-            EventType.NODE, node.id, ask.key, change=EventChange.REMOVE, detail=EventDetail.NODE_RESERVATION
+            EventType.NODE,
+            node.id,
+            ask.key,
+            change=EventChange.REMOVE,
+            detail=EventDetail.NODE_RESERVATION,
+            app=ask.app,
+            node_id=node.id,
         )
 
     def capacity_changed(self, node: Node) -> None:

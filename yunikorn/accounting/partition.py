@@ -186,7 +186,7 @@ class Partition:
         if self.event_recorder.enabled:
             detail = _STATE_DETAIL[app.state]
             self.event_recorder.record(
-                EventType.APP, app.id, change=EventChange.SET, detail=detail, message=reason
+                EventType.APP, app.id, change=EventChange.SET, detail=detail, message=reason, app=app
             )
         self._set_timer(app)
         if app.is_final and app.state != EXPIRED:

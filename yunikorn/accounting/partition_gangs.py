@@ -68,7 +68,7 @@ class PartitionGangs:
         """Report a message about an application without a change of state, to the RM and the event sinks."""
         entered = app.state_log[-1].time if app.state_log else self._clock.now()
         self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
-        self._accounting.event_recorder.record(EventType.APP, app.id, message=message, reason=reason)
+        self._accounting.event_recorder.record(EventType.APP, app.id, message=message, reason=reason, app=app)
 
     # -- asks ---------------------------------------------------------------------------------------
 

@@ -139,6 +139,7 @@ class Session:
         except BaseException:
             own.timers.close()
             raise
+        made.partition.event_recorder.source = self.rm_id, config.name
         if self.callback_adapter.wants_states:
             made.report_states(SchedulingStateReporter(made))
         return made

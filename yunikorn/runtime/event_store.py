@@ -16,6 +16,7 @@ import attrs
 from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Event
 from yunikorn.framework.event_wants import EVERYTHING, NOTHING_WANTED
+from yunikorn.runtime.decision_store import DecisionStore
 
 CAPACITY = 100_000
 """Number of events that a store keeps by default, as YuniKorn 1.9."""
@@ -59,11 +60,17 @@ class EventStore:
     `append` is called in the core's thread, everything else in any thread.
     """
 
-    def __init__(self, instance: str, capacity: int = CAPACITY) -> None:
-        """Create an empty store; `instance` is an identifier that differs for each start of the process."""
+    def __init__(
+        self, instance: str, capacity: int = CAPACITY, decisions: DecisionStore | None = None
+    ) -> None:
+        """Create an empty store; `instance` is an identifier that differs for each start of the process.
+
+        The decisions among the events are added to `decisions` as well.
+        """
         if capacity < 1:
             raise ValueError(f"the capacity of the store must be at least 1 event, got {capacity}")
         self.instance = instance
+        self.decisions = decisions
         self.wanted = EVERYTHING
         self.failures_seen = 0
         self._capacity = capacity
@@ -84,6 +91,8 @@ class EventStore:
         number = len(batch)
         if not number:
             return
+        if self.decisions is not None:
+            self.decisions.append(batch)
         with self._lock:
             self._firsts.append(self._next)
             self._batches.append(batch)

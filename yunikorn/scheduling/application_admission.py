@@ -92,7 +92,9 @@ def report_oversize(app: Application, partition: Partition) -> None:
             f"the gang needs {describe(gang.total)}, and all nodes together have {describe(whole)}: "
             "it cannot run until nodes are added"
         )
-        partition.event_recorder.record(EventType.APP, app.id, message=message, reason="GangTooLarge")
+        partition.event_recorder.record(
+            EventType.APP, app.id, message=message, reason="GangTooLarge", app=app
+        )
 
 
 SLACK = 64
@@ -158,5 +160,9 @@ class MaxAppsEvents:
         else:
             detail = EventDetail.APP_RUNNABLE_QUEUE if runnable else EventDetail.APP_CANNOTRUN_QUEUE
         self._partition.event_recorder.record(
-            EventType.APP, app.id, detail=detail, message="" if runnable else app.max_apps_reason
+            EventType.APP,
+            app.id,
+            detail=detail,
+            message="" if runnable else app.max_apps_reason,
+            app=app,
         )

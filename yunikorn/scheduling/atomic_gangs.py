@@ -261,7 +261,12 @@ class AtomicGangs:
                 never = f"; with the current quotas and nodes ({total} in total) it cannot run at all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
             event_recorder.record(
-                EventType.REQUEST, request.key, gang.app.id, message=message, reason="GangUnschedulable"
+                EventType.REQUEST,
+                request.key,
+                gang.app.id,
+                message=message,
+                reason="GangUnschedulable",
+                app=gang.app,
             )
 
 

@@ -334,7 +334,12 @@ class Cycle:
                 f"(requested {requested}, available {available})"
             )
             event_recorder.record(
-                EventType.REQUEST, ask.key, ask.app.id, message=message, reason="InsufficientQueueResources"
+                EventType.REQUEST,
+                ask.key,
+                ask.app.id,
+                message=message,
+                reason="InsufficientQueueResources",
+                app=ask.app,
             )
 
     def _report_limit(self, ask: Ask, tracker: UsageTracker) -> None:
@@ -347,19 +352,26 @@ class Cycle:
                 f"(requested {requested}, available {available})"
             )
             reason = f"Insufficient{tracker.kind.capitalize()}Quota"
-            event_recorder.record(EventType.REQUEST, ask.key, ask.app.id, message=message, reason=reason)
+            event_recorder.record(
+                EventType.REQUEST, ask.key, ask.app.id, message=message, reason=reason, app=ask.app
+            )
 
     def _report_room(self, ask: Ask, extras: AskExtras) -> None:
         event_recorder, app = self._partition.event_recorder, ask.app
         if event_recorder.wants_requests and extras.quota_reported:
             message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
             event_recorder.record(
-                EventType.REQUEST, ask.key, app.id, message=message, reason="QueueResourcesAvailable"
+                EventType.REQUEST,
+                ask.key,
+                app.id,
+                message=message,
+                reason="QueueResourcesAvailable",
+                app=app,
             )
         if event_recorder.wants_requests and extras.limit_reported:
             message = f"Request '{ask.key}' fits in the available user quota"
             event_recorder.record(
-                EventType.REQUEST, ask.key, app.id, message=message, reason="UserQuotaAvailable"
+                EventType.REQUEST, ask.key, app.id, message=message, reason="UserQuotaAvailable", app=app
             )
         extras.quota_reported = extras.limit_reported = False
 
@@ -368,5 +380,5 @@ class Cycle:
         if event_recorder.wants_requests and ask.tries == 0 and ask.ask_class.tries == 0:
             message = f"Unschedulable request '{ask.key}': {counted(refusals)}"
             event_recorder.record(
-                EventType.REQUEST, ask.key, ask.app.id, message=message, reason="Unschedulable"
+                EventType.REQUEST, ask.key, ask.app.id, message=message, reason="Unschedulable", app=ask.app
             )

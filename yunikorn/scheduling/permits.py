@@ -392,4 +392,12 @@ class Permits:
             return
         for one in hold.members:
             message = f"Placement of request '{one.key}' on node '{one.node.id}' is {what}"
-            event_recorder.record(EventType.REQUEST, one.key, hold.app.id, message=message, reason=reason)
+            event_recorder.record(
+                EventType.REQUEST,
+                one.key,
+                hold.app.id,
+                message=message,
+                reason=reason,
+                app=hold.app,
+                node_id=one.node.id,
+            )

@@ -107,7 +107,13 @@ class Replacement:
                 f"allocation with ID '{placeholder.uuid}'"
             )
             event_recorder.record(
-                EventType.REQUEST, placeholder.key, ask.app.id, message=message, reason="PlaceholderMismatch"
+                EventType.REQUEST,
+                placeholder.key,
+                ask.app.id,
+                message=message,
+                reason="PlaceholderMismatch",
+                app=ask.app,
+                node_id=placeholder.node.id,
             )
         message = "cancel placeholder: resource incompatible"
         self._gangs.end(placeholder, TerminationType.TIMEOUT, message)

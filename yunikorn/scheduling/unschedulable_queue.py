@@ -62,7 +62,9 @@ class AppBackoff:
             message = (
                 f"{misses} requests in a row found no node: the application is tried again after {after}"
             )
-            self._partition.event_recorder.record(EventType.APP, app.id, message=message, reason="BackOff")
+            self._partition.event_recorder.record(
+                EventType.APP, app.id, message=message, reason="BackOff", app=app
+            )
 
     def wake(self, app: Application) -> None:
         """End the back-off of `app`; no effect without one."""

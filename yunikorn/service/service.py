@@ -26,6 +26,7 @@ from yunikorn.model.context import Timeouts
 from yunikorn.model.measurements import Measurements
 from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.runtime.decision_store import DecisionStore
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.policy_workers import PolicyWorkers
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
@@ -162,7 +163,9 @@ class _Service:
         self._recorder = _recorder(options)
         self._sinks = BufferedSinks()
         self._workers = PolicyWorkers()
-        self._events = None if options.rest is None else EventStore(_instance(clock))
+        self._events = (
+            None if options.rest is None else EventStore(_instance(clock), decisions=DecisionStore())
+        )
         loop = asyncio.get_running_loop()
         threaded = ThreadedScheduler(
             self._make,

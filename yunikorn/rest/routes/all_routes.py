@@ -8,6 +8,7 @@ from yunikorn.rest.openapi import document
 from yunikorn.rest.routes import (
     applications,
     configuration,
+    decisions,
     dump,
     events,
     explanations,
@@ -28,6 +29,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *partitions.ENDPOINTS,
     *applications.ENDPOINTS,
     *explanations.ENDPOINTS,
+    *decisions.ENDPOINTS,
     *nodes.ENDPOINTS,
     *metrics.ENDPOINTS,
     *events.ENDPOINTS,

@@ -468,7 +468,13 @@ class Preemptor:
                 "no preemption victim found"
             )
             self._partition.event_recorder.record(
-                EventType.REQUEST, ask.key, app.id, message=message, reason="PreemptionFailed"
+                EventType.REQUEST,
+                ask.key,
+                app.id,
+                message=message,
+                reason="PreemptionFailed",
+                app=app,
+                node_id=node.id,
             )
 
 

@@ -57,7 +57,13 @@ class Evictor:
                 release = Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message)
                 partition.outbox.releases.append(release)
             partition.event_recorder.record(
-                EventType.REQUEST, victim.key, victim.app.id, message=event, reason="Preempted"
+                EventType.REQUEST,
+                victim.key,
+                victim.app.id,
+                message=event,
+                reason="Preempted",
+                app=victim.app,
+                node_id=victim.node.id,
             )
         if ask is not None:
             ask.ensure_extras().eviction = eviction
