@@ -12,6 +12,9 @@ from tests.service.kit import work
 from yunikorn.framework.registry import Registry
 from yunikorn.service.settings import Patience, Settings
 
+PROBE = b"\0\0\x08\x06" + bytes(5)
+"""Header of a PING frame of HTTP/2 that is no answer."""
+
 
 class Tunnel:
     """A TCP proxy that can stop forwarding without closing any connection."""
@@ -21,6 +24,12 @@ class Tunnel:
         self._open = asyncio.Event()
         self._open.set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._probes = asyncio.Semaphore(0)
+
+    async def probes(self, number: int) -> None:
+        """Wait until so many more probes (PING frames without ACK) have passed."""
+        for _ in range(number):
+            await self._probes.acquire()
 
     async def __aenter__(self) -> Tunnel:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -49,6 +58,8 @@ class Tunnel:
                 await self._open.wait()
                 target.write(data)
                 await target.drain()
+                for _ in range(data.count(PROBE)):
+                    self._probes.release()
         except ConnectionError:
             pass
         finally:
@@ -70,3 +81,25 @@ def test_a_peer_that_is_silent_is_paused(registry: Registry) -> None:
             harness.channel = near
 
     serve(registry, scenario, Settings(HERE, patience=Patience(keepalive=0.1)))
+
+
+def test_a_peer_that_is_idle_and_probes_stays_connected(registry: Registry) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
+        async with Tunnel(harness.address) as tunnel:
+            near: Any = harness.channel
+            harness.channel = grpc.aio.insecure_channel(
+                tunnel.address,
+                [("grpc.keepalive_time_ms", 20), ("grpc.http2.max_pings_without_data", 0)],
+            )
+            await harness.register()
+            stream = harness.stream()
+            await stream.send(work(1))
+            await stream.allocations(1)
+            # Three probes that are too early end a connection.
+            await tunnel.probes(12)
+            await stream.send(work(1, app="b"))
+            await stream.allocations(1)
+            await harness.channel.close()
+            harness.channel = near
+
+    serve(registry, scenario, Settings(HERE, patience=Patience(pings=0.001)))

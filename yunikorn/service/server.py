@@ -185,5 +185,6 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
         ("grpc.http2.ping_timeout_ms", keepalive // 2),  # the default is a minute, whatever the keepalive
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5000),
+        # gRPC disconnects peers that probe idle connections more often, by default than every five minutes.
+        ("grpc.http2.min_ping_interval_without_data_ms", round(settings.patience.pings * 1000)),
     ]

@@ -97,6 +97,8 @@ class Patience:
     """Time for which an RM is not asked after a missing answer, unless an answer arrives."""
     keepalive: float = 20.0
     """Idle time before a connection is probed; the peer has half of this time to respond."""
+    pings: float = 5.0
+    """Minimum time between two probes of a peer; one that probes more often is disconnected."""
     stop: float = 10.0
     """Time for sending the waiting responses when the service stops."""
     hang: float = 10.0
