@@ -392,6 +392,7 @@ def test_streams_are_limited_in_total_and_for_each_address() -> None:
         assert dump["eventStreams"][4] == {"Name": "c", "CreatedAt": "1970-01-01T00:00:00.000000005Z"}
         await clients[0].end()
         assert await connect(host="d").lines(1) == [FIRST]
+        assert site.hub.figures().refused_streams == 3
 
     with_clients(site, scenario)
 
@@ -422,6 +423,8 @@ def test_reader_that_is_too_slow_is_told_what_it_missed() -> None:
         await asyncio.wait_for(slow.task, PATIENCE)
         assert site.hub.streams[0].host == "1.1.1.1"
         assert len(site.hub.streams) == 1
+        figures = site.hub.figures()
+        assert (figures.received, figures.stored, figures.capacity, figures.missed) == (103, 50, 50, 53)
 
     with_clients(site, scenario)
 

@@ -245,6 +245,26 @@ def test_threads_are_used_again_and_few_are_kept() -> None:
     assert len(workers._idle) == IDLE
 
 
+def test_calls_that_are_given_up_are_counted_until_they_return() -> None:
+    arrived, gate = threading.Semaphore(0), threading.Event()
+    workers = PolicyWorkers(lambda number, answer: arrived.release())
+
+    def wait() -> PolicyAnswer:
+        gate.wait(PATIENCE)
+        return PolicyAnswer()
+
+    for number in range(3):
+        workers.start(number, wait)
+    workers.abandon(0)
+    workers.abandon(0)
+    workers.abandon(1)
+    assert (len(workers), workers.given_up, workers.stuck) == (1, 2, 2)
+    gate.set()
+    for _ in range(3):
+        assert arrived.acquire(timeout=PATIENCE)
+    assert (len(workers), workers.given_up, workers.stuck) == (0, 2, 0)
+
+
 def test_missing_thread_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[PolicyAnswer] = []
     workers = PolicyWorkers(lambda number, answer: answers.append(answer))

@@ -11,7 +11,7 @@ ones, and takes longer than a slice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -64,6 +64,8 @@ class CoreFigures:
     """Number of nodes in each tenth of use, by resource."""
     sessions: Counter[str] = attrs.Factory(Counter)
     """Sessions by state."""
+    waiting: Counter[str] = attrs.Factory(Counter)
+    """Applications that are not accepted yet, by the policy whose answer is awaited."""
     faults: Counter[tuple[str, str]] = attrs.Factory(Counter)
     """Failures by plugin and operation."""
     counts: Mapping[str, int] = attrs.Factory(dict)
@@ -101,6 +103,9 @@ def read_figures(scheduler: Scheduler) -> Generator[None, None, CoreFigures]:
     for _, at in scheduler.all_partitions():
         yield from _read_queues(at.partition, found)
         yield from _read_applications(at.partition, found)
+        for waiting in _slices(at.waiting, APPLICATIONS):
+            found.waiting.update(one.pending.waits_for for one in waiting)
+            yield
         yield from _read_nodes(at.partition, found)
     found.sessions = Counter(session.state.lower() for session in scheduler.sessions())
     yield
@@ -112,7 +117,7 @@ def read_figures(scheduler: Scheduler) -> Generator[None, None, CoreFigures]:
     return found
 
 
-def _slices(objects: Collection[T], size: int) -> Iterator[Sequence[T]]:
+def _slices(objects: Iterable[T], size: int) -> Iterator[Sequence[T]]:
     taken = list(objects)
     for start in range(0, len(taken), size):
         yield taken[start : start + size]

@@ -19,6 +19,7 @@ from yunikorn.metrics import families
 from yunikorn.metrics.core_figures import CoreFigures
 from yunikorn.metrics.families import COUNTER, HISTOGRAM, Family
 from yunikorn.metrics.queue_text import QueueText, encodable
+from yunikorn.metrics.service_figures import EventFigures, WorkerFigures
 
 Sample = tuple[Sequence[str], float]
 """Values of the labels, and the value."""
@@ -37,6 +38,8 @@ class ServiceFigures:
     scrapes: Mapping[str, int] = attrs.Factory(dict)
     """Scrapes answered so far, by HTTP status code."""
     scraping: int = 0
+    events: EventFigures = attrs.Factory(EventFigures)
+    workers: WorkerFigures = attrs.Factory(WorkerFigures)
 
 
 class MetricsText:
@@ -173,11 +176,30 @@ def _service_metrics(core: CoreFigures, service: ServiceFigures) -> Iterator[Met
     yield _metric(families.SINK_WAITING, [((sink,), load[0]) for sink, load in loads.items()])
     yield _metric(families.SINK_TAKEN, [((sink,), load[1]) for sink, load in loads.items()])
     yield _metric(families.SINK_DROPPED, [((sink,), load[2]) for sink, load in loads.items()])
+    yield from _worker_metrics(core, service.workers)
+    yield from _event_metrics(service.events)
     yield _metric(families.BUILD, [((__version__,), 1)])
     yield _metric(
         families.SCRAPES, [((code,), service.scrapes.get(code, 0)) for code in ("200", "500", "503")]
     )
     yield _metric(families.SCRAPING, [((), service.scraping)])
+
+
+def _worker_metrics(core: CoreFigures, workers: WorkerFigures) -> Iterator[Metric]:
+    yield _metric(families.WAITING_APPS, [((policy,), count) for policy, count in core.waiting.items()])
+    yield _metric(families.POLICY_CALLS, [((), workers.calls)])
+    yield _metric(families.POLICY_CALLS_STUCK, [((), workers.stuck)])
+    yield _metric(families.POLICY_CALLS_GIVEN_UP, [((), workers.given_up)])
+
+
+def _event_metrics(events: EventFigures) -> Iterator[Metric]:
+    yield _metric(families.EVENTS, [((), events.received)])
+    yield _metric(families.EVENTS_STORED, [((), events.stored)])
+    yield _metric(families.EVENTS_CAPACITY, [((), events.capacity)])
+    yield _metric(families.DECISIONS_STORED, [((), events.decisions)])
+    yield _metric(families.EVENT_STREAMS, [((), events.streams)])
+    yield _metric(families.EVENT_STREAMS_REFUSED, [((), events.refused_streams)])
+    yield _metric(families.EVENTS_MISSED, [((), events.missed)])
 
 
 def _loads_by_sink(sinks: Iterable[SinkLoad]) -> dict[str, tuple[int, int, int]]:

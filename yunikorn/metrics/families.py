@@ -258,6 +258,49 @@ SINK_DROPPED = Family(
     "Events that an event sink lost because it was too slow.",
     own=True,
 )
+WAITING_APPS = Family(
+    "yunikorn_waiting_applications",
+    GAUGE,
+    ("policy",),
+    "Applications that are not accepted yet, because the answer of a policy is awaited.",
+    own=True,
+)
+POLICY_CALLS = Family(
+    "yunikorn_policy_calls_in_progress", GAUGE, (), "Calls of policies by worker threads.", own=True
+)
+POLICY_CALLS_STUCK = Family(
+    "yunikorn_policy_calls_stuck",
+    GAUGE,
+    (),
+    "Calls of policies that were given up because they took too long, and have not returned.",
+    own=True,
+)
+POLICY_CALLS_GIVEN_UP = Family(
+    "yunikorn_policy_calls_given_up_total", COUNTER, (), "Calls of policies that were given up.", own=True
+)
+EVENTS = Family("yunikorn_events_total", COUNTER, (), "Events that the event store has received.", own=True)
+EVENTS_STORED = Family("yunikorn_events_stored", GAUGE, (), "Events in the event store.", own=True)
+EVENTS_CAPACITY = Family(
+    "yunikorn_events_capacity", GAUGE, (), "Number of events that the event store keeps.", own=True
+)
+DECISIONS_STORED = Family(
+    "yunikorn_decisions_stored", GAUGE, (), "Decisions in the store of recent decisions.", own=True
+)
+EVENT_STREAMS = Family("yunikorn_event_streams", GAUGE, (), "Streams of events in progress.", own=True)
+EVENT_STREAMS_REFUSED = Family(
+    "yunikorn_event_streams_refused_total",
+    COUNTER,
+    (),
+    "Streams of events that were refused, because there were too many.",
+    own=True,
+)
+EVENTS_MISSED = Family(
+    "yunikorn_event_stream_missed_events_total",
+    COUNTER,
+    (),
+    "Events that streams missed, because their clients were too slow.",
+    own=True,
+)
 BUILD = Family("yunikorn_build_info", GAUGE, ("version",), "Version of the scheduler; always 1.", own=True)
 SCRAPES = Family(
     "promhttp_metric_handler_requests_total",
@@ -302,6 +345,17 @@ FAMILIES = (
     SINK_WAITING,
     SINK_TAKEN,
     SINK_DROPPED,
+    WAITING_APPS,
+    POLICY_CALLS,
+    POLICY_CALLS_STUCK,
+    POLICY_CALLS_GIVEN_UP,
+    EVENTS,
+    EVENTS_STORED,
+    EVENTS_CAPACITY,
+    DECISIONS_STORED,
+    EVENT_STREAMS,
+    EVENT_STREAMS_REFUSED,
+    EVENTS_MISSED,
     BUILD,
 )
 """All families, in the order of the exposition; those of the process and of Python follow."""

@@ -12,6 +12,7 @@ from yunikorn.interface.buffered_sinks import SinkLoad
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.metrics.core_figures import CoreFigures, read_figures
 from yunikorn.metrics.exposition import MetricsText, ServiceFigures
+from yunikorn.metrics.service_figures import EventFigures, WorkerFigures
 
 Read = Callable[[Callable[[Scheduler], Generator[None, None, CoreFigures]]], Awaitable[CoreFigures]]
 """Carries out a reading of the core in slices, such as `AsyncScheduler.read`."""
@@ -54,6 +55,10 @@ class ServiceMetrics:
         self._plugin_time = {} if plugin_time is None else plugin_time
         self._statistics = statistics
         self._sinks = sinks
+        self.events: Callable[[], EventFigures] = EventFigures
+        """Returns the figures of the event store; set by the service that has one."""
+        self.workers: Callable[[], WorkerFigures] = WorkerFigures
+        """Returns the figures of worker threads; set by the service that has some."""
         self._text = MetricsText()
         self._answered: Counter[str] = Counter()
         self._scraping = 0
@@ -94,5 +99,7 @@ class ServiceMetrics:
             tuple(self._sinks),
             dict(self._answered),
             self._scraping,
+            self.events(),
+            self.workers(),
         )
         return await asyncio.to_thread(self._text.of, core, service)

@@ -135,6 +135,7 @@ class AskExtras:
         "made",
         "quota_reported",
         "refusals",
+        "refused_at",
         "reserved",
         "tries",
         "unschedulable",
@@ -159,6 +160,8 @@ class AskExtras:
     """True if the ask is not scheduled until something changes (see `scheduling.unschedulable_queue`)."""
     refusals: Mapping[str, int]
     """Reasons why nodes with room refused this particular ask, with counts."""
+    refused_at: int
+    """Time of these refusals (ns)."""
     tries: int
     """Number of times the ask was marked unschedulable."""
     gang_blocked: bool
@@ -169,7 +172,7 @@ class AskExtras:
     def __init__(self) -> None:
         self.limit_reported = self.quota_reported = self.unschedulable = self.gang_blocked = False
         self.eviction = self.reserved = self.gang = None
-        self.made = self.tries = 0
+        self.made = self.tries = self.refused_at = 0
         self.barred_until = INT64_MIN
         self.attempt_change = -1
         self.refusals = NOTHING_REFUSED
@@ -306,6 +309,13 @@ class Ask(WithSpec):
         if self.extras is not None and self.extras.unschedulable:
             return self.extras.refusals
         return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
+
+    @property
+    def refused_at(self) -> int:
+        """Time of the latest refusals (ns); 0 without any."""
+        if self.extras is not None and self.extras.unschedulable:
+            return self.extras.refused_at
+        return self.ask_class.refused_at if self.refusals else 0
 
     @property
     def unpermitted(self) -> str:

@@ -79,6 +79,7 @@ class AskClass:
         "pending_classes",
         "refusals",
         "refused",
+        "refused_at",
         "required",
         "reserving_ask",
         "resource",
@@ -103,6 +104,8 @@ class AskClass:
         """The request of the class that has reserved a node."""
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons why nodes with room refused the class in the latest search, with counts."""
+        self.refused_at = 0
+        """Time of that search (ns)."""
         self.tries = 0
         """Number of times the class was marked unschedulable."""
         self.waiting = 0

@@ -64,6 +64,10 @@ class SchedulingStateReporter:
         reports, self._reports = self._reports, []
         return reports
 
+    def has_failed(self, ask: Ask) -> bool:
+        """Return True if the request was reported as FAILED, for which more nodes may be added."""
+        return ask in self._failed
+
     # -- notifications of the accounting ------------------------------------------------------------
 
     def pending_added(self, ask: Ask) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 STEP = 20
 """Number of asks or allocations that are read without a pause."""
@@ -36,16 +37,21 @@ def in_steps(
     return tuple(found)
 
 
-def read_application(app: Application, partition: str) -> Generator[None, None, shapes.Application]:
+def read_application(app: Application, at: PartitionScheduler) -> Generator[None, None, shapes.Application]:
     """Read an application, with pauses if it has many asks or allocations.
 
     The application itself, with its sums and the lists of its asks and allocations, is of one moment.
     """
     waiting = [ask for ask in app.asks.values() if ask.pending]
     placed = list(app.allocations.values())
-    found = _scalars(app, partition)
+    found = _scalars(app, at.name)
+    if is_waiting(app, at):
+        found["awaited"] = at.waiting.awaited(app.id)
     reserved = tuple(ask.key for ask in waiting if ask.reserved is not None)
-    requests = yield from in_steps(waiting, read_ask)
+    reporter = at.state_reporter
+    requests = yield from in_steps(
+        waiting, lambda ask: read_ask(ask, scale_up=reporter is not None and reporter.has_failed(ask))
+    )
     allocations = yield from in_steps(placed, read_allocation)
     return shapes.Application(
         requests=requests,
@@ -89,6 +95,12 @@ def _scalars(app: Application, partition: str) -> dict[str, Any]:
     }
 
 
+def is_waiting(app: Application, at: PartitionScheduler) -> bool:
+    """Return True if an application is not accepted yet, because the answer of a policy is awaited."""
+    one = at.waiting.get(app.id)
+    return one is not None and one.app is app
+
+
 def present(amounts: Mapping[str, int]) -> dict[str, int]:
     """Return a copy of amounts without zero entries."""
     return {name: amount for name, amount in amounts.items() if amount}
@@ -123,8 +135,8 @@ def _copied(usage: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]
     return {instance_type: dict(amounts) for instance_type, amounts in usage.items()}
 
 
-def read_ask(ask: Ask) -> shapes.Ask:
-    """Read a pending ask."""
+def read_ask(ask: Ask, *, scale_up: bool = False) -> shapes.Ask:
+    """Read a pending ask; `scale_up` is True if the RM was told that no node fits."""
     refusals = ask.refusals
     attempted = ask.unschedulable or ask.ask_class.unschedulable or ask.tries > 0
     return shapes.Ask(
@@ -139,11 +151,13 @@ def read_ask(ask: Ask) -> shapes.Ask:
         placeholder=ask.placeholder,
         task_group_name=ask.task_group,
         allocation_log=tuple(
-            shapes.LogEntry(message=reason, count=count) for reason, count in refusals.items()
+            shapes.LogEntry(message=reason, last_occurrence=ask.refused_at, count=count)
+            for reason, count in refusals.items()
         ),
         triggered_preemption=ask.eviction is not None,
         originator=ask.originator,
         scheduling_attempted=attempted,
+        triggered_scale_up=scale_up,
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import attrs
 from starlette.types import Receive, Scope, Send
 
+from yunikorn.metrics.service_figures import EventFigures
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import JSON, Answer
 from yunikorn.rest.encoding import json_pieces, to_bytes
@@ -69,6 +70,10 @@ class EventHub:
         self.limits = limits or StreamLimits()
         self.streams: list[Stream] = []
         """Streams in progress, oldest first."""
+        self.refused = 0
+        """Number of streams that were refused."""
+        self.missed = 0
+        """Number of events that streams missed."""
         self._now = now
         self._loop: asyncio.AbstractEventLoop | None = None
         self._noticed = False
@@ -121,6 +126,20 @@ class EventHub:
         self._noticed = False
         for stream in self.streams:
             stream.wake.set()
+
+    def figures(self) -> EventFigures:
+        """Return the figures of the store and the streams, for metrics."""
+        lowest, following = self.store.bounds
+        decisions = self.store.decisions
+        return EventFigures(
+            received=following,
+            stored=following - lowest,
+            capacity=self.store.capacity,
+            decisions=0 if decisions is None else len(decisions),
+            streams=len(self.streams),
+            refused_streams=self.refused,
+            missed=self.missed,
+        )
 
     # -- events -------------------------------------------------------------------------------------
 
@@ -177,6 +196,7 @@ class EventStream(Answer):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client has gone, is too slow, or the service stops."""
         stream = self.hub.open(self.host, self.position)
+        self.hub.missed += self.missed
         watcher = asyncio.create_task(_watch(receive, stream))
         headers = {"content-type": EVENT_STREAM if self.as_messages else JSON, **self.headers}
         if self.as_messages:
@@ -231,6 +251,7 @@ class EventStream(Answer):
 
     def _end(self, missed: int) -> bytes:
         """Return the last record; its description has the number of missed events."""
+        self.hub.missed += missed
         why = (
             f"{CLOSED}: {missed} events were missed, because they were read too slowly" if missed else CLOSED
         )

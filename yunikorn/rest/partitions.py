@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.config.names import is_expression, is_group_name, is_user_name
@@ -30,9 +30,9 @@ WEIGHTS = {"memory": 1.0, "vcore": 1.0}
 """Weights of resource types in node sort policies that set none."""
 
 
-def applications_of(partition: Partition) -> Iterable[Application]:
-    """Return the applications of a partition, ended ones included, as a copy."""
-    return [*partition.applications.values(), *partition.ended.values()]
+def active_applications_of(at: PartitionScheduler) -> list[Application]:
+    """Return the applications that have not ended, with those that wait for a policy, as a copy."""
+    return [*at.partition.applications.values(), *(one.app for one in at.waiting)]
 
 
 def read_partition(rm_id: str, at: PartitionScheduler) -> Generator[None, None, shapes.Partition]:
@@ -54,7 +54,7 @@ def read_partition(rm_id: str, at: PartitionScheduler) -> Generator[None, None, 
     }
     states: Counter[str] = Counter()
     containers = 0
-    for index, app in enumerate(applications_of(partition)):
+    for index, app in enumerate([*active_applications_of(at), *partition.ended.values()]):
         states[app.state] += 1
         containers += len(app.allocations)
         if index % STEP == STEP - 1:

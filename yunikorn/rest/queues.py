@@ -91,7 +91,13 @@ def read_fields(queue: Queue) -> Generator[None, None, dict[str, Any]]:
         "is_priority_fence": settings.priority_fence,
         "priority_offset": settings.priority_offset,
         "quota_preemption_delay": go_duration(settings.quota_preemption_delay),
+        "unsched_ask_backoff": settings.backoff_count,
+        "ask_backoff_delay": go_duration(settings.backoff_delay) if settings.backoff_count else "",
     }
+    if (by_policy := queue.policy_quota) is not None:
+        found["quota_policy"] = by_policy.policy
+        found["quota_reason"] = by_policy.failure or by_policy.why
+        found["configured_max_resource"] = queue.configured_max or NONE
     starting: list[str] = []
     for index, app in enumerate(applications):
         if app.counted and app.state == ACCEPTED:

@@ -116,6 +116,11 @@ class Queue:
     is_priority_fence: bool = always("true if priorities are hidden from the parent", False)
     priority_offset: int = optional("added to the priority that the parent sees", 0)
     quota_preemption_delay: str = optional("time before usage above a lowered quota is preempted", "")
+    unsched_ask_backoff: int = optional("number of requests without a node that end in a back-off", 0)
+    ask_backoff_delay: str = optional("time of a back-off, as `30s`", "")
+    quota_policy: str = optional("name of the policy that sets the quota", "")
+    quota_reason: str = optional("reason that this policy gives", "")
+    configured_max_resource: Amounts = optional("quota of the configuration, where a policy sets it", NONE)
 
 
 # -- applications ----------------------------------------------------------------------------------------
@@ -242,6 +247,7 @@ class Application:
     start_time: int = optional("time of entering `Running` (Unix time in milliseconds)", 0)
     resource_history: ResourceHistory = always("use over the life of the application", ResourceHistory())
     backoff_deadline: str = optional("end of a back-off (RFC 3339)", "")
+    awaited: str = optional("policy whose answer the acceptance of the application waits for", "")
 
 
 # -- nodes -----------------------------------------------------------------------------------------------

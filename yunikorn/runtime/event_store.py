@@ -120,6 +120,11 @@ class EventStore:
     # -- in any thread ------------------------------------------------------------------------------
 
     @property
+    def capacity(self) -> int:
+        """Number of events that the store keeps."""
+        return self._capacity
+
+    @property
     def bounds(self) -> tuple[int, int]:
         """Id of the oldest event, and id of the next event, which is the same in an empty store."""
         with self._lock:

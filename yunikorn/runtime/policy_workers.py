@@ -34,6 +34,10 @@ class PolicyWorkers:
         self._idle: list[_Worker] = []
         self._busy: dict[int, _Worker] = {}
         """Threads at work, by the number of the call."""
+        self.given_up = 0
+        """Number of calls that were given up."""
+        self.stuck = 0
+        """Number of calls that were given up and have not returned."""
 
     def connect(self, post: Post) -> None:
         """Pass answers to this function from now on."""
@@ -58,12 +62,17 @@ class PolicyWorkers:
         """Give a call up; its thread ends with it. Returns the place of the thread. See `Workers.abandon`."""
         with self._lock:
             worker = self._busy.pop(number, None)
+            if worker is not None:
+                self.given_up += 1
+                self.stuck += 1
         return "" if worker is None else worker.place()
 
     def done(self, number: int, worker: _Worker, answer: PolicyAnswer) -> bool:
         """Pass an answer on; return True if the thread shall wait for another call."""
         with self._lock:
-            stays = self._busy.pop(number, None) is worker and len(self._idle) < IDLE
+            awaited = self._busy.pop(number, None) is worker
+            self.stuck -= not awaited
+            stays = awaited and len(self._idle) < IDLE
             if stays:
                 self._idle.append(worker)
         self._answer(number, answer)

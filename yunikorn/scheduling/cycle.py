@@ -314,11 +314,12 @@ class Cycle:
             return
         self._report(ask, refusals)
         if chain.personal:
-            ask.ensure_extras().refusals = refusals
+            extras = ask.ensure_extras()
+            extras.refusals, extras.refused_at = refusals, self._clock.now()
             self._partition.accounting.pending_accounting.mark_unschedulable(ask)
             self.unschedulable_queue.mark_unschedulable(ask)
         else:
-            ask.ask_class.refusals = refusals
+            ask.ask_class.refusals, ask.ask_class.refused_at = refusals, self._clock.now()
             self._pending_classes.mark_unschedulable(ask.ask_class)
             self.reservations.consider(ask)
             if chain.passing:

@@ -377,7 +377,8 @@ class Permits:
             return
         for ask in dict.fromkeys(one.ask for one in hold.members):
             if ask is not None and ask.pending and not ask.unschedulable:
-                ask.ensure_extras().refusals = Unpermitted({why: 1})
+                extras = ask.ensure_extras()
+                extras.refusals, extras.refused_at = Unpermitted({why: 1}), self._partition.clock.now()
                 # Room is not what the request lacks, and others may use the node.
                 self._partition.accounting.node_reservations.unreserve(ask)
                 self._partition.accounting.pending_accounting.mark_unschedulable(ask)

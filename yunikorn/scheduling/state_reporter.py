@@ -29,6 +29,10 @@ class StateReporter(Protocol):
         """Handle the loss of a reservation."""
         ...
 
+    def has_failed(self, ask: Ask) -> bool:
+        """Return True if the RM was told that no node fits the request."""
+        ...
+
     def review(self) -> None:
         """Examine the pending requests, now or later; called when nothing can be placed."""
         ...

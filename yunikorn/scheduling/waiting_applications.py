@@ -67,6 +67,10 @@ class WaitingApplications:
         """Add an application."""
         self._waiting[one.app.id] = one
 
+    def get(self, app_id: str) -> WaitingApplication | None:
+        """Return a waiting application, or None."""
+        return self._waiting.get(app_id)
+
     def take(self, app_id: str) -> WaitingApplication:
         """Remove and return an application; its checks are not continued."""
         one = self._waiting.pop(app_id)

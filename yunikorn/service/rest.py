@@ -46,6 +46,8 @@ class Rest:
         self._settings, self._tls = settings.rest, settings.tls
         self._insecure = settings.insecure
         self._events = EventHub(store, clock.now)
+        if metrics is not None:
+            metrics.events = self._events.figures
         self._site = Site(
             core,
             registry,

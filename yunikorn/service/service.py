@@ -22,6 +22,7 @@ from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.metrics.service_figures import WorkerFigures
 from yunikorn.model.context import Timeouts
 from yunikorn.model.measurements import Measurements
 from yunikorn.recording.recording_scheduler import RecordingScheduler
@@ -200,7 +201,10 @@ class _Service:
         if self._options.metrics is None:
             return None
         core, plugin_time = self.core, self._budgets.seconds
-        return self._options.metrics(core.read, core.threaded, plugin_time, self._statistics, self._sinks)
+        made = self._options.metrics(core.read, core.threaded, plugin_time, self._statistics, self._sinks)
+        workers = self._workers
+        made.workers = lambda: WorkerFigures(len(workers), workers.stuck, workers.given_up)
+        return made
 
     async def run(self, announce: Callable[[Bound], None]) -> int:
         """Run from start to end; returns the exit status."""

@@ -17,6 +17,7 @@ from yunikorn.rest.routes import (
     partitions,
     plugins,
     scheduler,
+    usage,
 )
 
 
@@ -27,6 +28,7 @@ async def openapi(call: Call) -> Answer:
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *partitions.ENDPOINTS,
+    *usage.ENDPOINTS,
     *applications.ENDPOINTS,
     *explanations.ENDPOINTS,
     *decisions.ENDPOINTS,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.applications import read_application
+from yunikorn.rest.applications import is_waiting, read_application
 from yunikorn.rest.endpoints import Call, Endpoint, Query
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
+from yunikorn.rest.partitions import active_applications_of
 from yunikorn.rest.routes.partitions import PARTITION, QUEUE
 from yunikorn.runtime.sliced_reads import Reading, Slices
+from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import REJECTED
 
 STATUSES = ("new", "accepted", "starting", "running", "completing", "failing", "resuming")
@@ -31,7 +33,6 @@ QUEUED = Query("queue", "only applications in this queue or below, as a full pat
 STATE = Query("state", "only applications in this state, in any case", "Failed")
 
 Wanted = Callable[[Application], bool]
-Applications = Mapping[str, Application]
 
 
 def _filters(call: Call) -> Wanted:
@@ -60,22 +61,32 @@ def _status(call: Call) -> str:
 def put_applications(
     chosen: Iterable[Application],
     is_known: Wanted,
-    name: str,
+    at: PartitionScheduler,
     gathering: Gathering,
     into: str = "",
 ) -> Slices[None]:
     """Pass applications of a partition on; those that are no longer known are left out."""
     for app in chosen:
         if is_known(app):
-            yield from gathering.put((yield from read_application(app, name)), into)
+            yield from gathering.put((yield from read_application(app, at)), into)
+
+
+def is_active(app: Application, at: PartitionScheduler) -> bool:
+    """Return True if an application has not ended, or waits for the answer of a policy."""
+    return at.partition.applications.get(app.id) is app or is_waiting(app, at)
 
 
 def _read_list(
-    page: Page, known: Applications, wanted: Wanted, name: str, gathering: Gathering
+    page: Page,
+    all_of_them: Collection[Application],
+    is_known: Wanted,
+    wanted: Wanted,
+    at: PartitionScheduler,
+    gathering: Gathering,
 ) -> Slices[str]:
-    """Pass the wanted applications of a page on; those that left `known` meanwhile are left out."""
-    chosen, last = yield from page.select(list(known.values()), lambda app: app.id, wanted)
-    yield from put_applications(chosen, lambda app: known.get(app.id) is app, name, gathering)
+    """Pass the wanted applications of a page on; those that are no longer known are left out."""
+    chosen, last = yield from page.select(all_of_them, lambda app: app.id, wanted)
+    yield from put_applications(chosen, is_known, at, gathering)
     return last
 
 
@@ -98,8 +109,17 @@ async def by_state(call: Call) -> Answer:
                     return status in ("", app.state.lower()) and filters(app)
                 return (app.state == REJECTED) == (kind == REJECTION) and filters(app)
 
-            known = partition.applications if kind == ACTIVE else partition.ended
-            return (yield from _read_list(page, known, wanted, at.name, gathering))
+            if kind == ACTIVE:
+                active = active_applications_of(at)
+                return (
+                    yield from _read_list(page, active, lambda app: is_active(app, at), wanted, at, gathering)
+                )
+            ended = partition.ended
+            return (
+                yield from _read_list(
+                    page, list(ended.values()), lambda app: ended.get(app.id) is app, wanted, at, gathering
+                )
+            )
 
         return read
 
@@ -127,7 +147,12 @@ async def of_queue(call: Call) -> Answer:
             def wanted(app: Application) -> bool:
                 return status in ("", app.state.lower()) and filters(app)
 
-            return (yield from _read_list(page, queue.applications, wanted, at.name, gathering))
+            known = queue.applications
+            return (
+                yield from _read_list(
+                    page, list(known.values()), lambda app: known.get(app.id) is app, wanted, at, gathering
+                )
+            )
 
         return read
 
@@ -143,7 +168,7 @@ async def in_queue(call: Call) -> Answer:
         _, at = find_partition(scheduler, name)
         check_queue_name(path)
         app = find_application(at, app_id, find_queue(at, path))
-        return (yield from read_application(app, at.name))
+        return (yield from read_application(app, at))
 
     return await call.json(await call.read(read))
 
@@ -154,7 +179,9 @@ async def one(call: Call) -> Answer:
 
     def read(scheduler: Scheduler) -> Generator[None, None, shapes.Application]:
         _, at = find_partition(scheduler, name)
-        return (yield from read_application(find_application(at, app_id), at.name))
+        waiting = at.waiting.get(app_id)
+        app = find_application(at, app_id) if waiting is None else waiting.app
+        return (yield from read_application(app, at))
 
     return await call.json(await call.read(read))
 

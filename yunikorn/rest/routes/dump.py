@@ -12,7 +12,6 @@ from typing import Any
 
 import attrs
 
-from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest import shapes
@@ -23,15 +22,16 @@ from yunikorn.rest.encoding import EncodedList
 from yunikorn.rest.endpoints import Call, Endpoint
 from yunikorn.rest.fields import NONE, always, optional
 from yunikorn.rest.gathering import Gathering
-from yunikorn.rest.partitions import applications_of, read_partition, read_rules
+from yunikorn.rest.partitions import active_applications_of, read_partition, read_rules
 from yunikorn.rest.queues import read_tree
-from yunikorn.rest.routes.applications import put_applications
+from yunikorn.rest.routes.applications import is_active, put_applications
 from yunikorn.rest.routes.configuration import read_configuration
 from yunikorn.rest.routes.nodes import put_nodes
 from yunikorn.rest.routes.partitions import read_clusters
 from yunikorn.rest.routes.scheduler import app_history, container_history
 from yunikorn.rest.times import rfc3339
 from yunikorn.runtime.sliced_reads import Slices
+from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 NO_DIAGNOSTICS = {"empty": "Resource Manager did not register callback"}
 
@@ -94,8 +94,8 @@ def read_state(scheduler: Scheduler, gathering: Gathering) -> Slices[StateDump]:
         partitions.append((yield from read_partition(rm_id, at)))
         queues.append((yield from read_tree(partition.queues, partition.queues.root, at.name)))
         rules.append(PartitionRules(partition=at.name, rules=read_rules(at.config.placement_rules)))
-        everything = applications_of(partition)
-        yield from put_applications(everything, _known_in(partition), at.name, gathering, APPLICATIONS)
+        everything = [*active_applications_of(at), *partition.ended.values()]
+        yield from put_applications(everything, _known_in(at), at, gathering, APPLICATIONS)
         nodes = partition.nodes
         yield from put_nodes(list(nodes.values()), nodes, gathering, _list_of_nodes(rm_id, at.name))
     return StateDump(
@@ -113,8 +113,8 @@ def event_streams(call: Call) -> tuple[OpenEventStream, ...]:
     return tuple(OpenEventStream(host=one.host, created=rfc3339(one.created)) for one in streams)
 
 
-def _known_in(partition: Partition) -> Callable[[Application], bool]:
-    return lambda app: app in (partition.applications.get(app.id), partition.ended.get(app.id))
+def _known_in(at: PartitionScheduler) -> Callable[[Application], bool]:
+    return lambda app: is_active(app, at) or at.partition.ended.get(app.id) is app
 
 
 def _list_of_nodes(rm_id: str, name: str) -> str:

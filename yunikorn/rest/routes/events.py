@@ -59,6 +59,7 @@ async def stream(call: Call) -> Answer:
     client = call.request.client
     host = client.host if client is not None else ""
     if not hub.has_room(host):
+        hub.refused += 1
         raise Refused(503, "Too many streaming connections")
     position = hub.position_for(unsigned(call.query("count"), 0))
     as_messages = EVENT_STREAM in call.request.headers.get("accept", "").lower()
