@@ -9,6 +9,7 @@ from benchmarks.example_packages import example_module
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.workload import RM, Workload
 from yunikorn.clock import ManualClock, stopwatch
+from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AllocationRelease,
@@ -71,16 +72,20 @@ class Harness:
         example: str = "",
         stored: bool = False,
         metrics: bool = False,
+        statistics: bool = False,
     ) -> None:
         """Create a harness, with the installed plugins of others if `installed`, and an example package.
 
-        `stored` keeps the latest events, `metrics` counts and measures as a service with metrics does.
+        `stored` keeps the latest events, `metrics` counts and measures as a service with metrics does;
+        `statistics` counts the calls of plugins.
         """
         registry = Registry.load(third_party=installed)
         modules = {"benchmarks": extension, **({example: example_module(example)} if example else {})}
         for distribution, module in modules.items():
             if not registry.register(module, module.__name__, distribution, "1"):
                 raise BenchmarkFailure(str(registry.broken[-1]))
+        if statistics:
+            registry = registry.counting(PluginStatistics(stopwatch))
         self.clock = ManualClock()
         self.rm = ResourceManager()
         store = EventStore("benchmark") if stored else None
@@ -99,6 +104,7 @@ class Harness:
             example=workload.example,
             stored=workload.stored,
             metrics=workload.metrics,
+            statistics=workload.statistics,
         )
         harness.update(
             UpdateRequest(

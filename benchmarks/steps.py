@@ -97,11 +97,15 @@ def count_steps(
 @click.command()
 @click.option("--case", "names", multiple=True, default=("U-fair/1000", "M-fair"), metavar="NAME")
 @click.option("--metrics", is_flag=True, help="Count and measure for metrics.")
-def main(names: tuple[str, ...], metrics: bool) -> None:
+@click.option("--stats", is_flag=True, help="Count and measure the calls of plugins.")
+def main(names: tuple[str, ...], metrics: bool, stats: bool) -> None:
     """Count the steps of a decision in these cases."""
     for name in names:
         for case in find(name):
-            found = count_steps(attrs.evolve(case.workload, metrics=metrics or case.workload.metrics))
+            workload = attrs.evolve(
+                case.workload, metrics=metrics or case.workload.metrics, statistics=stats
+            )
+            found = count_steps(workload)
             click.echo(f"{case.title}: {sum(found.values()):,.0f} steps per decision")
             for part, steps in found.items():
                 click.echo(f"  {steps:7,.0f}  {part}")
