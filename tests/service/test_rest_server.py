@@ -17,6 +17,7 @@ from tests.service.kit import PATIENCE
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.guards import host_name
+from yunikorn.rest.joined_writes import ENOUGH, JoinedWrites
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.rest.server import RestServer, ServerLimits
 from yunikorn.service.descriptors import raise_descriptor_limit
@@ -252,3 +253,96 @@ def test_host_names_without_their_ports() -> None:
     assert host_name("a:80") == "a"
     assert host_name("a:") == "a"
     assert host_name("a:b") == "a:b"
+
+
+def test_answers_leave_at_once() -> None:
+    """Header and body are one write, and the system does not hold it back for an acknowledgement."""
+
+    async def whole() -> None:
+        listening = socket.create_server(("127.0.0.1", 0))
+        server = RestServer(RestKit(RM()).app, listening)
+        await server.start()
+        try:
+            reader, writer = await Client(listening.getsockname()[1]).connect()
+            writer.write(GET + b"\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+            (connection,) = server.connections
+            connected = connection.transport.get_extra_info("socket")
+            assert connected.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            writer.close()
+        finally:
+            await server.stop()
+
+    asyncio.run(whole())
+
+
+class Written(asyncio.Transport):
+    """Transport that remembers what is written."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Remember data."""
+        self.writes.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        """Return True after `close`."""
+        return self.closed
+
+    def close(self) -> None:
+        """Close."""
+        self.closed = True
+
+    abort = close
+
+
+def test_writes_of_one_turn_are_one() -> None:
+    async def whole() -> None:
+        inner = Written()
+        joined = JoinedWrites(inner, asyncio.get_running_loop())
+        joined.write(b"header ")
+        joined.write(b"body")
+        assert inner.writes == []
+        await asyncio.sleep(0)
+        assert inner.writes == [b"header body"]
+        joined.write(b"x" * ENOUGH)
+        assert len(inner.writes) == 2, "a large write is sent at once"
+        joined.write(b"last")
+        joined.close()
+        await asyncio.sleep(0)
+        assert inner.writes[2:] == [b"last"]
+        assert inner.closed
+
+    asyncio.run(whole())
+
+
+def test_nothing_is_written_to_an_aborted_connection() -> None:
+    async def whole() -> None:
+        inner = Written()
+        joined = JoinedWrites(inner, asyncio.get_running_loop())
+        joined.write(b"late")
+        joined.abort()
+        await asyncio.sleep(0)
+        assert inner.writes == []
+        assert joined.is_closing()
+
+    asyncio.run(whole())
+
+
+def test_blank_lines_do_not_keep_a_connection_open() -> None:
+    async def scenario(client: Client) -> None:
+        reader, writer = await client.connect()
+        writer.write(GET + b"\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(PATIENCE):
+                while not reader.at_eof():
+                    writer.write(b"\r\n")
+                    await writer.drain()
+                    with contextlib.suppress(TimeoutError):
+                        await asyncio.wait_for(reader.read(1 << 16), 0.01)
+        writer.close()
+
+    run(scenario, ServerLimits(header=0.1, idle=60))

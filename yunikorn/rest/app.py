@@ -12,7 +12,7 @@ from urllib.parse import quote
 import attrs
 from starlette.requests import Request
 from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from yunikorn.errors import YunikornError
 from yunikorn.rest.answers import TEXT, Answer, Refused, cross_origin, error, plain_error
@@ -32,7 +32,7 @@ ErrorPage = Callable[[Request, Answer], Answer]
 
 def rest_app(
     site: Site, endpoints: Iterable[Endpoint], error_page: ErrorPage = lambda _, answer: answer
-) -> Router:
+) -> ASGIApp:
     """Return the ASGI application with these endpoints."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
@@ -40,9 +40,21 @@ def rest_app(
         if endpoint.method in by_method:
             raise ValueError(f"two endpoints for {endpoint.method} {endpoint.path}")
         by_method[endpoint.method] = endpoint
+    paths = {path: _Path(site, by_method, error_page) for path, by_method in by_path.items()}
     # A class instead of a function as endpoint gets the requests of all methods.
-    routes = [Route(path, _Path(site, by_method, error_page)) for path, by_method in by_path.items()]
-    return Router(routes, redirect_slashes=False, default=_Elsewhere(Spelling(by_path), error_page))
+    routes = [Route(path, answering) for path, answering in paths.items()]
+    router = Router(routes, redirect_slashes=False, default=_Elsewhere(Spelling(by_path), error_page))
+    return _Entrance({path: answering for path, answering in paths.items() if "{" not in path}, router)
+
+
+class _Entrance:
+    """Passes requests on: for a path without parameters directly, which a router would search, else to it."""
+
+    def __init__(self, fixed: Mapping[str, ASGIApp], router: Router) -> None:
+        self._fixed, self._router = fixed, router
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._fixed.get(scope["path"], self._router)(scope, receive, send)
 
 
 class _Path:

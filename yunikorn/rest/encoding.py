@@ -96,6 +96,8 @@ _SIMPLE = frozenset((str, int, bool, float))
 
 def _plain(value: object) -> object:
     """Return a value with plain dictionaries, whose keys are sorted."""
+    if type(value) in _SIMPLE:
+        return value
     if isinstance(value, Mapping):
         return {key: _plain(value[key]) for key in sorted(value)}
     if isinstance(value, (list, tuple)):

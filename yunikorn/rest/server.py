@@ -14,11 +14,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
+import httptools
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from yunikorn.rest.guards import LOOPBACK, Crowd, HostCheck
+from yunikorn.rest.joined_writes import JoinedWrites
+
+TOO_LARGE = "The header of the request is too large."
 
 
 @attrs.frozen
@@ -39,7 +43,7 @@ class ServerLimits:
     """Maximum size of the header of a request."""
 
 
-class Connection(H11Protocol):
+class Connection(HttpToolsProtocol):
     """Connection of a client, closed if a request header or the reading of an answer takes too long."""
 
     limits = ServerLimits()
@@ -48,25 +52,58 @@ class Connection(H11Protocol):
         super().__init__(*arguments, **options)
         self._header: asyncio.TimerHandle | None = None
         self._reading: asyncio.TimerHandle | None = None
+        self._arrived = 0
+        """Bytes that have arrived of a header that is incomplete."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit of the first request."""
-        super().connection_made(transport)
+        connected = transport.get_extra_info("socket")
+        # asyncio does this only for sockets that were made with the number of the protocol. Without it the
+        # body of an answer waits until the client acknowledges the header, which takes up to 40 ms.
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        super().connection_made(JoinedWrites(transport, self.loop))
         self._await_header()
 
     def data_received(self, data: bytes) -> None:
-        """Process data; the time limit ends when a header is complete."""
-        if self._header is None and (self.cycle is None or self.cycle.response_complete):
+        """Process data, within the limits of a header unless they belong to a body."""
+        self._unset_keepalive_if_required()
+        self._feed(data)
+        if self.transport.is_closing():
+            return
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if self._header is None and self.timeout_keep_alive_task is None and is_idle:
+            # Between two requests: empty lines, or the rest of a body that is not wanted.
             self._await_header()
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._stop_header()
+        elif self._header is not None:
+            self._arrived += len(data)
+            if self._arrived > self.limits.header_bytes:
+                self.send_400_response(TOO_LARGE)
 
-    def on_response_complete(self) -> None:
-        """Start the time limit of the next request if its first bytes have come with the last one."""
-        super().on_response_complete()
-        if self._header is None and self.conn.trailing_data[0] and self.cycle.response_complete:
+    def _feed(self, data: bytes) -> None:
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            # Another protocol is never used, so requests may follow. The base class would drop them.
+            self._feed(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+
+    def on_message_begin(self) -> None:
+        """Start the time limit of the header."""
+        super().on_message_begin()
+        if self._header is None:
             self._await_header()
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer a request; its header is complete.
+
+        Raises `ValueError` if the header is too large. The parser then refuses the request.
+        """
+        self._stop_header()
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > self.limits.header_bytes:
+            raise ValueError(TOO_LARGE)
+        super().on_headers_complete()
 
     def pause_writing(self) -> None:
         """Start the time limit of a client that takes no data."""
@@ -88,6 +125,7 @@ class Connection(H11Protocol):
         self._header = self.loop.call_later(self.limits.header, self.transport.abort)
 
     def _stop_header(self) -> None:
+        self._arrived = 0
         if self._header is not None:
             self._header.cancel()
             self._header = None
@@ -137,12 +175,16 @@ class RestServer:
             server_header=False,
             timeout_keep_alive=limits.idle,
             timeout_graceful_shutdown=limits.stop,
-            h11_max_incomplete_event_size=limits.header_bytes,
             ssl_context_factory=None if tls is None else lambda *_: tls,
         )
         self._server = _Server(config)
         self._socket = listening
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def connections(self) -> set[Connection]:
+        """Open connections."""
+        return self._server.server_state.connections  # type: ignore[return-value]
 
     async def start(self) -> None:
         """Begin to serve; returns when connections are accepted."""
