@@ -9,10 +9,12 @@ from typing import Any, TypeVar
 import httpx
 
 from tests.core.kit import RM
+from yunikorn.clock import stopwatch
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.endpoints import Site
 from yunikorn.rest.event_streams import EventHub
+from yunikorn.rest.profiler import Profiler
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.runtime.decision_store import DecisionStore
 from yunikorn.runtime.event_store import EventStore
@@ -45,7 +47,13 @@ class Rest:
     def __init__(self, rm: RM, store: EventStore | None = None) -> None:
         self.store = store or EventStore("instance", decisions=DecisionStore())
         events = EventHub(self.store, lambda: 0)
-        self.site = Site(DirectCore(rm.scheduler), rm.scheduler.registry, lambda: 0, events=events)
+        self.site = Site(
+            DirectCore(rm.scheduler),
+            rm.scheduler.registry,
+            lambda: 0,
+            events=events,
+            profiler=Profiler(stopwatch, second=0),
+        )
         self.app = rest_app(self.site, ENDPOINTS)
 
     def request(

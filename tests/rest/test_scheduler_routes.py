@@ -160,6 +160,18 @@ def test_history() -> None:
     assert rest.json("history/containers") == [{"timestamp": 60 * SECOND, "totalContainers": "3"}]
 
 
+def test_history_counts_starting_applications_as_running() -> None:
+    rm = RM()
+    rm.node("n1", vcore=4)
+    rm.app()
+    rm.ask(vcore=1)
+    rm.schedule()
+    rest = Rest(rm)
+    rest.site.history.add(read_at_once(rm.scheduler, take_sample))
+    assert rest.json("partition/default/application/app")["applicationState"] == "Starting"
+    assert rest.json("history/apps")[0]["totalApplications"] == "1"
+
+
 def test_history_has_the_samples_of_a_day() -> None:
     history = History()
     for number in range(KEPT + 5):

@@ -109,7 +109,7 @@ def test_partitions(rest: Rest) -> None:
                 "usedCapacity": {"memory": 20, "vcore": 2000},
                 "utilization": {"memory": 10, "vcore": 25},
             },
-            "nodeSortingPolicy": {"type": "fair", "resourceWeights": {"memory": 1.0, "vcore": 1.0}},
+            "nodeSortingPolicy": {"type": "fair", "resourceWeights": {"memory": 1, "vcore": 1}},
             "preemptionEnabled": True,
             "quotaPreemptionEnabled": False,
             "totalNodes": 2,
@@ -187,6 +187,17 @@ def test_queues(rest: Rest) -> None:
     assert second["currentPriority"] == NEVER
 
 
+def test_whole_weights_are_written_without_a_fraction(rest: Rest) -> None:
+    assert '"resourceWeights":{"memory":1,"vcore":1}' in rest.get("partitions").text
+
+
+def test_a_dynamic_leaf_has_used_the_template_and_shows_none(rm: RM, rest: Rest) -> None:
+    rm.app("tagged", "", user="ann", namespace="blue")
+    leaf = rest.json("partition/default/queue/root.p.blue")
+    assert (leaf["isLeaf"], leaf["isManaged"], leaf["maxRunningApps"]) == (True, False, 5)
+    assert "template" not in leaf
+
+
 def test_one_queue(rest: Rest) -> None:
     queue = rest.json("partition/default/queue/ROOT")
     assert (queue["queuename"], queue["partition"]) == ("root", "")
@@ -236,6 +247,22 @@ def test_application(rest: Rest) -> None:
     assert rest.json("partition/default/queue/root.a/applications/active") == [expected]
     assert rest.json("partition/default/queue/root.a/application/app") == expected
     assert rest.json("partition/default/queue/root/applications") == []
+
+
+def test_a_new_application_has_been_new_since_its_submission(rm: RM, rest: Rest) -> None:
+    rm.app("fresh", user="ann")
+    app = rest.json("partition/default/application/fresh")
+    assert app["applicationState"] == "New"
+    assert app["stateLog"] == [{"time": START, "applicationState": "New"}]
+
+
+def test_an_application_with_one_task_has_started(rm: RM, rest: Rest) -> None:
+    rm.pass_time(5)
+    rm.app("single", user="ann")
+    rm.ask("single", vcore=1)
+    rm.schedule()
+    app = rest.json("partition/default/application/single")
+    assert (app["applicationState"], app["startTime"]) == ("Starting", START // 1_000_000 + 5_000)
 
 
 def test_rejected_application(rest: Rest) -> None:

@@ -10,7 +10,7 @@ from yunikorn.model.allocation import TerminationType
 from yunikorn.model.lifetime_usage import peak_of, used_by
 from yunikorn.rest import shapes
 from yunikorn.rest.times import rfc3339
-from yunikorn.states import REJECTED, RUNNING
+from yunikorn.states import REJECTED, RUNNING, STARTING
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
+WORKING = (STARTING, RUNNING)
+"""States that count as running; YuniKorn 1.9 has only the second one."""
 STEP = 20
 """Number of asks or allocations that are read without a pause."""
 
@@ -68,8 +70,7 @@ def read_summary(app: Application, partition: str) -> shapes.Application:
 
 
 def _scalars(app: Application, partition: str) -> dict[str, Any]:
-    log = app.state_log
-    started = next((entry.time for entry in log if entry.state == RUNNING), 0)
+    started = next((entry.time for entry in app.state_log if entry.state in WORKING), 0)
     backoff = app.backoff_timer
     return {
         "application_id": app.id,
@@ -84,9 +85,7 @@ def _scalars(app: Application, partition: str) -> dict[str, Any]:
         "user": app.user,
         "groups": app.groups,
         "rejected_message": app.reason if app.state == REJECTED else "",
-        "state_log": tuple(
-            shapes.StateChange(time=entry.time, application_state=entry.state) for entry in log
-        ),
+        "state_log": _states(app),
         "placeholder_data": _placeholders(app),
         "max_request_priority": app.priority,
         "start_time": started // MILLISECOND,
@@ -99,6 +98,15 @@ def is_waiting(app: Application, at: PartitionScheduler) -> bool:
     """Return True if an application is not accepted yet, because the answer of a policy is awaited."""
     one = at.waiting.get(app.id)
     return one is not None and one.app is app
+
+
+def _states(app: Application) -> tuple[shapes.StateChange, ...]:
+    if not app.state_log:
+        # Web UIs show the latest entry as the time of the latest change.
+        return (shapes.StateChange(time=app.submitted, application_state=app.state),)
+    return tuple(
+        shapes.StateChange(time=entry.time, application_state=entry.state) for entry in app.state_log
+    )
 
 
 def present(amounts: Mapping[str, int]) -> dict[str, int]:

@@ -275,4 +275,6 @@ def _value(value: Any) -> Any:
         return _tree(value)
     if isinstance(value, tuple):
         return [_value(inner) for inner in value]
-    return dict(value) if isinstance(value, Mapping) else value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return {key: _value(inner) for key, inner in value.items()} if isinstance(value, Mapping) else value

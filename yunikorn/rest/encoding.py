@@ -91,17 +91,19 @@ def _shape_pieces(shape: Any) -> Iterator[str | EncodedList]:
     yield "}"
 
 
-_SIMPLE = frozenset((str, int, bool, float))
+_SIMPLE = frozenset((str, int, bool))
 
 
 def _plain(value: object) -> object:
-    """Return a value with plain dictionaries, whose keys are sorted."""
+    """Return a value with plain dictionaries, whose keys are sorted; whole floats become integers."""
     if type(value) in _SIMPLE:
         return value
     if isinstance(value, Mapping):
         return {key: _plain(value[key]) for key in sorted(value)}
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value
 
 

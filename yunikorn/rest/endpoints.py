@@ -17,6 +17,7 @@ from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.health import HealthBoard
 from yunikorn.rest.history import History
 from yunikorn.rest.paths import decoded_twice
+from yunikorn.rest.profiler import Profiler
 from yunikorn.runtime.sliced_reads import Reader, Reading
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ class Site:
     history: History = attrs.field(factory=History)
     health: HealthBoard = attrs.field(
         default=attrs.Factory(lambda site: HealthBoard(site.stopwatch), takes_self=True)
+    )
+    profiler: Profiler = attrs.field(
+        default=attrs.Factory(lambda site: Profiler(site.stopwatch), takes_self=True)
     )
     checking: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
     """Limits the number of health checks at the same time."""

@@ -10,10 +10,10 @@ from collections.abc import Generator, Sequence
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.rest.applications import WORKING
 from yunikorn.rest.partitions import STEP
 from yunikorn.runtime.sliced_reads import Reader
 from yunikorn.runtime.threaded import CoreStopped
-from yunikorn.states import RUNNING
 
 _log = logging.getLogger("yunikorn.rest")
 
@@ -40,7 +40,7 @@ def take_sample(scheduler: Scheduler) -> Generator[None, None, Sample]:
     now, applications, containers = scheduler.clock.now(), 0, 0
     for _, at in scheduler.all_partitions():
         for index, app in enumerate(list(at.partition.applications.values())):
-            applications += app.state == RUNNING
+            applications += app.state in WORKING
             containers += len(app.allocations)
             if index % STEP == STEP - 1:
                 yield

@@ -110,6 +110,7 @@ _STATUSES = {
     408: "The body has not arrived in time",
     413: "The body is too large",
     500: "The request failed",
+    501: "This server has no such data",
     503: "The scheduler is stopping, or has too many requests",
 }
 

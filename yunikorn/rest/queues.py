@@ -110,7 +110,7 @@ def read_fields(queue: Queue) -> Generator[None, None, dict[str, Any]]:
 
 def _template(queue: Queue) -> shapes.Template | None:
     template = queue.template
-    if template is None:
+    if template is None or queue.is_leaf:
         return None
     return shapes.Template(
         max_applications=template.max_applications,

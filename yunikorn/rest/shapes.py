@@ -244,7 +244,7 @@ class Application:
     has_reserved: bool = optional("true if a request has reserved a node", False)
     reservations: tuple[str, ...] = optional("keys of requests that have reserved a node", ())
     max_request_priority: int = optional("highest priority of a pending request; -2147483648 without one", 0)
-    start_time: int = optional("time of entering `Running` (Unix time in milliseconds)", 0)
+    start_time: int = optional("time of the first allocation (Unix time in milliseconds)", 0)
     resource_history: ResourceHistory = always("use over the life of the application", ResourceHistory())
     backoff_deadline: str = optional("end of a back-off (RFC 3339)", "")
     awaited: str = optional("policy whose answer the acceptance of the application waits for", "")

@@ -16,6 +16,7 @@ from yunikorn.rest.routes import (
     nodes,
     partitions,
     plugins,
+    profiling,
     scheduler,
     usage,
 )
@@ -39,6 +40,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *scheduler.ENDPOINTS,
     *plugins.ENDPOINTS,
     *dump.ENDPOINTS,
+    *profiling.ENDPOINTS,
     Endpoint(
         path="/ws/v1/openapi.json",
         answer=openapi,
