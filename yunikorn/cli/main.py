@@ -73,6 +73,7 @@ SECTIONS = {
         "serve": "Serve resource managers over gRPC, and the state over REST.",
     },
     "Look into a running scheduler": {
+        "top": "Show queues, nodes or apps, refreshed on the terminal.",
         "get": "List queues, apps, nodes, users or events.",
         "describe": "Describe one app, queue or node.",
         "explain": "Explain why the requests of an application wait.",
