@@ -107,7 +107,7 @@ def _until_suspended(
             if snapshot is None:
                 raise UsageError("the server has sent no figures")
             width, height = terminal.size()
-            console.size = (width, height)  # type: ignore[assignment]
+            console.size = (width, height)
             moment = Moment(SystemClock().now(), time.monotonic() - snapshot.answered, feed.interval)
             lines = screen.frame(snapshot, choice, moment, width, height)
             live.update(Group(*map(_unwrapped, lines)), refresh=True)

@@ -73,7 +73,7 @@ def bar_width(width: int) -> int:
     for least, found in ((160, WIDE_BAR), (110, 12), (72, 8)):
         if width >= least:
             return found
-    return 5
+    return 6
 
 
 class Layout:
@@ -100,12 +100,12 @@ class Layout:
             self._widest[at] = max(longest, title, 0 if width is None else self._widest.get(at, 0))
             wanted.append(self._widest[at])
         kept, widths = fit(content.columns, wanted, width)
-        title = Text()
+        heading = Text()
         for place, at in enumerate(kept):
             column = content.columns[at]
-            title.append(GAP if place else "")
-            title.append(glyphs.shown(column.title.upper(), widths[at], column.right), "bold")
-        found = [title]
+            heading.append(GAP if place else "")
+            heading.append(glyphs.shown(column.title.upper(), widths[at], column.right), "bold")
+        found = [heading]
         for row, style in zip(content.rows, content.styles, strict=True):
             line = Text()
             for place, at in enumerate(kept):

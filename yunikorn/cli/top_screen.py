@@ -191,8 +191,8 @@ class Screen:
         title.append(f"{self._title}  {clock}, every {at.interval:g} s", "not bold")
         found = [title, self._use(one, width), _counts(one)]
         if snapshot.problem:
-            ago = f"figures of {at.since:.0f} s ago: " if snapshot.found or one else ""
-            found.append(Text(f"no answer, trying again; {ago}{snapshot.problem}", "bold red"))
+            found.append(Text(f"no answer for {at.since:.0f} s, trying again; old figures:", "bold red"))
+            found.append(Text(snapshot.problem, "red"))
         elif at.since > STALE * at.interval + 1:
             found.append(Text(f"waiting for an answer; figures of {at.since:.0f} s ago", "yellow"))
         return [self._fitted(line, width) for line in found]

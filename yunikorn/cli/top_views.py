@@ -194,7 +194,8 @@ def _queues(found: Sequence[Record], at: Totals, order: str) -> Content:
         TopColumn("pending", 8),
         TopColumn("guaranteed", 9),
     ]
-    rows, styles = [], []
+    rows: list[list[Cell]] = []
+    styles = []
     for one in found:
         name = text(one, "queuename")
         if order == TREE and number(one, DEPTH):
@@ -261,7 +262,7 @@ def _nodes(found: Sequence[Record], at: Totals, order: str) -> Content:
         TopColumn("occupied", 8),
         TopColumn("reserved for", 9, shrinks=True),
     ]
-    rows = [
+    rows: list[list[Cell]] = [
         [
             shown(text(one, "nodeID")),
             node_state(one),
@@ -317,7 +318,8 @@ def _apps(found: Sequence[Record], at: Totals, order: str) -> Content:
         *(TopColumn(name, 7 if name in (VCORE, MEMORY) else LEAST, right=True) for name in types),
         TopColumn("pending", 8),
     ]
-    rows, styles = [], []
+    rows: list[list[Cell]] = []
+    styles = []
     for one in found:
         tasks, waiting = number(one, TASKS), number(one, WAITING)
         rows.append(
