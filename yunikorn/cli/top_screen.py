@@ -1,4 +1,4 @@
-"""Frames of `yunikorn top`: what the keys have chosen, and the lines of a frame."""
+"""Frames of `yunikorn top`: the choice that the keys have made, and the lines of a frame."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STALE = 3
 
 @attrs.define
 class Choice:
-    """What the keys have chosen."""
+    """View, order, filter and place that the keys have chosen."""
 
     view: View
     order: dict[str, str] = attrs.Factory(
