@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import httpx
@@ -39,6 +39,10 @@ class DirectCore:
             except StopIteration as end:
                 result: T = end.value
                 return result
+
+    async def carry_out(self, operation: Callable[[Scheduler], T]) -> T:
+        """Carry out a change at once."""
+        return operation(self.scheduler)
 
 
 class Rest:

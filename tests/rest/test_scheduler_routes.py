@@ -291,7 +291,7 @@ def test_answers_agree_with_the_openapi_document() -> None:
     checked = 0
     for path, methods in document["paths"].items():
         schema = methods.get("get", {}).get("responses", {}).get("200", {}).get("content", {})
-        if "application/json" not in schema or "{group}" in path:
+        if "application/json" not in schema or "{group}" in path or path.endswith("whoami"):
             continue
         answer = rest.request("GET", path.format(state="active", **values), {"accept": "application/json"})
         assert answer.status_code == 200, path

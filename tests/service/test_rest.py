@@ -151,7 +151,10 @@ def test_other_machines_need_a_certificate_unless_reading_is_open(
 ) -> None:
     pair = ("--tls-cert", str(certificates.certificate), "--tls-key", str(certificates.key))
     assert main(["serve", "--demo", "--grpc", "off", "--rest", "0.0.0.0:0", *pair]) == 2
-    assert "give --tls-client-ca, or --rest-open if this is intended" in capsys.readouterr().err
+    assert (
+        "give --tls-client-ca or --rest-credentials, or --rest-open if this is intended"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_used_default_address_leaves_the_service_without_rest(

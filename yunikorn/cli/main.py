@@ -71,6 +71,7 @@ SECTIONS = {
     },
     "Service": {
         "serve": "Serve resource managers over gRPC, and the state over REST.",
+        "token": "Make a token for an operator who changes things over REST.",
     },
     "Look into a running scheduler": {
         "top": "Show queues, nodes or apps, refreshed on the terminal.",

@@ -109,7 +109,19 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     type=click.Choice(("on", OFF)),
     help="Count and measure for Prometheus, at /ws/v1/metrics of REST.  [default: on if REST is served]",
 )
-@click.option("--rest-open", is_flag=True, help="Let other machines read REST without a certificate.")
+@click.option("--rest-open", is_flag=True, help="Let other machines read REST without credentials.")
+@click.option(
+    "--rest-credentials",
+    type=FILE,
+    metavar="FILE",
+    help="Let the operators in FILE change things over REST (see `yunikorn token`).",
+)
+@click.option(
+    "--audit-log",
+    type=FILE,
+    metavar="FILE",
+    help="Append changes over REST, and refused ones, to FILE as JSON lines.",
+)
 @click.option("--watch", is_flag=True, help="Reload configurations when their files change.")
 @click.option("--allow-rm-config", is_flag=True, help="Let resource managers send their configuration.")
 @click.option(
@@ -189,6 +201,8 @@ def command(
     rest: str | None,
     rest_hosts: tuple[str, ...],
     rest_open: bool,
+    rest_credentials: Path | None,
+    audit_log: Path | None,
     metrics: str | None,
     watch: bool,
     allow_rm_config: bool,
@@ -231,8 +245,12 @@ def command(
         patience,
         Budget(call=plugin_budget),
         identity=rm_identity or "",
-        rest=RestSettings(rest or DEFAULT_REST, rest is None, rest_hosts, rest_open),
+        rest=RestSettings(
+            rest or DEFAULT_REST, rest is None, rest_hosts, rest_open, rest_credentials, audit_log
+        ),
     )
+    web = _web(rest)
+    _check_steering(settings.rest, web is not None)
     files = ConfigFiles(configs)
     network = None if address == OFF else _network(settings.tls)
     options = ServiceOptions(
@@ -245,7 +263,7 @@ def command(
         record,
         record_size,
         stats=stats,
-        rest=(web := _web(rest)),
+        rest=web,
         metrics=_metrics(metrics, web is not None),
     )
     # A user who sets another GRPC_VERBOSITY wants the lines of gRPC on standard error as they are.
@@ -297,6 +315,13 @@ def _web(rest: str | None) -> MakeWeb | None:
             f"{error.name} is not installed, but is needed for --rest: pip install 'yunikorn[web]'"
         ) from error
     return Rest
+
+
+def _check_steering(settings: RestSettings, with_rest: bool) -> None:
+    if settings.credentials is not None and not with_rest:
+        raise UsageError("--rest-credentials needs REST, which is off or not installed: give --rest")
+    if settings.audit_log is not None and settings.credentials is None:
+        raise UsageError("--audit-log needs --rest-credentials: without it nothing can be changed over REST")
 
 
 def _metrics(wanted: str | None, with_rest: bool) -> type[ServiceMetrics] | None:

@@ -43,6 +43,11 @@ class Acl:
             return EVERYBODY
         return cls(False, _named(users, ACL_USER), _named(groups, ACL_GROUP))
 
+    @property
+    def names_anyone(self) -> bool:
+        """True if there is anyone whom the list allows."""
+        return self.everybody or bool(self.users or self.groups)
+
     def allows(self, user: str, groups: Iterable[str]) -> bool:
         """Return True if the user or one of the groups is allowed."""
         return self.everybody or user in self.users or any(group in self.groups for group in groups)

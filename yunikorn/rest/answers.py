@@ -35,8 +35,8 @@ GZIP_FORMAT = 31
 class Refused(Exception):
     """A request that cannot be answered, with the status and the text of the answer."""
 
-    def __init__(self, status: int, message: str) -> None:
-        self.status, self.message = status, message
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        self.status, self.message, self.headers = status, message, headers or {}
         super().__init__(f"{status} {message}")
 
 

@@ -63,8 +63,10 @@ class _Path:
     def __init__(self, site: Site, by_method: Mapping[str, Endpoint], error_page: ErrorPage) -> None:
         self._site, self._by_method, self._error_page = site, by_method, error_page
         self._allowed = ", ".join(sorted({*by_method, "OPTIONS"}))
-        is_open = all(endpoint.cross_origin for endpoint in by_method.values())
-        self._headers = cross_origin(self._allowed) if is_open else {}
+        # Pages of other origins may read, but not change anything.
+        open_to_all = [one.method for one in by_method.values() if one.cross_origin and not one.changes]
+        methods = ", ".join(sorted({*open_to_all, "OPTIONS"}))
+        self._headers = cross_origin(methods) if open_to_all else {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -79,9 +81,10 @@ class _Path:
         if endpoint is None:
             return plain_error(405, "Method Not Allowed", {"allow": self._allowed})
         try:
-            answer = await endpoint.answer(Call(self._site, request))
+            caller = await self._site.gate.admit(request, endpoint.access)
+            answer = await endpoint.answer(Call(self._site, request, caller))
         except Refused as refused:
-            return error(refused.status, refused.message, headers)
+            return error(refused.status, refused.message, {**headers, **refused.headers})
         except CoreStopped:
             return error(503, STOPPING, headers)
         except YunikornError as problem:

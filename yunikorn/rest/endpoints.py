@@ -10,6 +10,7 @@ import attrs
 from starlette.requests import ClientDisconnect, Request
 
 from yunikorn.framework.registry import Registry
+from yunikorn.rest.access import NOBODY, Access, Caller, Gate
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.encoding import encoded
 from yunikorn.rest.event_streams import EventHub
@@ -22,6 +23,7 @@ from yunikorn.runtime.sliced_reads import Reader, Reading
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
+    from yunikorn.rest.steering import Steering
 
 T = TypeVar("T")
 
@@ -39,6 +41,10 @@ class Site:
     """Metrics of the service; None if they are off."""
     events: EventHub | None = attrs.field(default=None, kw_only=True)
     """Streams of events, and the store that they read; None if no events are kept."""
+    gate: Gate = attrs.field(factory=Gate)
+    """Check of credentials; everything may be read and nothing changed by default."""
+    steering: Steering | None = None
+    """Core and audit log for the routes that change something; None if changes are off."""
     core_alive: Callable[[], bool] = lambda: True
     """Returns False after the core has stopped."""
     patience: float = 30.0
@@ -70,6 +76,8 @@ class Call:
 
     site: Site
     request: Request
+    caller: Caller = NOBODY
+    """Client that makes the request."""
 
     def text(self, name: str) -> str:
         """Return a parameter of the path, as decoded once."""
@@ -150,5 +158,14 @@ class Endpoint:
     """Content type of another form of the answer; empty if there is none."""
     body: str = ""
     """Content type of the request's body; empty if there is none."""
+    body_schema: Mapping[str, object] = attrs.field(factory=lambda: {"type": "string"})
+    """JSON schema of the request's body."""
     cross_origin: bool = True
     """True if pages of other origins may read the answers."""
+    access: Access = Access.READ
+    """Credentials that the route needs."""
+
+    @property
+    def changes(self) -> bool:
+        """True if requests change something."""
+        return self.method != "GET" and self.access not in (Access.OPEN, Access.READ)

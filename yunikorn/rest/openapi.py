@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from yunikorn import __version__
+from yunikorn.rest.access import Access
 from yunikorn.rest.endpoints import Endpoint
 from yunikorn.rest.fields import Member, is_shape, members_of
 from yunikorn.rest.shapes import Error
@@ -42,6 +43,36 @@ _SIMPLE: Mapping[Any, dict[str, Any]] = {
 }
 
 
+SCHEMES = {
+    "token": {"type": "http", "scheme": "bearer", "description": "token of `yunikorn token`"},
+    "basic": {"type": "http", "scheme": "basic", "description": "name and token, for reading only"},
+    "certificate": {"type": "mutualTLS", "description": "certificate of the client"},
+}
+"""Ways to show credentials."""
+_CHANGING: list[dict[str, list[str]]] = [{"token": []}, {"certificate": []}]
+_READING: list[dict[str, list[str]]] = [*_CHANGING, {"basic": []}]
+_SECURITY = {
+    Access.OPEN: [],
+    Access.READ: [{}, *_READING],
+}
+
+
+def _security(endpoint: Endpoint) -> list[dict[str, list[str]]]:
+    """Return the credentials that an endpoint takes; `{}` is none."""
+    found = _SECURITY.get(endpoint.access)
+    if found is not None:
+        return found
+    return _CHANGING if endpoint.changes else _READING
+
+
+def _statuses(endpoint: Endpoint) -> tuple[int, ...]:
+    """Return the statuses of errors of an endpoint."""
+    if 301 in endpoint.errors:
+        return tuple(endpoint.errors)
+    refusals = {Access.OPEN: (), Access.READ: (401, 429)}.get(endpoint.access, (401, 403, 429))
+    return tuple(sorted({*endpoint.errors, *refusals, 500, 503}))
+
+
 def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """Return the OpenAPI document of these endpoints."""
     schemas = _Schemas()
@@ -56,7 +87,7 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
             "description": "State of the scheduler. Memory is in bytes, vcore in milli-vcores.",
         },
         "paths": paths,
-        "components": {"schemas": schemas.components()},
+        "components": {"schemas": schemas.components(), "securitySchemes": SCHEMES},
     }
 
 
@@ -89,7 +120,7 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
         if endpoint.other_content_type:
             content[endpoint.other_content_type] = {}
         responses["200"] = {"description": endpoint.summary, "content": content}
-    for status in (*endpoint.errors, *(() if 301 in endpoint.errors else (500, 503))):
+    for status in _statuses(endpoint):
         content = {} if status == 301 else {"content": {"application/json": {"schema": schemas.of(Error)}}}
         responses[str(status)] = {"description": _STATUSES[status], **content}
     found: dict[str, Any] = {
@@ -97,18 +128,24 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
         "operationId": _operation_id(endpoint),
         "parameters": parameters,
         "responses": responses,
+        "security": _security(endpoint),
     }
     if endpoint.body:
-        found["requestBody"] = {"content": {endpoint.body: {"schema": {"type": "string"}}}}
+        found["requestBody"] = {"content": {endpoint.body: {"schema": endpoint.body_schema}}}
     return found
 
 
 _STATUSES = {
     301: "Moved",
     400: "A name or parameter is invalid",
+    401: "Credentials are missing or unknown",
+    403: "The role does not suffice, or changes are off",
     404: "There is none of this name",
     408: "The body has not arrived in time",
+    409: "The present state does not permit the change",
+    412: "The object has changed since it was read",
     413: "The body is too large",
+    429: "Too many failed attempts from this address",
     500: "The request failed",
     501: "This server has no such data",
     503: "The scheduler is stopping, or has too many requests",

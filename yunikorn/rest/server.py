@@ -19,6 +19,7 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from yunikorn.rest.access import CERTIFICATE
 from yunikorn.rest.guards import LOOPBACK, Crowd, HostCheck
 from yunikorn.rest.joined_writes import JoinedWrites
 
@@ -62,6 +63,8 @@ class Connection(HttpToolsProtocol):
         # body of an answer waits until the client acknowledges the header, which takes up to 40 ms.
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         super().connection_made(JoinedWrites(transport, self.loop))
+        # uvicorn passes a copy of this mapping on with every request of the connection.
+        self.app_state = {**self.app_state, CERTIFICATE: common_name(transport)}
         self._await_header()
 
     def data_received(self, data: bytes) -> None:
@@ -134,6 +137,15 @@ class Connection(HttpToolsProtocol):
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
+
+
+def common_name(transport: asyncio.BaseTransport) -> str:
+    """Return the common name of the client's verified certificate; empty unless there is exactly one."""
+    tls = transport.get_extra_info("ssl_object")
+    found = None if tls is None else tls.getpeercert()
+    subject = [] if not found else [pair for part in found.get("subject", ()) for pair in part]
+    names = [value for key, value in subject if key == "commonName"]
+    return names[0] if len(names) == 1 else ""
 
 
 class _Server(uvicorn.Server):

@@ -424,3 +424,15 @@ class Validation:
     reason: str = optional("all problems in one text", "")
     problems: tuple[ConfigProblem, ...] = optional("the problems", ())
     checksum: str = optional("checksum of a valid configuration", "")
+
+
+# -- credentials -----------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class WhoAmI:
+    """Credentials of a client."""
+
+    name: str = always("name of the credentials")
+    role: str = always("`view`, `operate` or `admin`")
+    groups: tuple[str, ...] = always("groups, for the admin ACLs of queues", ())

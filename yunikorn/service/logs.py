@@ -14,7 +14,7 @@ from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
 
 ROOT = "yunikorn"
-AREAS = ("core", "sessions", "config", "plugins", "grpc", "rest", "service", "demo")
+AREAS = ("core", "sessions", "config", "plugins", "grpc", "rest", "audit", "service", "demo")
 """Names of the areas; each area is the logger `yunikorn.AREA`."""
 LEVELS = ("debug", "info", "warning", "error", "critical")
 FORMATS = ("text", "json")

@@ -17,11 +17,14 @@ from yunikorn.rest.endpoints import Site
 from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.rest.server import RestServer
+from yunikorn.rest.steering import Steering
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.service.certificates import check_files
+from yunikorn.service.config_files import watch
 from yunikorn.service.host_address import UNIX, Address
-from yunikorn.service.settings import RestSettings, ServerTls, Settings
+from yunikorn.service.rest_access import RestAccess
+from yunikorn.service.settings import ServerTls, Settings
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
@@ -48,16 +51,20 @@ class Rest:
         self._events = EventHub(store, clock.now)
         if metrics is not None:
             metrics.events = self._events.figures
+        self._access = RestAccess(self._settings, self._tls, clock.now, stopwatch)
+        audit = self._access.audit
         self._site = Site(
             core,
             registry,
             stopwatch,
             metrics=metrics,
             events=self._events,
+            gate=self._access.gate,
+            steering=None if audit is None else Steering(core, audit),
             core_alive=lambda: core.threaded.alive,
         )
         self._app = rest_app(self._site, ENDPOINTS)
-        self._history: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._context: ssl.SSLContext | None = None
         self._server: RestServer | None = None
 
@@ -67,7 +74,7 @@ class Rest:
         Raises `UsageError` if the service cannot listen at the address that was given.
         """
         address = parse(self._settings.address)
-        _check_access(address, self._tls, self._settings, insecure=self._insecure)
+        self._access.check(address, insecure=self._insecure)
         self._context = None if self._tls is None else _context(self._tls)
         try:
             listening = _listen(address)
@@ -80,16 +87,28 @@ class Rest:
         hosts = (_host_header(address.host), *self._settings.hosts) if address.is_local else ()
         self._server = RestServer(self._app, listening, self._context, hosts)
         await self._server.start()
-        self._history = asyncio.create_task(self._site.history.keep(self._site.core))
+        self._tasks.append(asyncio.create_task(self._site.history.keep(self._site.core)))
+        file = self._access.file
+        if file is not None:
+            changed = watch(lambda: [file], self._credentials_changed)
+            self._tasks.append(asyncio.create_task(changed))
         return address.at_port(listening.getsockname()[1])
 
     async def stop(self) -> None:
         """Answer the requests in progress, and close all connections."""
-        if self._history is not None:
-            self._history.cancel()
+        for task in self._tasks:
+            task.cancel()
         self._events.end_all()
         if self._server is not None:
             await self._server.stop()
+        self._access.close()
+
+    async def _credentials_changed(self) -> None:
+        await asyncio.to_thread(self._access.reload, "the file has changed")
+
+    def reload_credentials(self) -> None:
+        """Use the current file of credentials; an unusable one is logged, and changes nothing."""
+        self._access.reload("SIGHUP")
 
     def reload_certificates(self) -> bool:
         """Use the current certificate files for new connections; returns True, raises `UsageError`."""
@@ -104,23 +123,6 @@ def parse(text: str) -> Address:
     if text.startswith(UNIX):
         raise UsageError(f"--rest {text}: REST is served at HOST:PORT only, or `off`")
     return Address.parse(text)
-
-
-def _check_access(address: Address, tls: ServerTls | None, settings: RestSettings, *, insecure: bool) -> None:
-    """Raise `UsageError` if other machines could read without encryption or without credentials."""
-    if address.is_local or insecure:
-        return
-    if tls is None:
-        raise UsageError(
-            f"--rest {address.target} can be reached by other machines, without encryption and"
-            " authentication: give --tls-cert and --tls-key (and --tls-client-ca), listen on 127.0.0.1, or"
-            " give --insecure-bind if this is intended"
-        )
-    if tls.client_authority is None and not settings.is_open:
-        raise UsageError(
-            f"--rest {address.target} can be read by any client that reaches it: give --tls-client-ca, or"
-            " --rest-open if this is intended"
-        )
 
 
 def _listen(address: Address) -> socket.socket:

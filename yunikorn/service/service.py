@@ -94,6 +94,10 @@ class Web(Protocol):
         """Read the certificates again; returns True if they were read, raises `UsageError`."""
         ...
 
+    def reload_credentials(self) -> None:
+        """Read the credentials of operators again; problems are logged."""
+        ...
+
 
 MakeWeb = Callable[[AsyncScheduler, Settings, Registry, "ServiceMetrics | None", EventStore, Clock], Web]
 """Factory of a REST server."""
@@ -308,6 +312,8 @@ class _Service:
         for server in (self._network, self._rest):
             if server is not None:
                 _reload_certificates(server)
+        if self._rest is not None:
+            self._rest.reload_credentials()
         await self._reloading.reload("SIGHUP")
 
     def _stop(self, why: str) -> None:

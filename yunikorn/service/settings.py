@@ -138,6 +138,10 @@ class RestSettings:
     """Names of this machine in requests, besides those of the loopback interface."""
     is_open: bool = False
     """True to let other machines read without a certificate."""
+    credentials: Path | None = None
+    """File with the credentials of operators; None if nothing may be changed."""
+    audit_log: Path | None = None
+    """File of the audit log; None for the log of the service only."""
 
 
 @attrs.frozen

@@ -18,6 +18,7 @@ from yunikorn.rest.routes import (
     plugins,
     profiling,
     scheduler,
+    steering,
     usage,
 )
 
@@ -41,6 +42,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *plugins.ENDPOINTS,
     *dump.ENDPOINTS,
     *profiling.ENDPOINTS,
+    *steering.ENDPOINTS,
     Endpoint(
         path="/ws/v1/openapi.json",
         answer=openapi,

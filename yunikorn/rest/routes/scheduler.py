@@ -7,6 +7,7 @@ from collections.abc import Generator
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
+from yunikorn.rest.access import Access
 from yunikorn.rest.answers import TEXT, Answer, Refused
 from yunikorn.rest.endpoints import Call, Endpoint
 from yunikorn.rest.health import check
@@ -105,6 +106,7 @@ ENDPOINTS = (
         result=None,
         content_type="text/plain",
         errors=(503,),
+        access=Access.OPEN,
     ),
     Endpoint(
         path="/readyz",
@@ -113,5 +115,6 @@ ENDPOINTS = (
         result=None,
         content_type="text/plain",
         errors=(503,),
+        access=Access.OPEN,
     ),
 )

@@ -1,0 +1,251 @@
+"""Routes that stop and start queues and partitions, drain nodes, and fail applications."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Collection
+from typing import Any
+
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.node import Node
+from yunikorn.rest import shapes
+from yunikorn.rest.access import OFF, Access, Caller
+from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
+from yunikorn.rest.nodes import drained_by
+from yunikorn.rest.routes.partitions import PARTITION, QUEUE
+from yunikorn.rest.steering import Change, Steering
+from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+from yunikorn.text import listed, suggest
+
+LARGEST = 64 << 10
+"""Maximum size in bytes of the body of a request."""
+LONGEST_REASON = 1000
+"""Maximum number of characters of a reason."""
+
+
+def steering_of(call: Call) -> Steering:
+    """Return the access to the core for changes; raises `Refused` if changes are off."""
+    if call.site.steering is None:
+        raise Refused(403, OFF)
+    return call.site.steering
+
+
+async def json_body(call: Call, known: Collection[str], largest: int = LARGEST) -> dict[str, Any]:
+    """Return the JSON object in the body, empty if there is no body; raises `Refused`."""
+    data = await call.body(largest)
+    if not data.strip():
+        return {}
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is not valid JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise Refused(400, "the body is not a JSON object")
+    unknown = [key for key in found if key not in known]
+    if unknown:
+        expected = f"known: {', '.join(known)}" if known else "none is expected"
+        key = unknown[0][:100]
+        raise Refused(400, f"the body has an unknown field '{key}'{suggest(key, known)}; {expected}")
+    return found
+
+
+# -- partitions and queues -------------------------------------------------------------------------------
+
+
+def switch_partition(stops: bool) -> Callable[[Call], Awaitable[Answer]]:
+    """Return the endpoint that stops or starts a partition."""
+
+    async def switch(call: Call) -> Answer:
+        await json_body(call, ())
+        name = call.text("partition")
+
+        def apply(core: Scheduler) -> Change:
+            rm_id, at = find_partition(core, name)
+            before = at.partition.state
+            changed = (core.stop_partition if stops else core.start_partition)(rm_id, at.name)
+            return Change(changed=changed, before=before, after=at.partition.state)
+
+        what = "stop partition" if stops else "start partition"
+        change = await steering_of(call).act(call.caller, what, {"partition": name}, apply)
+        return await call.json(change, conditional=False)
+
+    return switch
+
+
+def switch_queue(stops: bool) -> Callable[[Call], Awaitable[Answer]]:
+    """Return the endpoint that stops or starts a queue."""
+
+    async def switch(call: Call) -> Answer:
+        await json_body(call, ())
+        name, path = call.text("partition"), call.name("queue")
+        check_queue_name(path)
+
+        def apply(core: Scheduler) -> Change:
+            rm_id, at = find_partition(core, name)
+            queue = find_queue(at, path)
+            call.caller.check_queue(queue)
+            before = queue.state
+            changed = (core.stop_queue if stops else core.start_queue)(rm_id, at.name, queue.path)
+            return Change(changed=changed, before=before, after=queue.state)
+
+        what, target = "stop queue" if stops else "start queue", {"partition": name, "queue": path}
+        change = await steering_of(call).act(call.caller, what, target, apply)
+        return await call.json(change, conditional=False)
+
+    return switch
+
+
+# -- nodes -----------------------------------------------------------------------------------------------
+
+
+def switch_node(drains: bool) -> Callable[[Call], Awaitable[Answer]]:
+    """Return the endpoint that drains a node, or ends that."""
+
+    async def switch(call: Call) -> Answer:
+        await json_body(call, ())
+        name, node_id = call.text("partition"), call.text("node")
+
+        def apply(core: Scheduler) -> Change:
+            rm_id, at = find_partition(core, name)
+            node = at.partition.nodes.get(node_id)
+            if node is None and (drains or node_id not in at.partition.drained_by_operator):
+                raise Refused(404, "Node not found")
+            before = _state_of(node, at, node_id)
+            changed = (core.drain_node if drains else core.undrain_node)(rm_id, at.name, node_id)
+            return Change(changed=changed, before=before, after=_state_of(node, at, node_id))
+
+        what, target = "drain node" if drains else "undrain node", {"partition": name, "node": node_id}
+        change = await steering_of(call).act(call.caller, what, target, apply)
+        return await call.json(change, conditional=False)
+
+    return switch
+
+
+def _state_of(node: Node | None, at: PartitionScheduler, node_id: str) -> str:
+    """Return the state of a node with those who drain it; a node that is not registered may be drained."""
+    if node is None:
+        return "not registered" + (
+            ", drained by operator" if node_id in at.partition.drained_by_operator else ""
+        )
+    causes = drained_by(node)
+    return f"{node.state}, drained by {listed(causes)}" if causes else node.state
+
+
+# -- applications ----------------------------------------------------------------------------------------
+
+
+async def fail_application(call: Call) -> Answer:
+    """Fail an application."""
+    body = await json_body(call, ("reason",))
+    name, app_id, reason = call.text("partition"), call.text("application"), body.get("reason", "")
+    if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
+        raise Refused(400, f"reason: expected a text of at most {LONGEST_REASON} characters")
+    why = f"{reason or 'failed'} (by operator {call.caller.name})"
+
+    def apply(core: Scheduler) -> Change:
+        rm_id, at = find_partition(core, name)
+        before = _check_application(call.caller, at, app_id)
+        core.fail_application(rm_id, at.name, app_id, why)
+        app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
+        return Change(changed=True, before=before, after="Rejected" if app is None else app.state)
+
+    target = {"partition": name, "application": app_id, **({"reason": reason} if reason else {})}
+    change = await steering_of(call).act(call.caller, "fail application", target, apply)
+    return await call.json(change, conditional=False)
+
+
+def _check_application(caller: Caller, at: PartitionScheduler, app_id: str) -> str:
+    """Return the state of an application that the client may fail; raises `Refused`."""
+    if app_id in at.waiting:
+        caller.check_queue(at.partition.queues.root)  # it is in no queue yet
+        return "New"
+    app = find_application(at, app_id)
+    caller.check_queue(app.queue or at.partition.queues.root)
+    return app.state
+
+
+# -- credentials -----------------------------------------------------------------------------------------
+
+
+async def who_am_i(call: Call) -> Answer:
+    """Answer with the credential of the client."""
+    who = call.caller.credential
+    if who is None:
+        raise Refused(401, "credentials are needed")
+    found = shapes.WhoAmI(name=who.name, role=who.role.value, groups=who.groups)
+    return await call.json(found, conditional=False)
+
+
+_ERRORS = (400, 404, 408, 409, 413)
+
+ENDPOINTS = (
+    *(
+        Endpoint(
+            path=f"{PARTITION}/{verb}",
+            method="POST",
+            answer=switch_partition(verb == "stop"),
+            summary=summary,
+            result=Change,
+            errors=_ERRORS,
+            access=Access.OPERATE,
+        )
+        for verb, summary in (
+            ("stop", "Stop new applications and allocations in a partition"),
+            ("start", "Start a stopped partition"),
+        )
+    ),
+    *(
+        Endpoint(
+            path=f"{QUEUE}/{verb}",
+            method="POST",
+            answer=switch_queue(verb == "stop"),
+            summary=summary,
+            result=Change,
+            errors=_ERRORS,
+            access=Access.KNOWN,
+        )
+        for verb, summary in (
+            ("stop", "Stop new allocations in a queue and its children"),
+            ("start", "Start a queue that was stopped by a call"),
+        )
+    ),
+    *(
+        Endpoint(
+            path=PARTITION + "/node/{node}/" + verb,
+            method="POST",
+            answer=switch_node(verb == "drain"),
+            summary=summary,
+            result=Change,
+            errors=_ERRORS,
+            access=Access.OPERATE,
+        )
+        for verb, summary in (
+            ("drain", "Keep new allocations off a node"),
+            ("undrain", "Let a node take part again that was drained by a call"),
+        )
+    ),
+    Endpoint(
+        path=PARTITION + "/application/{application}/fail",
+        method="POST",
+        answer=fail_application,
+        summary="Fail an application; the body may give a reason",
+        result=Change,
+        errors=_ERRORS,
+        body="application/json",
+        body_schema={
+            "type": "object",
+            "properties": {"reason": {"type": "string", "maxLength": LONGEST_REASON}},
+            "additionalProperties": False,
+        },
+        access=Access.KNOWN,
+    ),
+    Endpoint(
+        path="/ws/v1/whoami",
+        answer=who_am_i,
+        summary="Name, role and groups of the client's credentials",
+        result=shapes.WhoAmI,
+        access=Access.KNOWN,
+    ),
+)
