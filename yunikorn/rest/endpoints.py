@@ -127,6 +127,10 @@ class Call:
         return Answer(pieces=await encoded(value, self.site.stopwatch), conditional=conditional)
 
 
+COUNT: Mapping[str, object] = {"type": "integer", "minimum": 1, "maximum": 2**64 - 1}
+"""JSON schema of a number from 1 on."""
+
+
 @attrs.frozen
 class Query:
     """Query parameter of an endpoint."""

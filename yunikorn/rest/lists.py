@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 import attrs
 
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.endpoints import Call, Query
+from yunikorn.rest.endpoints import COUNT, Call, Query
 from yunikorn.rest.paths import SAFE
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ LIMIT = Query(
     "limit",
     "maximum number of entries; the header `Link` then leads to the next page",
     "100",
-    {"type": "integer", "minimum": 1},
+    COUNT,
 )
 CONTINUE = Query("continue", "token of the next page, from the header `X-Continue` of the page before")
 PAGES = (LIMIT, CONTINUE)

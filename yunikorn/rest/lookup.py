@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from yunikorn.config.names import is_group_name, is_queue_name, is_user_name
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
@@ -9,6 +11,11 @@ from yunikorn.model.queue import ROOT, Queue
 from yunikorn.rest.answers import Refused
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
+_LEVEL = "[a-zA-Z0-9_:#/@-]{1,64}"
+QUEUE_PATTERN = rf"^{_LEVEL}(\.{_LEVEL})*$"
+"""Regular expression for paths of queues, for the OpenAPI document."""
+QUEUE_PATH: Mapping[str, object] = {"type": "string", "pattern": QUEUE_PATTERN}
+"""JSON schema of a path of a queue."""
 BAD_QUEUE = (
     "invalid queue name, max 64 characters consisting of alphanumeric characters and"
     " '-', '_', '#', '@', '/', ':' allowed"

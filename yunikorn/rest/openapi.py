@@ -13,10 +13,10 @@ from yunikorn import __version__
 from yunikorn.rest.access import Access
 from yunikorn.rest.endpoints import Endpoint
 from yunikorn.rest.fields import Member, is_shape, members_of
+from yunikorn.rest.lookup import QUEUE_PATTERN
 from yunikorn.rest.shapes import Error
 
 _PARAMETER = re.compile(r"\{(\w+)\}")
-_LEVEL = "[a-zA-Z0-9_:#/@-]{1,64}"
 _PARAMETERS = {
     "partition": "name of the partition, or `[RM]NAME`",
     "queue": "full path of the queue, in any case",
@@ -28,7 +28,7 @@ _PARAMETERS = {
 }
 """Descriptions of parameters of paths."""
 _PATTERNS = {
-    "queue": rf"^{_LEVEL}(\.{_LEVEL})*$",
+    "queue": QUEUE_PATTERN,
     "user": r"^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$",
     "group": r"^([_a-zA-Z][a-zA-Z0-9:_.-]*|[*])$",
 }

@@ -11,10 +11,10 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.output.decisions import Decision, DecisionKind
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.encoding import SLICE
-from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
 from yunikorn.rest.fields import NONE, always, optional
 from yunikorn.rest.lists import unsigned
-from yunikorn.rest.lookup import check_queue_name, find_partition
+from yunikorn.rest.lookup import QUEUE_PATH, check_queue_name, find_partition
 from yunikorn.rest.routes.partitions import PARTITION
 from yunikorn.runtime.decision_store import DecisionStore, Wish
 
@@ -101,13 +101,13 @@ ENDPOINTS = (
         result=list[DecisionRecord],
         queries=(
             Query("application", "only decisions about this application"),
-            Query("queue", "only decisions in this queue and the queues below", "root.a"),
+            Query("queue", "only decisions in this queue and the queues below", "root.a", QUEUE_PATH),
             Query("node", "only decisions about this node"),
             Query(
                 "limit",
                 f"maximum number of decisions, {USUAL} by default and {MOST} at most",
                 str(USUAL),
-                {"type": "integer", "minimum": 1},
+                COUNT,
             ),
         ),
         errors=(400, 404),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
 from yunikorn.rest.event_json import EventBatch
 from yunikorn.rest.event_streams import EVENT_STREAM, EventHub, EventStream
 
@@ -88,8 +88,8 @@ ENDPOINTS = (
         summary="Events from an id on",
         result=EventBatch,
         queries=(
-            Query("start", "id of the first event, by default 0", "0"),
-            Query("count", "maximum number of events, by default and at most 10000", "100"),
+            Query("start", "id of the first event, by default 0", "0", {**COUNT, "minimum": 0}),
+            Query("count", "maximum number of events, by default and at most 10000", "100", COUNT),
         ),
         errors=(400,),
     ),
@@ -99,7 +99,11 @@ ENDPOINTS = (
         summary="Events as they occur: one JSON object a line, or Server-Sent Events if accepted",
         result=None,
         content_type=EVENT_STREAM,
-        queries=(Query("count", "number of past events to begin with, by default 0", "100"),),
+        queries=(
+            Query(
+                "count", "number of past events to begin with, by default 0", "100", {**COUNT, "minimum": 0}
+            ),
+        ),
         errors=(400,),
     ),
 )

@@ -11,7 +11,7 @@ from yunikorn.interface.explaining import explained_in_slices
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest.answers import Answer
-from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
 from yunikorn.rest.explain_shapes import QueueRank, WaitExplanation, WaitingRequests, WaitReason
 from yunikorn.rest.lists import unsigned
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
@@ -20,7 +20,9 @@ from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 USUAL, MOST = 100, 1000
 """Maximum number of explanations without `limit`, and of those that `limit` may ask for."""
-LIMIT = Query("limit", f"maximum number of explanations, {USUAL} by default and {MOST} at most", str(USUAL))
+LIMIT = Query(
+    "limit", f"maximum number of explanations, {USUAL} by default and {MOST} at most", str(USUAL), COUNT
+)
 
 
 async def explanation(call: Call) -> Answer:
