@@ -8,12 +8,13 @@ import itertools
 import pytest
 
 from tests.service.kit import PATIENCE
-from yunikorn.clock import SystemClock
+from yunikorn.clock import SystemClock, stopwatch
 from yunikorn.config.load import check_config
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.measurements import Measurements
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service import demo, service
@@ -34,10 +35,15 @@ def test_demo_jobs_are_deterministic() -> None:
 
 
 def test_demo_jobs_are_submitted_run_and_end(registry: Registry) -> None:
-    async def watch() -> tuple[int, int, int]:
+    measurements = Measurements(stopwatch)
+
+    async def watch() -> tuple[int, int, list[str]]:
         configurations = Configurations({demo.GROUP: demo.CONFIG})
         threaded = ThreadedScheduler(
-            lambda clock: Scheduler(registry, clock, configurations=configurations), SystemClock()
+            lambda clock: Scheduler(
+                registry, clock, configurations=configurations, measurements=measurements
+            ),
+            SystemClock(),
         )
         async with asyncio.timeout(PATIENCE), AsyncScheduler(threaded) as core:
             shown = demo.Demo(core)
@@ -52,13 +58,15 @@ def test_demo_jobs_are_submitted_run_and_end(registry: Registry) -> None:
                 most = max(most, shown.running)
             partition = await core.call(lambda scheduler: scheduler.partition(demo.RM_ID))
             assert partition is not None
-            waiting = partition.partition.applications
-            return most, shown.done, len(waiting)
+            states = [app.state for app in partition.partition.applications.values()]
+            return most, shown.done, states
 
-    most, done, known = asyncio.run(watch())
+    most, done, states = asyncio.run(watch())
     assert most >= 10
     assert done >= 15
-    assert known <= 20
+    assert states.count("Completing") in (done, done + 1)
+    assert len(states) - done <= 20
+    assert not +measurements.refused
 
 
 def test_failed_core_ends_the_service_with_its_own_status(

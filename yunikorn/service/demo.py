@@ -17,7 +17,6 @@ from yunikorn.interface.messages import (
     AllocationReleasesRequest,
     NewNodeInfo,
     RegisterResourceManagerRequest,
-    RemoveApplicationRequest,
     SchedulerAction,
     TerminationType,
     UpdateRequest,
@@ -39,6 +38,7 @@ TICK = 1.0
 CONFIG = """\
 partitions:
   - name: default
+    periods: {retention: 15m}
     queues:
       - name: root
         submitacl: '*'
@@ -83,7 +83,10 @@ def jobs() -> Iterator[DemoJob]:
 
 
 class Demo:
-    """Resource manager of the demo: runs its allocations, and releases each after its duration."""
+    """Resource manager of the demo: runs its allocations, and releases each after its duration.
+
+    A job whose tasks have ended is not removed: the scheduler completes it, and lists it for a while.
+    """
 
     def __init__(self, core: AsyncScheduler, tick: float = TICK) -> None:
         self._core = core
@@ -127,7 +130,6 @@ class Demo:
         self._now += 1
         update = UpdateRequest(RM_ID, releases=AllocationReleasesRequest(self._over()))
         for name in [name for name, left in self._left.items() if not left]:
-            update.remove_applications.append(RemoveApplicationRequest(name))
             del self._left[name], self._known[name]
             self.done += 1
             _log.info("%s is completed", name)
