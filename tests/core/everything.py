@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hypothesis import strategies as st
+from hypothesis.stateful import initialize
 
 from tests.core.doorkeepers import admissions
 from tests.core.kit import document, partition
@@ -104,6 +105,43 @@ PROPERTIES = st.fixed_dictionaries(
         "queue.state": st.sampled_from(["active", "active", "stopped"]),
     },
 )
+
+
+def starting(
+    config: st.SearchStrategy[str],
+    *,
+    capacities: st.SearchStrategy[dict[str, int]] = CAPACITIES,
+    nodes: tuple[int, int] = (1, 3),
+    apps: tuple[int, int] = (2, 4),
+    asks: int = 2,
+) -> Any:
+    """Return the first rule of a machine, which draws a configuration and begins with nodes and applications.
+
+    `nodes` and `apps` are the smallest and the largest number; each application has up to `asks` asks.
+    """
+
+    @initialize(
+        config=config,
+        capacities=st.lists(capacities, min_size=nodes[0], max_size=nodes[1]),
+        apps=st.lists(st.tuples(APPS, st.lists(ASKS, max_size=asks)), min_size=apps[0], max_size=apps[1]),
+        reserving=st.booleans(),
+        eager=st.booleans(),
+    )
+    def start(
+        self: Any,
+        config: str,
+        capacities: list[dict[str, int]],
+        apps: list[tuple[dict[str, Any], list[dict[str, Any]]]],
+        reserving: bool,
+        eager: bool,
+    ) -> None:
+        self.begin(config, reserving=reserving, eager=eager)
+        for node_id, capacity in zip(NODES, capacities, strict=False):
+            self.add_node(node_id, capacity, {})
+        for app, drawn in apps:
+            self.submit_with(app, drawn)
+
+    return start
 
 
 def _texts(amount: dict[str, int]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.core.book_keepers import check_books
 from tests.core.doorkeepers import check_holds, check_placed
@@ -25,6 +25,7 @@ from tests.core.everything import (
     STOPPABLE,
     TASKS,
     configurations,
+    starting,
 )
 from tests.core.partition_checks import (
     QueuePosition,
@@ -72,21 +73,10 @@ CONFIRMED = [
 class Everything(RuleBasedStateMachine):
     """An RM that sends valid and invalid messages at random, and checks the whole partition after each."""
 
-    @initialize(
-        config=configurations(),
-        capacities=st.lists(CAPACITIES, min_size=1, max_size=3),
-        apps=st.lists(st.tuples(APPS, st.lists(ASKS, max_size=2)), min_size=2, max_size=4),
-        reserving=st.booleans(),
-        eager=st.booleans(),
-    )
-    def start(
-        self,
-        config: str,
-        capacities: list[dict[str, int]],
-        apps: list[tuple[Drawn, list[Drawn]]],
-        reserving: bool,
-        eager: bool,
-    ) -> None:
+    start = starting(configurations())
+
+    def begin(self, config: str, *, reserving: bool, eager: bool) -> None:
+        """Create the RM and the scheduler; with `eager`, schedule after every step."""
         self.eager = eager
         self.config = config
         self.timeouts = Timeouts(reservation=2 * SECOND if reserving else None, gang_patience=60 * SECOND)
@@ -94,12 +84,6 @@ class Everything(RuleBasedStateMachine):
         self.made = self.submitted = 0
         self.resized = False
         self._watch_victims()
-        for node_id, capacity in zip(NODES, capacities, strict=False):
-            self.add_node(node_id, capacity, {})
-        for app, asks in apps:
-            app_id = self._submit(app)
-            for ask in asks:
-                self._ask(app_id, ask)
 
     def _watch_victims(self) -> None:
         evictor = self.rm.at_work().preemption._evictor
@@ -142,6 +126,10 @@ class Everything(RuleBasedStateMachine):
 
     @rule(app=APPS, asks=st.lists(ASKS, max_size=3))
     def submit(self, app: Drawn, asks: list[Drawn]) -> None:
+        self.submit_with(app, asks)
+
+    def submit_with(self, app: Drawn, asks: list[Drawn]) -> None:
+        """Submit a new application and its asks."""
         app_id = self._submit(app)
         for ask in asks:
             self._ask(app_id, ask)
@@ -460,8 +448,16 @@ class Everything(RuleBasedStateMachine):
         for response in self.rm.responses[reported:]:
             check_places(self.rm.at_work(), response.new_allocations, closed, held)
         if most is None:
+            self._has_decided_all()
             self.no_placeable_ask_is_pending()
         return len(made)
+
+    def _has_decided_all(self) -> None:
+        """Assert that another call at the same time finds nothing to decide or to report."""
+        reported = len(self.rm.responses)
+        self.rm.at_work()
+        assert self.rm.scheduler.schedule() == 0, "the call before stopped early"
+        assert self.rm.responses[reported:] == [], "the call before reported too little"
 
     def _check_starts(self, before: dict[str, bool]) -> None:
         check_starts(before, self.partition)

@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, precondition, rule
+from hypothesis.stateful import precondition, rule
 
 from tests.core import test_everything
 from tests.core.doorkeepers import admissions
-from tests.core.everything import APPS, ASKS, NODES, TASKS, valid
+from tests.core.everything import NODES, TASKS, starting, valid
 from tests.core.kit import partition
 from tests.core.machine import REQUIRED
 
@@ -54,22 +54,7 @@ def crowded(draw: Any) -> str:
 class HeldEverything(test_everything.Everything):
     """The same machine; a reload draws the configurations of either machine."""
 
-    @initialize(
-        config=crowded(),
-        capacities=st.lists(CAPACITIES, min_size=1, max_size=3),
-        apps=st.lists(st.tuples(APPS, st.lists(ASKS, max_size=2)), min_size=2, max_size=4),
-        reserving=st.booleans(),
-        eager=st.booleans(),
-    )
-    def start(
-        self,
-        config: str,
-        capacities: list[dict[str, int]],
-        apps: list[tuple[test_everything.Drawn, list[test_everything.Drawn]]],
-        reserving: bool,
-        eager: bool,
-    ) -> None:
-        super().start(config, capacities, apps, reserving, eager)
+    start = starting(crowded(), capacities=CAPACITIES)
 
     @rule(config=crowded())
     def reload_crowded(self, config: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, invariant, precondition, rule
+from hypothesis.stateful import invariant, precondition, rule
 
 from tests.core import test_everything
-from tests.core.everything import APPS, ASKS, CAPACITIES, configurations
+from tests.core.everything import ASKS, configurations, starting
 from tests.core.gatekeepers import check_permits, permits
 from tests.core.test_held_everything import crowded
 
@@ -27,22 +27,7 @@ def permitting(draw: Any) -> str:
 class PermitEverything(test_everything.Everything):
     """The same machine with permit policies."""
 
-    @initialize(
-        config=permitting(),
-        capacities=st.lists(CAPACITIES, min_size=1, max_size=3),
-        apps=st.lists(st.tuples(APPS, st.lists(ASKS, max_size=2)), min_size=2, max_size=4),
-        reserving=st.booleans(),
-        eager=st.booleans(),
-    )
-    def start(
-        self,
-        config: str,
-        capacities: list[dict[str, int]],
-        apps: list[tuple[test_everything.Drawn, list[test_everything.Drawn]]],
-        reserving: bool,
-        eager: bool,
-    ) -> None:
-        super().start(config, capacities, apps, reserving, eager)
+    start = starting(permitting())
 
     @rule(config=permitting())
     def reload(self, config: str) -> None:
@@ -51,21 +36,21 @@ class PermitEverything(test_everything.Everything):
         if self.rm.at_work().config is not before:
             self.config = config
 
-    def _held(self) -> list[str]:
+    def _with_held(self) -> list[str]:
         return [hold.app.id for hold in self.partition.held]
 
-    @precondition(lambda self: self._held())
+    @precondition(lambda self: self._with_held())
     @rule(data=st.data(), key=st.booleans())
     def withdraw(self, data: st.DataObject, key: bool) -> None:
         """Withdraw the requests of an application with a held placement."""
-        app_id = data.draw(st.sampled_from(self._held()))
+        app_id = data.draw(st.sampled_from(self._with_held()))
         asks = list(self.partition.applications[app_id].asks) if key else [""]
         self.rm.release_ask(app_id, data.draw(st.sampled_from(asks)))
 
-    @precondition(lambda self: self._held())
+    @precondition(lambda self: self._with_held())
     @rule(data=st.data(), ask=ASKS)
     def ask_again(self, data: st.DataObject, ask: test_everything.Drawn) -> None:
-        self._ask(data.draw(st.sampled_from(self._held())), ask)
+        self._ask(data.draw(st.sampled_from(self._with_held())), ask)
 
     @invariant()
     def holds_hold(self) -> None:
@@ -77,7 +62,7 @@ class PermitEverything(test_everything.Everything):
         config = json.loads(self.config)
         config["partitions"][0]["permits"] = []
         self.rm.reload(json.dumps(config))
-        assert not self._held()
+        assert not self._with_held()
         super()._becomes_idle()
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, invariant, rule
+from hypothesis.stateful import invariant, rule
 
 from tests.core import test_everything
 from tests.core.drawn_quotas import QUOTA_PROPERTIES, check_quotas, watch_placements
-from tests.core.everything import APPS, ASKS, CAPACITIES, PROPERTIES, valid
+from tests.core.everything import PROPERTIES, starting, valid
 from tests.core.kit import partition
 from tests.core.reservers import reservings
 from yunikorn.states import STOPPED
@@ -54,23 +54,10 @@ def limited(draw: Any) -> str:
 class QuotaEverything(test_everything.Everything):
     """The same machine; a reload draws the configurations of either machine."""
 
-    @initialize(
-        config=limited(),
-        capacities=st.lists(CAPACITIES, min_size=1, max_size=3),
-        apps=st.lists(st.tuples(APPS, st.lists(ASKS, max_size=2)), min_size=2, max_size=4),
-        reserving=st.booleans(),
-        eager=st.booleans(),
-    )
-    def start(
-        self,
-        config: str,
-        capacities: list[dict[str, int]],
-        apps: list[tuple[test_everything.Drawn, list[test_everything.Drawn]]],
-        reserving: bool,
-        eager: bool,
-    ) -> None:
-        self.settled = False
-        super().start(config, capacities, apps, reserving, eager)
+    start = starting(limited())
+
+    def begin(self, config: str, *, reserving: bool, eager: bool) -> None:
+        super().begin(config, reserving=reserving, eager=eager)
         watch_placements(self.rm.at_work())
 
     @rule(config=limited())
@@ -79,8 +66,7 @@ class QuotaEverything(test_everything.Everything):
 
     def _schedule(self, most: int | None) -> int:
         made = super()._schedule(most)
-        self.settled = most is None and self.partition.state != STOPPED
-        if self.settled:
+        if most is None and self.partition.state != STOPPED:
             check_quotas(self.rm.at_work(), settled=True)
         return made
 

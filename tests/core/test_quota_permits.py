@@ -7,11 +7,11 @@ from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, rule
+from hypothesis.stateful import rule
 
 from tests.core import test_everything, test_permit_everything
 from tests.core.drawn_quotas import check_quotas, watch_placements
-from tests.core.everything import APPS, ASKS, CAPACITIES
+from tests.core.everything import starting
 from tests.core.gatekeepers import permits
 from tests.core.test_quota_everything import limited
 from yunikorn.states import STOPPED
@@ -28,22 +28,10 @@ def both(draw: Any) -> str:
 class QuotaPermits(test_permit_everything.PermitEverything):
     """The machine of permit policies, with quota policies."""
 
-    @initialize(
-        config=both(),
-        capacities=st.lists(CAPACITIES, min_size=1, max_size=3),
-        apps=st.lists(st.tuples(APPS, st.lists(ASKS, max_size=2)), min_size=2, max_size=4),
-        reserving=st.booleans(),
-        eager=st.booleans(),
-    )
-    def start(
-        self,
-        config: str,
-        capacities: list[dict[str, int]],
-        apps: list[tuple[test_everything.Drawn, list[test_everything.Drawn]]],
-        reserving: bool,
-        eager: bool,
-    ) -> None:
-        super().start(config, capacities, apps, reserving, eager)
+    start = starting(both())
+
+    def begin(self, config: str, *, reserving: bool, eager: bool) -> None:
+        super().begin(config, reserving=reserving, eager=eager)
         watch_placements(self.rm.at_work())
 
     @rule(config=both())

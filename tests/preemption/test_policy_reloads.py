@@ -12,6 +12,16 @@ from yunikorn.api import Allocation, PreemptionCause, PreemptionPolicy
 from yunikorn.model.ask import REQUIRED_NODE_TAG as REQUIRED
 
 
+class Refreshing(PreemptionPolicy):
+    """A policy whose answers depend on the time."""
+
+    name = "refreshing"
+    refresh_every = 5.0
+
+    def rank(self, victim: Allocation, cause: PreemptionCause) -> int:
+        return 0
+
+
 @attrs.frozen(eq=False)
 class Named(PreemptionPolicy):
     """Protects the tasks of some names, and preempts the others in the order of their names."""
@@ -117,6 +127,57 @@ def test_new_protection_ends_further_preemption_for_a_quota() -> None:
     assert evicted(rm) == ["x0"], "the next change of the quota asks the policy again"
 
 
+def test_quota_is_enforced_after_a_reload_that_lifts_the_protection() -> None:
+    every = [f"x{number}" for number in range(6)]
+    rm = cluster(policy(*every))
+    rm.reload(config(policy(*every), most=4))
+    rm.pass_time(60)
+    assert evicted(rm) == []
+    rm.reload(config(policy(*every[2:]), most=4))
+    assert evicted(rm) == [], "the delay of the queue begins again"
+    rm.pass_time(1)
+    assert evicted(rm) == ["x0", "x1"]
+    rm.confirm()
+    rm.reload(config(policy(), most=4))
+    rm.pass_time(60)
+    assert evicted(rm) == [], "the quota is kept"
+    assert not rm.failures()
+
+
+def test_lifted_protection_brings_down_only_queues_that_stayed_above_their_quota() -> None:
+    rm = cluster(policy("x0"))
+    rm.reload(config(policy("x0"), most=8))
+    rm.pass_time(60)
+    rm.reload(config(policy("x0", "x1", "x2", "x3", "x4", "x5"), most=5))
+    rm.pass_time(60)
+    assert evicted(rm) == []
+    rm.reload(config("standard", most=7))
+    rm.pass_time(60)
+    assert evicted(rm) == [], "the quota was raised at the same time"
+    rm.reload(config(policy("x1"), most=7))
+    rm.pass_time(60)
+    assert evicted(rm) == []
+
+
+def test_shrunk_node_is_freed_after_a_reload_that_lifts_the_protection() -> None:
+    def text(*protected: str) -> str:
+        return configuration(queue("a"), preemption={"policy": policy(*protected), "shrunknodes": True})
+
+    every = [f"x{number}" for number in range(6)]
+    rm = RM(text(*every), with_plugins(preemption_policies=[Named]))
+    rm.node("n1", memory=6)
+    rm.app("big")
+    for key in every:
+        rm.ask("big", key, memory=1)
+    rm.schedule()
+    rm.change_node("n1", memory=4)
+    assert evicted(rm) == []
+    rm.reload(text(*every[2:]))
+    assert evicted(rm) == ["x0", "x1"]
+    rm.reload(text())
+    assert evicted(rm) == ["x0", "x1"], "two are on their way, and the node needs no more"
+
+
 def test_required_node_and_reservation_keep_their_victims_after_a_reload() -> None:
     rm = cluster(policy(reverse=True), owed=3, nodes=2)
     by_node = {key: node for key, node in ((one.allocation_key, one.node_id) for one in rm.running.values())}
@@ -139,3 +200,11 @@ def test_required_node_and_reservation_keep_their_victims_after_a_reload() -> No
     assert mine["daemon"] == "n1"
     assert evicted(rm) == []
     assert not rm.failures()
+
+
+def test_shrunk_node_without_tasks_is_not_looked_at_again() -> None:
+    text = configuration(queue("a"), preemption={"policy": "refreshing", "shrunknodes": True})
+    rm = RM(text, with_plugins(preemption_policies=[Refreshing]))
+    rm.node("n1", memory=6, occupied={"memory": 4})
+    rm.change_node("n1", memory=2)
+    assert rm.scheduler.next_timer() is None

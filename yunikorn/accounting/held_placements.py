@@ -47,9 +47,9 @@ class HeldPlacements:
         """Called when a placement is no longer held; set by the partition scheduler."""
         self.notice: Callable[[Ask], None] = lambda ask: None
         """Called for each request that is pending again; set by the partition scheduler."""
-        self.set_aside: Callable[[PlacementHold, str], None] = lambda hold, why: None
+        self.set_aside: Callable[[PlacementHold, str, bool], None] = lambda hold, why, at_once: None
         """Keeps the requests of a placement that was taken back from being tried at once, for this reason;
-        set by the partition scheduler."""
+        with `at_once` as in `take_back`. Set by the partition scheduler."""
 
     def __len__(self) -> int:
         return len(self._holds)
@@ -71,7 +71,7 @@ class HeldPlacements:
 
     def _place(self, plan: Sequence[tuple[Ask, Node]], gang: AtomicGang | None = None) -> PlacementHold:
         app, accounting = plan[0][0].app, self._accounting
-        before = (accounting.changes, app.waiting_since, app.misses)
+        before = (app.waiting_since, app.misses)
         now = self._clock.now()
         self._number += 1
         members = [accounting.place_unannounced(ask, node, now) for ask, node in plan]
@@ -99,7 +99,7 @@ class HeldPlacements:
         """Undo a placement: its requests, all members of a gang, are pending again.
 
         With `why` they wait for a change before they are tried again. `at_once` if nothing has been decided
-        since the placement, which then leaves no trace.
+        since the placement, which then leaves no trace; otherwise requests with `why` pause as well.
         """
         self._end(hold)
         for one in reversed(hold.members):
@@ -108,12 +108,14 @@ class HeldPlacements:
                 self.classify(one.ask)
             self._accounting.take_back(one, at_once=at_once)
         if at_once:
-            self._accounting.changes, hold.app.waiting_since, hold.app.misses = hold.before
+            # Other changes, such as those of a quota that depends on the usage, are kept.
+            self._accounting.changes -= 2 * len(hold.members)
+            hold.app.waiting_since, hold.app.misses = hold.before
         gang = hold.gang
         if gang is not None:
             self._formation.resume(gang, refused=bool(why))
         if why:
-            self.set_aside(hold, why)
+            self.set_aside(hold, why, at_once)
         if not at_once:
             for ask in dict.fromkeys(one.ask for one in hold.members):
                 if ask is not None:

@@ -224,7 +224,11 @@ class PendingAccounting:
     def withdraw(self, request: Ask) -> None:
         """Remove a request that represents an atomic gang."""
         app = request.app
-        app.requests.remove(request)
+        if request.unschedulable:
+            request.ensure_extras().unschedulable = False
+            app.requests.forget_unschedulable(request)
+        else:
+            app.requests.remove(request)
         if not app.has_waiting:
             self._nothing_waits(app)
         self.pending_classes.leave(request.pending_class)

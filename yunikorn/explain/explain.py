@@ -263,7 +263,7 @@ def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reaso
 def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask, scan: NodeScan) -> Iterator[Reason]:
     size = gang.size
     room = scan.room(gang.members, at.partition.nodes.values(), at.policies.predicates)
-    if room < size or request.ask_class.unschedulable:
+    if room < size or request.ask_class.unschedulable or request.unschedulable:
         pieces = (
             f"room for {room} of {size} members" if room < size else "the free resources are too fragmented"
         )

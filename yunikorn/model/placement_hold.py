@@ -35,15 +35,14 @@ class PlacementHold:
         self,
         members: Sequence[Allocation],
         number: int,
-        before: tuple[int, int, int],
+        before: tuple[int, int],
         gang: AtomicGang | None = None,
     ) -> None:
         self.members = members
         self.number = number
         """Number in the order of placement."""
         self.before = before
-        """Number of changes of the partition before the placement, and `waiting_since` and `misses` of the
-        application."""
+        """`waiting_since` and `misses` of the application before the placement."""
         self.gang = gang
         """The gang whose members these are; None for a single placement."""
         self.since = members[0].placed

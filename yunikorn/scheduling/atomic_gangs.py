@@ -65,9 +65,10 @@ class AtomicGangs:
         try:
             return search()
         finally:
-            self._release()
+            self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """End the back-pressure of overdue gangs, until one of them applies it again."""
         self.stops = False
         for queue, bits in reversed(self._silenced):
             queue.activate(bits)

@@ -124,19 +124,24 @@ class Cycle:
                 if by_policy is not None and not self.atomic.stops:
                     by_policy.look()
                 if self._accounting.node_reservations.inheritable and self.reservations.give_up_inheritable():
-                    return self.decide()
+                    return self._decide_again()
                 if self._accounting.changed_nodes:
-                    return self.decide()
+                    return self._decide_again()
                 if self._excluding and not self.atomic.stops and self._review_excluded():
                     continue
                 if not self.atomic.stops and self.unschedulable_queue.activate_idle():
                     if self._gangs.ready:
-                        return self.decide()
+                        return self._decide_again()
                     continue
                 return None
             allocation = self._descend(root, wanted)
             if allocation is not None:
                 return allocation
+
+    def _decide_again(self) -> Allocation | None:
+        """Decide from the beginning after a change of nodes, which may let an overdue gang run."""
+        self.atomic.release()
+        return self.decide()
 
     @property
     def is_time_dependent(self) -> bool:

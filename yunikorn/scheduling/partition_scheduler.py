@@ -178,10 +178,15 @@ class PartitionScheduler:
             allocation = self.cycle.decide()
             if allocation is not None:
                 return allocation
-        self.permits.review()
-        if self.partition.accounting.changed_nodes:
-            # Preemption reserves a node, which may cancel the reservation of another node.
+        while allocation is None:
+            asked = self.permits.review()
+            if not asked and not self.partition.accounting.changed_nodes:
+                break
+            # A permitted placeholder can be replaced, and preemption reserves a node, which may cancel the
+            # reservation of another node.
             allocation = self.cycle.decide()
+            if not asked:
+                break
         if allocation is None:
             if self.partition.event_recorder.wants_waiting:
                 self.max_apps_events.review()

@@ -29,6 +29,7 @@ from yunikorn.model.gang import GangClass
 from yunikorn.model.placement_hold import Unpermitted
 from yunikorn.scheduling.predicate_calls import keeps_books
 from yunikorn.scheduling.questions import AFTER_FAILURE, Rounds, checked
+from yunikorn.scheduling.unschedulable_queue import PAUSE
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -192,9 +193,9 @@ class Permits:
         self._changes = 0
         self._held.classify, self._held.notice = asks.classify, preemption.notice
         self._held.on_end, self._held.set_aside = self._leave, self._set_aside
-        self.review = self._preempt
+        self.review: Callable[[], object] = self._preempt
         """Asks about the groups that have changed if there are policies, then preempts where that is due;
-        called when nothing can be placed."""
+        called when nothing can be placed. Returns True if a policy was asked."""
 
     def use(self, chain: PermitChain) -> None:
         """Ask these policies about placements from now on, or place without them if there are none."""
@@ -221,7 +222,8 @@ class Permits:
         placed = hold.members[-1]
         return placed if placed.uuid in hold.app.allocations else None
 
-    def _review(self) -> None:
+    def _review(self) -> bool:
+        asked = bool(self._changed)
         while self._changed:
             place = next(iter(self._changed))
             change = self._changed.pop(place)
@@ -230,6 +232,7 @@ class Permits:
                     self._ask_again(hold)
             self._ask_permitted_groups()
         self._preempt()
+        return asked
 
     def ask_all(self) -> None:
         """Ask the policies of a new configuration, from the first on, about all held placements."""
@@ -364,14 +367,25 @@ class Permits:
             else:
                 del self._groups[place]
 
-    def _set_aside(self, hold: PlacementHold, why: str) -> None:
-        """Keep the requests of a placement that was taken back unscheduled until something changes."""
+    def _set_aside(self, hold: PlacementHold, why: str, at_once: bool) -> None:
+        """Keep the requests of a placement that was taken back unscheduled until something changes.
+
+        Unless the refusal came `at_once`, the end of the placement is a change. If the placement was new, the
+        requests pause as well: those that are placed and refused in turn would keep the core busy without an
+        end (docs/decisions/0105).
+        """
+        now = self._partition.clock.now()
+        pausing = not at_once and now - hold.since < PAUSE
         gang = hold.gang
         if gang is not None and not gang.done:
             request = gang.request
             if request is not None and isinstance(request.ask_class, GangClass):
+                request.ask_class.why = why
+                if pausing:
+                    self._pause(request, now)
+                    return
                 # The class is new: the gang is tried again at growing distances, like other requests.
-                request.ask_class.why, request.ask_class.tries = why, gang.refusals - 1
+                request.ask_class.tries = gang.refusals - 1
                 self._partition.pending_classes.mark_unschedulable(request.ask_class)
                 self._unschedulable_queue.mark_unschedulable(request.ask_class)
             return
@@ -381,8 +395,15 @@ class Permits:
                 extras.refusals, extras.refused_at = Unpermitted({why: 1}), self._partition.clock.now()
                 # Room is not what the request lacks, and others may use the node.
                 self._partition.accounting.node_reservations.unreserve(ask)
-                self._partition.accounting.pending_accounting.mark_unschedulable(ask)
-                self._unschedulable_queue.mark_unschedulable(ask)
+                if pausing:
+                    self._pause(ask, now)
+                else:
+                    self._partition.accounting.pending_accounting.mark_unschedulable(ask)
+                    self._unschedulable_queue.mark_unschedulable(ask)
+
+    def _pause(self, ask: Ask, now: int) -> None:
+        self._partition.accounting.pending_accounting.mark_unschedulable(ask)
+        self._unschedulable_queue.pause(ask, now)
 
     # -- reports ------------------------------------------------------------------------------------
 

@@ -84,6 +84,8 @@ IDLE_TRIES = 64
 """Number of requests that an idle cycle retries without a pause."""
 IDLE_PAUSE = SECOND
 """Pause (ns) before an idle cycle retries the next `IDLE_TRIES` requests, even without a change."""
+PAUSE = SECOND
+"""Time (ns) during which a request added by `pause` is not tried again, whatever changes."""
 
 
 class _Waiting:
@@ -120,6 +122,8 @@ class UnschedulableQueue:
         self._idle_at = -1
         self._idle_left = 0
         self._pause: Timer | None = None
+        self._paused: dict[int, list[_Waiting]] = {}
+        """Entries that are not tried before a time (ns), by that time."""
         self._refreshes = 0
         """Number of elapsed refresh intervals; each counts as a change."""
         self._refresh_timer: Timer | None = None
@@ -146,6 +150,26 @@ class UnschedulableQueue:
         refresh = self._orders.predicates.refresh
         if refresh is not None and self._refresh_timer is None:
             self._refresh_timer = self._timers.after(refresh, self._count_refresh)
+
+    def pause(self, ask: Ask, now: int) -> None:
+        """Add an unschedulable ask that is tried again after a pause, if something has changed since.
+
+        This is for asks whose placement was booked and then refused. Booking and refusal are changes, which
+        would let several such asks be tried again in turn without an end.
+        """
+        entry, due = _Waiting(ask, self._changes), now + PAUSE
+        if due in self._paused:
+            self._paused[due].append(entry)
+        else:
+            self._paused[due] = [entry]
+            self._timers.at(due, lambda: self._end_pause(due))
+
+    def _end_pause(self, due: int) -> None:
+        for entry in self._paused.pop(due):
+            if entry.at != self._changes:
+                self._activate(entry)
+            elif entry.item.unschedulable:
+                self.mark_unschedulable(entry.item)
 
     def activate_due(self) -> None:
         """Activate all entries that have waited for enough changes."""

@@ -72,10 +72,15 @@ class Preemption:
         self, before: Mapping[Queue, PreviousQuota], config: PreemptionConfig, policy: VictimPolicy
     ) -> None:
         """Apply a new configuration, after the queues have been reconfigured."""
+        replaced = policy.plugin is not self.policy.plugin
         self._config = config
-        self.policy = self._quotas.policy = policy
+        self.policy = policy
         self._preemptor.reconfigure(config, policy)
-        self._quotas.after(before, enabled=config.quota_preemption_enabled)
+        self._quotas.after(before, policy, enabled=config.quota_preemption_enabled)
+        if replaced:
+            # The previous policy may have protected allocations on nodes that became smaller.
+            for node in list(self._partition.nodes.values()):
+                self.resized(node)
 
     def quota_changed(self, queue: Queue, before: Resource | None) -> None:
         """Handle a change of the max in force by a quota policy; `before` is the previous one."""
@@ -100,7 +105,9 @@ class Preemption:
                     f"preempting allocations to fit node {node.id}, which became smaller",
                     f"Preempted because node {node.id} became smaller",
                 )
-            if self.policy.refresh and overuse(node) and self._partition.nodes.get(node.id) is node:
+            if not self.policy.refresh or not node.allocations:
+                return
+            if overuse(node) and self._partition.nodes.get(node.id) is node:
                 self._shrunk[node] = self._partition.timers.after(
                     self.policy.refresh, lambda: self.resized(node)
                 )

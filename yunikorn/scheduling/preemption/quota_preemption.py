@@ -121,6 +121,8 @@ class QuotaPreemption:
         self._partition = partition
         self._evictor = evictor
         self._timers: dict[Queue, Timer] = {}
+        self._unenforced: dict[Queue, None] = {}
+        """Queues whose usage remained above their max after preemption."""
         self.enabled = enabled
 
     def before(self, *, enabled: bool) -> dict[Queue, PreviousQuota]:
@@ -136,19 +138,33 @@ class QuotaPreemption:
             if queue.managed and queue.parent is not None
         }
 
-    def after(self, before: Mapping[Queue, PreviousQuota], *, enabled: bool) -> None:
-        """Start, move or cancel delays after a configuration change."""
+    def after(self, before: Mapping[Queue, PreviousQuota], policy: VictimPolicy, *, enabled: bool) -> None:
+        """Start, move or cancel delays after a configuration change, and use this preemption policy."""
+        replaced, self.policy = policy.plugin is not self.policy.plugin, policy
         self.enabled = enabled
         if not enabled:
             for queue in list(self._timers):
                 self._clear(queue)
+            self._unenforced.clear()
             return
         present = set(self._partition.queues)
         for queue in [queue for queue in self._timers if queue not in present]:
             self._clear(queue)
+        for queue in [queue for queue in self._unenforced if queue not in present]:
+            del self._unenforced[queue]
         for queue in self._partition.queues:
             if queue.managed and queue.parent is not None:
                 self._settle(queue, before.get(queue, PreviousQuota(None, 0)))
+        if replaced:
+            self._enforce_again(present)
+
+    def _enforce_again(self, present: set[Queue]) -> None:
+        """Start the delays of queues above their max whose work the previous preemption policy protected."""
+        found, self._unenforced = self._unenforced, {}
+        for queue in found:
+            delay = queue.settings.quota_preemption_delay
+            if queue in present and queue.managed and delay and queue not in self._timers and excess(queue):
+                self._start(queue, self._partition.clock.now() + delay)
 
     def _settle(self, queue: Queue, old: PreviousQuota) -> None:
         delay, most = queue.settings.quota_preemption_delay, queue.max
@@ -189,6 +205,7 @@ class QuotaPreemption:
     def _run(self, queue: Queue, *, repeated: bool = False) -> None:
         """Preempt the excess at the end of the delay; again later if the policy's answers depend on time."""
         del self._timers[queue]
+        self._unenforced.pop(queue, None)
         over = excess(queue)
         if not over:
             return
@@ -198,7 +215,9 @@ class QuotaPreemption:
             message = f"preempting allocations to enforce new max quota for queue : {path}"
             event = f"Preempted by Quota change enforcement process in {path}"
             self._evictor.evict(victims, message, event)
-        self._repeat(queue)
+        if excess(queue):
+            self._unenforced[queue] = None
+            self._repeat(queue)
         if repeated and not victims:
             return
         claimed: Tally = {}
@@ -219,8 +238,8 @@ class QuotaPreemption:
         )
 
     def _repeat(self, queue: Queue) -> None:
-        """Try again after the refresh interval of the policy while usage remains above the quota."""
-        if self.policy.refresh and excess(queue):
+        """Try again after the refresh interval of the policy, if it has one."""
+        if self.policy.refresh:
             self._start(queue, self._partition.clock.now() + self.policy.refresh, repeated=True)
 
 

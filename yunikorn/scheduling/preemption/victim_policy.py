@@ -49,6 +49,7 @@ class VictimPolicy:
     """The preemption policy of one partition."""
 
     def __init__(self, plugin: PreemptionPolicy, name: str, origin: str, failures: PluginFailures) -> None:
+        self.plugin = plugin
         self.name = name
         self._origin = origin
         self._failures = failures
