@@ -137,6 +137,13 @@ def _wire(layout: str) -> Callable[[Workload], Mapping[str, float]]:
     return measure
 
 
+def _beside_rest(workload: Workload) -> Mapping[str, float]:
+    """Measure throughput beside REST requests; imports its dependencies only when called."""
+    from benchmarks import rest_load
+
+    return rest_load.tasks_per_second(workload)
+
+
 def _others() -> list[Case]:
     stuck = attrs.evolve(MEDIUM, tasks=10_000)
     ten = Workload(queues=2, applications=10)
@@ -183,6 +190,7 @@ def _others() -> list[Case]:
         ],
         Case("W-wire", "update", MEDIUM, _wire("ONE")),
         Case("W-wire", "split", MEDIUM, _wire("SPLIT")),
+        Case("S-rest", "", Workload(1_000, 100_000, 2, 10, spare=10), _beside_rest),
         Case("S-start", "", Workload(samples=5), cold_start.seconds, "help_s"),
     ]
 

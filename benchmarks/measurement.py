@@ -11,6 +11,7 @@ import attrs
 COLUMNS = (
     "case", "build", "nodes", "tasks", "queues", "apps", "sizes", "sorting", "result", "peak MB", "yardstick",
 )  # fmt: skip
+PER_SECOND = "_per_s"
 _WIDTHS = (23, 11, 5, 6, 6, 5, 5, 22, 86, 7, 9)
 
 
@@ -73,8 +74,8 @@ class Measurement:
 
 def readable(name: str, value: float) -> str:
     """Return a figure as text: `48,000 tasks/s`, `idle 1.3 µs`."""
-    if name == "tasks_per_s":
-        return f"{value:,.0f} tasks/s"
+    if name.endswith(PER_SECOND):
+        return f"{value:,.0f} {name.removesuffix(PER_SECOND).replace('_', ' ')}/s"
     label = name.removesuffix("_s").replace("_", " ")
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
         if value * factor >= 1 or unit == "µs":
