@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from yunikorn.errors import YunikornError
 from yunikorn.rest.answers import TEXT, Answer, Refused, cross_origin, error, plain_error
+from yunikorn.rest.disconnects import unless_gone
 from yunikorn.rest.endpoints import Call, Endpoint, Site
 from yunikorn.rest.paths import SAFE, Spelling
 from yunikorn.runtime.threaded import CoreStopped
@@ -70,8 +71,11 @@ class _Path:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        answer = self._error_page(request, await self._answer(request))
-        await answer(scope, receive, send)
+        work = self._answer(request)
+        # A change is not interrupted, and a body has to be received.
+        answer = await (unless_gone(receive, work) if request.method == "GET" else work)
+        if answer is not None:
+            await self._error_page(request, answer)(scope, receive, send)
 
     async def _answer(self, request: Request) -> Answer:
         headers = self._headers
