@@ -35,14 +35,16 @@ FILE = f"""
 class Steered(Rest):
     """REST interface with operators, on the scheduler of a test's resource manager."""
 
-    def __init__(self, rm: RM, audit_log: Path | None = None, *, reading_is_open: bool = True) -> None:
+    def __init__(
+        self, rm: RM, audit_log: Path | None = None, *, reading_is_open: bool = True, **site: Any
+    ) -> None:
         super().__init__(rm)
         self.time = 0
         """Stopwatch (ns)."""
         self.audit = Audit(audit_log, lambda: self.time)
         self.gate = Gate(parse_credentials(FILE), reading_is_open, self.audit, Throttle(lambda: self.time))
         steering = Steering(DirectCore(rm.scheduler), self.audit)
-        self.site = attrs.evolve(self.site, gate=self.gate, steering=steering)
+        self.site = attrs.evolve(self.site, gate=self.gate, steering=steering, **site)
         self.app = rest_app(self.site, ENDPOINTS)
 
     def ask(

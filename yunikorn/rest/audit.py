@@ -115,10 +115,10 @@ class Audit:
             **more,
         }
         entry = {key: _cut(value) for key, value in entry.items() if value not in (None, {})}
-        target = " ".join(f"{key}={value}" for key, value in action.target.items())
+        target = "".join(f" {key}={value}" for key, value in action.target.items())
         who = f"{action.name or 'unknown'} ({action.role or 'no role'}, {action.address})"
         rest = ", ".join(f"{key}: {value}" for key, value in entry.items() if key in SHOWN)
-        line = f"{who}: {action.what} {target}: {outcome}{f' ({rest})' if rest else ''}"
+        line = f"{who}: {action.what}{target}: {outcome}{f' ({rest})' if rest else ''}"
         _log.log(logging.WARNING if outcome == REFUSED else logging.INFO, "%s", printable(line))
         if self._file is not None:
             data = json.dumps(entry, ensure_ascii=True).encode() + b"\n"

@@ -12,10 +12,10 @@ import attrs
 import yaml
 
 from yunikorn.quantities import spell_quantity
+from yunikorn.rest.config_changes import acl_text
 from yunikorn.rest.fields import NONE, always, is_shape, members_of, optional
 
 if TYPE_CHECKING:
-    from yunikorn.config.acl import Acl
     from yunikorn.config.filters import FilterConfig
     from yunikorn.config.queues_yaml import (
         LimitConfig,
@@ -188,8 +188,8 @@ def _queue(config: QueueConfig) -> Queue:
         resources=_resources(config.guaranteed, config.max),
         max_applications=config.max_applications,
         properties=config.properties,
-        admin_acl=_acl(config.admin_acl),
-        submit_acl=_acl(config.submit_acl),
+        admin_acl=acl_text(config.admin_acl),
+        submit_acl=acl_text(config.submit_acl),
         child_template=_template(config.child_template),
         queues=tuple(_queue(child) for child in config.queues),
         limits=tuple(_limit(limit) for limit in config.limits),
@@ -238,13 +238,6 @@ def _resources(guaranteed: Mapping[str, int] | None, most: Mapping[str, int] | N
 
 def _quantities(amounts: Mapping[str, int] | None) -> Texts:
     return {name: spell_quantity(name, amount) for name, amount in (amounts or {}).items()}
-
-
-def _acl(acl: Acl) -> str:
-    if acl.everybody:
-        return "*"
-    users, groups = ",".join(sorted(acl.users)), ",".join(sorted(acl.groups))
-    return f"{users} {groups}" if groups else users
 
 
 # -- YAML ------------------------------------------------------------------------------------------------

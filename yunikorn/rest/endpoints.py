@@ -17,6 +17,7 @@ from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.health import HealthBoard
 from yunikorn.rest.history import History
+from yunikorn.rest.log_levels import LogLevels
 from yunikorn.rest.paths import decoded_twice
 from yunikorn.rest.profiler import Profiler
 from yunikorn.runtime.sliced_reads import Reader, Reading
@@ -45,6 +46,8 @@ class Site:
     """Check of credentials; everything may be read and nothing changed by default."""
     steering: Steering | None = None
     """Core and audit log for the routes that change something; None if changes are off."""
+    log_levels: LogLevels = attrs.field(factory=lambda: LogLevels(()))
+    """Log levels of the process."""
     core_alive: Callable[[], bool] = lambda: True
     """Returns False after the core has stopped."""
     patience: float = 30.0

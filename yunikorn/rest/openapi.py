@@ -145,6 +145,7 @@ _STATUSES = {
     409: "The present state does not permit the change",
     412: "The object has changed since it was read",
     413: "The body is too large",
+    422: "The configuration has problems; the body is as for status 200",
     429: "Too many failed attempts from this address",
     500: "The request failed",
     501: "This server has no such data",

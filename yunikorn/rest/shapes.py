@@ -436,3 +436,10 @@ class WhoAmI:
     name: str = always("name of the credentials")
     role: str = always("`view`, `operate` or `admin`")
     groups: tuple[str, ...] = always("groups, for the admin ACLs of queues", ())
+
+
+@attrs.frozen(kw_only=True)
+class LogLevels:
+    """Log levels."""
+
+    levels: Texts = always("level in force by area; `yunikorn` is that of areas without their own")

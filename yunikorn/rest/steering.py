@@ -13,6 +13,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.access import Caller
 from yunikorn.rest.answers import Refused
 from yunikorn.rest.audit import FAILED, REFUSED, Audit, AuditUnavailable
+from yunikorn.rest.config_changes import ConfigChanger
 from yunikorn.rest.fields import always
 
 T = TypeVar("T")
@@ -41,6 +42,8 @@ class Steering:
 
     core: Steerable
     audit: Audit
+    configuration: ConfigChanger | None = None
+    """Owner of the configurations; None if they cannot be changed."""
 
     async def act(
         self,

@@ -48,7 +48,7 @@ class Throttle:
         network = network_of(address)
         if name and name in self._valid.get(network, ()):
             return False
-        return self._count(network) >= BURST
+        return self._count(network) > BURST - 1
 
     def fail(self, address: str) -> None:
         """Count a failure."""

@@ -164,17 +164,18 @@ class Reloading:
         self._core, self._registry = core, registry
         self._given = given
         """Texts that come from no file."""
-        self._lock = asyncio.Lock()
+        self.lock = asyncio.Lock()
+        """Held during a reload."""
 
     async def reload(self, why: str) -> bool:
         """Use the current files; returns False, with the reasons in the log, if nothing was changed."""
-        async with self._lock:
+        async with self.lock:
             try:
                 texts: dict[str, str | bytes] = {**self._given}
                 folders = self._files.folders()
                 texts |= await asyncio.to_thread(self._files.read, self._registry, self._configurations.texts)
                 changed = await self._core.carry_out(
-                    lambda core: _use(core, self._configurations, texts, folders)
+                    lambda core: use(core, self._configurations, texts, folders)
                 )
             except YunikornError as error:
                 _log.error(
@@ -188,12 +189,17 @@ class Reloading:
         return True
 
 
-def _use(
-    core: Scheduler, configurations: LoadedConfigurations, texts: Texts, folders: Mapping[str, Path]
+def use(
+    core: Scheduler,
+    configurations: LoadedConfigurations,
+    texts: Texts,
+    folders: Mapping[str, Path],
+    commit: Callable[[], object] = lambda: None,
 ) -> list[str]:
     """Use these texts for all sessions, and return the ids of the RMs whose configuration has changed.
 
-    Raises `UsageError` with the problems of all sessions, and changes nothing then.
+    `commit` is called when nothing can prevent the change any more, and may prevent it by an exception of
+    ours. Raises `UsageError` with the problems of all sessions, and changes nothing then.
     """
     new = LoadedConfigurations(texts, folders=folders)
     wanted: list[str] = []
@@ -210,6 +216,7 @@ def _use(
                 problems.append(f"resource manager {session.rm_id}: {error}")
         if problems:
             raise UsageError("\n".join(problems))
+        commit()
         configurations.replace(texts, folders)
         return [rm_id for rm_id in wanted if core.reload_configuration(rm_id)]
     finally:

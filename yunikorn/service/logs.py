@@ -49,7 +49,8 @@ def logging_to(stream: TextIO | None, levels: dict[str, str], format_: str = "te
     root.addHandler(handler)
     try:
         ours.setLevel(levels[""].upper())
-        for area, level in levels.items():
+        # Changes by operators are in the log unless the level of their area itself is raised.
+        for area, level in {"audit": "info", **levels}.items():
             if area:
                 _area(area).setLevel(level.upper())
         yield

@@ -15,14 +15,17 @@ from yunikorn.framework.registry import Registry
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.endpoints import Site
 from yunikorn.rest.event_streams import EventHub
+from yunikorn.rest.log_levels import LogLevels
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.rest.server import RestServer
 from yunikorn.rest.steering import Steering
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.service.certificates import check_files
-from yunikorn.service.config_files import watch
+from yunikorn.service.config_changes import ConfigChanges
+from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations, Reloading, watch
 from yunikorn.service.host_address import UNIX, Address
+from yunikorn.service.logs import AREAS
 from yunikorn.service.rest_access import RestAccess
 from yunikorn.service.settings import ServerTls, Settings
 
@@ -60,6 +63,7 @@ class Rest:
             metrics=metrics,
             events=self._events,
             gate=self._access.gate,
+            log_levels=LogLevels(AREAS),
             steering=None if audit is None else Steering(core, audit),
             core_alive=lambda: core.threaded.alive,
         )
@@ -105,6 +109,19 @@ class Rest:
 
     async def _credentials_changed(self) -> None:
         await asyncio.to_thread(self._access.reload, "the file has changed")
+
+    def change_configurations(
+        self,
+        files: ConfigFiles,
+        configurations: LoadedConfigurations,
+        core: AsyncScheduler,
+        registry: Registry,
+        reloading: Reloading,
+    ) -> None:
+        """Let operators change the configurations of the service."""
+        if self._site.steering is not None:
+            changes = ConfigChanges(files, configurations, core, registry, reloading)
+            self._site.steering.configuration = changes
 
     def reload_credentials(self) -> None:
         """Use the current file of credentials; an unusable one is logged, and changes nothing."""

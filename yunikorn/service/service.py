@@ -94,6 +94,17 @@ class Web(Protocol):
         """Read the certificates again; returns True if they were read, raises `UsageError`."""
         ...
 
+    def change_configurations(
+        self,
+        files: ConfigFiles,
+        configurations: LoadedConfigurations,
+        core: AsyncScheduler,
+        registry: Registry,
+        reloading: Reloading,
+    ) -> None:
+        """Let operators change the configurations of the service."""
+        ...
+
     def reload_credentials(self) -> None:
         """Read the credentials of operators again; problems are logged."""
         ...
@@ -187,6 +198,9 @@ class _Service:
                 self.core, options.settings, registry, self._metrics(), self._events, clock
             )
         self._reloading = Reloading(options.files, self._configurations, self.core, registry, self._given)
+        if self._rest is not None:
+            changes = (options.files, self._configurations, self.core, registry, self._reloading)
+            self._rest.change_configurations(*changes)
 
     def _make(self, clock: Clock) -> Scheduler:
         parts: dict[str, Any] = {

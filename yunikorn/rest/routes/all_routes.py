@@ -18,6 +18,7 @@ from yunikorn.rest.routes import (
     plugins,
     profiling,
     scheduler,
+    settings,
     steering,
     usage,
 )
@@ -43,6 +44,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *dump.ENDPOINTS,
     *profiling.ENDPOINTS,
     *steering.ENDPOINTS,
+    *settings.ENDPOINTS,
     Endpoint(
         path="/ws/v1/openapi.json",
         answer=openapi,

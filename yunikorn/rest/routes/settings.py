@@ -1,0 +1,172 @@
+"""Routes that change settings of the service: its configurations and log levels."""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+
+from yunikorn.errors import UsageError
+from yunikorn.rest import shapes
+from yunikorn.rest.access import Access
+from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.config_changes import ConfigRequest, ConfigResult
+from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.routes.configuration import LARGEST
+from yunikorn.rest.routes.steering import json_body, steering_of
+from yunikorn.rest.steering import Change
+
+_CHECKSUM = re.compile(r'(?:W/)?"?([0-9A-Fa-f]{64})"?')
+_MOST_AUDITED = 100
+"""Number of changes in an entry of the audit log."""
+
+
+async def change_configuration(call: Call) -> Answer:
+    """Check a configuration, and use it unless this is a dry run."""
+    steering = steering_of(call)
+    changer = steering.configuration
+    if changer is None:
+        raise Refused(409, "this scheduler has no configurations that can be changed here")
+    query = call.request.query_params
+    request = ConfigRequest(
+        text=await call.body(LARGEST),
+        policy_group=call.query("policyGroup"),
+        rm_id=call.query("rm"),
+        persist=_flag(call, "persist", default=True),
+        dry_run="dryRun" in query and _flag(call, "dryRun", default=True),
+        match=_match(call.request.headers.get("if-match", "")),
+    )
+    if request.policy_group and request.rm_id:
+        raise Refused(400, "give either `policyGroup` or `rm`")
+    if request.dry_run:
+        return await call.json(await changer.change(request), conditional=False)
+    outcome: list[ConfigResult] = []
+
+    async def make() -> Change:
+        result = await changer.change(request)
+        outcome.append(result)
+        if result.problems:
+            raise Refused(422, "; ".join(problem.message for problem in result.problems[:_MOST_AUDITED]))
+        return Change(
+            changed=bool(result.changes),
+            before={"checksum": result.checksum},
+            after={
+                "checksum": result.new_checksum,
+                "persisted": result.persisted,
+                "changes": [_in_words(change) for change in result.changes[:_MOST_AUDITED]],
+                "changeCount": len(result.changes),
+            },
+        )
+
+    target = {"policyGroup": request.policy_group or "default"}
+    if request.rm_id:
+        target = {"resourceManager": request.rm_id}
+    status = 200
+    try:
+        await steering.change(call.caller, "apply configuration", target, make)
+    except Refused as refused:
+        if not outcome:
+            raise
+        status = refused.status
+    answer = await call.json(outcome[0], conditional=False)
+    return attrs.evolve(answer, status=status)
+
+
+def _in_words(change: object) -> dict[str, object]:
+    fields = ("path", "change", "before", "after", "note")
+    found = {name: getattr(change, name) for name in fields}
+    return {name: value for name, value in found.items() if value not in (None, "")}
+
+
+def _flag(call: Call, name: str, *, default: bool) -> bool:
+    """Return a query parameter that is `true`, `false`, or present without a value; raises `Refused`."""
+    given = call.query(name).lower()
+    if given not in ("", "true", "false"):
+        raise Refused(400, f"{name}: expected true or false")
+    return default if not given else given == "true"
+
+
+def _match(header: str) -> str:
+    """Return the checksum of the header `If-Match`; empty for any. Raises `Refused`."""
+    if header.strip() in ("", "*"):
+        return ""
+    found = _CHECKSUM.fullmatch(header.strip())
+    if found is None:
+        raise Refused(400, "If-Match: expected the checksum of a configuration, 64 hexadecimal digits")
+    return found[1].upper()
+
+
+# -- log levels ------------------------------------------------------------------------------------------
+
+
+async def log_levels(call: Call) -> Answer:
+    """Answer with the log level of each area."""
+    return await call.json(shapes.LogLevels(levels=call.site.log_levels.read()), conditional=False)
+
+
+async def set_log_levels(call: Call) -> Answer:
+    """Set log levels of some areas."""
+    body, levels = await json_body(call, ("levels",)), call.site.log_levels
+    given = body.get("levels")
+    if not isinstance(given, dict) or not given:
+        raise Refused(400, 'expected {"levels": {LOGGER: LEVEL}}')
+    try:
+        wanted = levels.check(given)
+    except UsageError as error:
+        raise Refused(400, str(error)) from error
+
+    async def make() -> Change:
+        before = levels.read()
+        levels.set(wanted)
+        after = levels.read()
+        changed = [name for name in after if after[name] != before[name]]
+        return Change(
+            changed=bool(changed),
+            before={name: before[name] for name in {**wanted, **dict.fromkeys(changed)}},
+            after={name: after[name] for name in {**wanted, **dict.fromkeys(changed)}},
+        )
+
+    change = await steering_of(call).change(call.caller, "set log levels", {}, make)
+    return await call.json(change, conditional=False)
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/ws/v1/config",
+        method="PUT",
+        answer=change_configuration,
+        summary="Check a configuration, whose text is the body of the request, and use it",
+        result=ConfigResult,
+        queries=(
+            Query("dryRun", "only return what would change", "true"),
+            Query("policyGroup", "policy group of the configuration; the default group if absent"),
+            Query("rm", "id of a resource manager whose own configuration is changed"),
+            Query("persist", "`false` to use the configuration until the next reload only", "false"),
+        ),
+        errors=(400, 404, 408, 409, 412, 413, 422),
+        body="application/x-yaml",
+        access=Access.ADMIN,
+    ),
+    Endpoint(
+        path="/ws/v1/loglevel",
+        answer=log_levels,
+        summary="Log level of each area",
+        result=shapes.LogLevels,
+    ),
+    Endpoint(
+        path="/ws/v1/loglevel",
+        method="PUT",
+        answer=set_log_levels,
+        summary="Set log levels until the end of the process",
+        result=Change,
+        errors=(400, 408, 413),
+        body="application/json",
+        body_schema={
+            "type": "object",
+            "properties": {"levels": {"type": "object", "additionalProperties": {"type": "string"}}},
+            "required": ["levels"],
+            "additionalProperties": False,
+        },
+        access=Access.ADMIN,
+    ),
+)
