@@ -71,7 +71,7 @@ def table() -> dict[str, dict[str, Field]]:
 
 # -- the table and the classes ---------------------------------------------------------------------------
 
-SIMPLE = {str: "text", int: "integer", bool: "flag", float: "number"}
+SIMPLE: Mapping[Any, str] = {str: "text", int: "integer", bool: "flag", float: "number"}
 MEANINGS = {
     "text": {"go-duration", "rfc3339"},
     "integer": {"ns", "ms", "duration"},
@@ -100,7 +100,8 @@ def kind_of(declared: Any) -> str:
     """Return a declared type as the table spells it."""
     if is_shape(declared):
         prefix = "Config" if declared.__module__ == config_shapes.__name__ else ""
-        return declared.__name__ if declared.__name__ == "Configuration" else prefix + declared.__name__
+        name = str(declared.__name__)
+        return name if name == "Configuration" else prefix + name
     if declared in SIMPLE:
         return SIMPLE[declared]
     origin, arguments = typing.get_origin(declared), typing.get_args(declared)
@@ -348,6 +349,7 @@ def backing_off(store: EventStore) -> tuple[RM, str, str]:
     properties = {"application.unschedasks.backoff": "2", "application.unschedasks.backoff.delay": "30s"}
     config = configuration(queue("a", properties=properties), predicates=["never"])
     rm = RM(config, scheduler=new_scheduler(store, with_plugins(predicates=[Never])))
+    Never.asked = []
     rm.node("n1", memory=4)
     rm.app()
     for key in ("one", "two"):

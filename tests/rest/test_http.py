@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 from urllib.parse import quote
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
+from yunikorn.rest.answers import Answer
 from yunikorn.rest.encoding import to_bytes
 from yunikorn.rest.paths import Spelling
 
@@ -183,6 +186,20 @@ def test_long_answers_are_compressed_once(rest: Rest) -> None:
 def test_answers_are_not_compressed_for_other_clients(rest: Rest, accepted: str) -> None:
     answer = rest.get("partition/default/queues", accept_encoding=accepted)
     assert "content-encoding" not in answer.headers
+
+
+@pytest.mark.parametrize(("size", "compressed"), [(1399, False), (1400, True)])
+def test_the_smallest_compressed_answer(size: int, compressed: bool) -> None:
+    app = Answer(pieces=(b"x" * 1000, b"y" * (size - 1000)), content_type="text/plain")
+
+    async def get() -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            return await client.get("/", headers={"accept-encoding": "gzip"})
+
+    answer = asyncio.run(get())
+    assert len(answer.content) == size
+    assert ("content-encoding" in answer.headers) == ("vary" in answer.headers) == compressed
 
 
 def test_short_answers_are_not_compressed(rest: Rest) -> None:
