@@ -12,6 +12,7 @@ from yunikorn.rest.access import Access
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.config_changes import ConfigRequest, ConfigResult
 from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.log_levels import INHERITED, LEVELS
 from yunikorn.rest.routes.configuration import LARGEST
 from yunikorn.rest.routes.steering import json_body, steering_of
 from yunikorn.rest.steering import Change
@@ -163,7 +164,14 @@ ENDPOINTS = (
         body="application/json",
         body_schema={
             "type": "object",
-            "properties": {"levels": {"type": "object", "additionalProperties": {"type": "string"}}},
+            "properties": {
+                "levels": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "description": "level by logger, as the answer to GET names them",
+                    "additionalProperties": {"enum": [*LEVELS, INHERITED]},
+                }
+            },
             "required": ["levels"],
             "additionalProperties": False,
         },
