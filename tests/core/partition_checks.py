@@ -101,8 +101,8 @@ def _check_application(app: Application) -> None:
     assert plain(app.pending) == _wanted([app]), app
     waiting = [ask for ask in app.asks.values() if ask.pending]
     gang = [app.atomic.request] if app.atomic is not None and app.atomic.request is not None else []
-    assert {*app.requests} == {*gang, *(ask for ask in waiting if not ask.unschedulable)}, app
-    assert app.requests.unschedulable == sum(ask.unschedulable for ask in waiting), app
+    assert {*app.requests} == {ask for ask in (*gang, *waiting) if not ask.unschedulable}, app
+    assert app.requests.unschedulable == sum(ask.unschedulable for ask in (*gang, *waiting)), app
     assert app.priority == max((ask.priority for ask in waiting), default=INT32_MIN), app
     active = app.state in ("Starting", "Running")
     held = [one for one in app.allocations.values() if one.hold is not None]

@@ -142,6 +142,9 @@ def check_none_forgotten(at: PartitionScheduler) -> None:
     found = at.cycle.reservations.by_policy
     if found is None or found.due or found.now < found._rest_until:
         return
+    if at.partition.gangs.formation.overdue:
+        # An overdue gang may hold back any of them, and its end leads to another look.
+        return
     for app in at.partition.applications.values():
         if app.held is not None or app.backoff_timer is not None or app.queue is None or not app.admitted:
             continue

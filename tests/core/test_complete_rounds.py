@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from tests.core.kit import queue
+from collections.abc import Hashable, Mapping
+
+import pytest
+
+from tests.core.gangs import GangRM
+from tests.core.kit import configuration, queue, with_plugins
 from tests.core.test_atomic_gangs import PATIENCE, cluster, fill, gang
+from yunikorn.api import Application, AppSortPolicy, Context
 from yunikorn.clock import SECOND
 from yunikorn.model.context import Timeouts
 
@@ -28,3 +34,73 @@ def test_overdue_gang_takes_the_node_of_a_reservation_that_ends() -> None:
     # The large request runs on the other node, so that its reservation ends.
     assert rm.schedule() == [("large", "l", "n1"), ("gang", "gang-m", reserved.id)]
     assert rm.schedule() == []
+
+
+@pytest.mark.parametrize("removed", [True, False], ids=["application", "asks"])
+def test_request_that_an_overdue_gang_held_back_reserves_when_the_gang_ends(removed: bool) -> None:
+    policy = {"policy": "standard", "delay": PATIENCE + 20, "total": 5}
+    capped = queue("a", resources={"max": {"vcore": "4m"}})
+    rm = cluster(capped, queue("b"), timeouts=TIMEOUTS, reservations=policy)
+    fill(rm, 7)
+    fill(rm, 1, "root.a", "own")
+    gang(rm, "gang", 4)
+    rm.app("late", "root.a")
+    rm.ask("late", "large", vcore=3)
+    assert rm.schedule() == []
+    rm.pass_time(PATIENCE)
+    assert rm.schedule() == []
+    # The delay of the request ends while the gang has precedence in the queue.
+    rm.pass_time(30)
+    assert rm.schedule() == []
+    reserved = [node.reservations for node in rm.at_work().partition.nodes.values()]
+    assert not any(reserved)
+    if removed:
+        rm.remove_app("gang")
+    else:
+        rm.release_ask("gang")
+    rm.schedule()
+    assert [ask.key for asks in reserved for ask in asks] == ["large"]
+
+
+class Turns(AppSortPolicy):
+    """Admits one application, and another one from the second minute on."""
+
+    name = "turns"
+    refresh_every = 60.0
+
+    def opened(self, context: Context) -> None:
+        self.context = context
+
+    def key(self, app: Application) -> bool:
+        return (app.id == "late") == (self.context.now() < 100 * SECOND)
+
+    def admission_class(self, app: Application) -> Hashable:
+        return "all"
+
+    def admission_limits(self, counts: Mapping[Hashable, int]) -> Mapping[Hashable, int]:
+        return {"all": 1}
+
+
+def test_request_of_an_application_that_is_admitted_later_reserves() -> None:
+    turns = queue("a", properties={"application.sort.policy": "turns"})
+    policy = {"policy": "standard", "delay": 1, "perqueue": 1}
+    text = configuration(turns, queue("b"), reservations=policy)
+    rm = GangRM(text, with_plugins(app_sort_policies=[Turns]))
+    rm.node("n1", vcore=4)
+    rm.node("n2", vcore=4)
+    fill(rm, 2, "root.a", "first")
+    fill(rm, 5)
+    rm.app("other", "root.b")
+    rm.ask("other", "medium", vcore=2)
+    # The bound of the queue leaves this request without a reservation, and its like wait with it.
+    rm.ask("other", "large", vcore=3)
+    rm.app("late", "root.a")
+    rm.ask("late", "alike", vcore=3)
+    for seconds in (2, 60):
+        rm.pass_time(seconds)
+        rm.schedule()
+    reserved = [node.reservations for node in rm.at_work().partition.nodes.values()]
+    assert [ask.key for asks in reserved for ask in asks] == ["medium"]
+    rm.pass_time(60)
+    rm.schedule()
+    assert sorted(ask.key for asks in reserved for ask in asks) == ["alike", "medium"]

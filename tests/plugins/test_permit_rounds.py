@@ -90,3 +90,16 @@ def test_placeholder_permitted_by_the_last_question_is_replaced_in_the_same_call
     assert len(rm.evicted) == 1, "the placeholder is about to be replaced"
     rm.at_work()
     assert rm.scheduler.schedule() == 0
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_refused_gang_is_explained_by_the_policy(late: bool) -> None:
+    rm = cluster()
+    if late:
+        wait_and_refuse()
+    else:
+        Gate.answers["*"] = "its group is too large"
+    gangs(rm)
+    rm.schedule(MANY)
+    refusal = "permit policy gate refuses the placement: its group is too large"
+    assert rm.why("first-task", "first") == [f"a permit policy refused its gang: {refusal}"]

@@ -36,6 +36,8 @@ class GangFormation:
         """Reports a message about an application, with its reason."""
         self.overdue: dict[str, AtomicGang] = {}
         """Overdue gangs, which hold back later requests, by application id."""
+        self.on_relief: Callable[[], None] | None = None
+        """Called when an overdue gang no longer holds back others; None if nothing depends on that."""
         self.unformed: dict[str, AtomicGang] = {}
         """Gangs whose members must be chosen again before the next decision, by application id."""
 
@@ -138,6 +140,8 @@ class GangFormation:
         if gang.deadline is not None:
             gang.deadline.cancel()
             gang.deadline = None
+        if gang.overdue and self.on_relief is not None:
+            self.on_relief()
         gang.overdue = gang.reported = gang.alone = False
         self.overdue.pop(gang.app.id, None)
 

@@ -17,6 +17,7 @@ from yunikorn.explain.node_fit import SCAN, NodeScan
 from yunikorn.explain.request_position import placed_position, request_positions
 from yunikorn.explain.suggested_fixes import fix_of_position, suggested_fixes
 from yunikorn.model.application import max_apps_message
+from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
 from yunikorn.resources import INT64_MIN, sum_of
@@ -263,7 +264,11 @@ def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reaso
 def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask, scan: NodeScan) -> Iterator[Reason]:
     size = gang.size
     room = scan.room(gang.members, at.partition.nodes.values(), at.policies.predicates)
-    if room < size or request.ask_class.unschedulable or request.unschedulable:
+    ask_class, unschedulable = request.ask_class, request.unschedulable or request.ask_class.unschedulable
+    if gang.refusals and room >= size and unschedulable and isinstance(ask_class, GangClass):
+        summary = "a permit policy refused its gang"
+        yield Reason("gang", summary, f"{summary}: {ask_class.why}")
+    elif room < size or unschedulable:
         pieces = (
             f"room for {room} of {size} members" if room < size else "the free resources are too fragmented"
         )

@@ -111,7 +111,7 @@ def _of_members(at: PartitionScheduler, gang: AtomicGang, scan: NodeScan) -> Ite
         each = {in_words(ask.resource) for ask, _ in gang.members}
         amount = f" ({each.pop()} each)" if len(each) == 1 else ""
         yield f"free room on nodes for {lacking} more of its {size} members{amount}"
-    elif gang.request is not None and gang.request.ask_class.unschedulable:
+    elif gang.request is not None and gang.request.ask_class.unschedulable and not gang.refusals:
         yield f"reduce fragmentation of the free resources: its {size} members must fit on the nodes at once"
 
 

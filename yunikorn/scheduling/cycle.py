@@ -9,7 +9,7 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.event_types import EventType
@@ -52,6 +52,8 @@ class Cycle:
         self.reservations.foremost = self.foremost
         self._excluding: dict[Queue, None] = {}
         """Leaf queues whose policy may exclude applications (an ordered set)."""
+        self._on_admission: Callable[[], None] | None = None
+        """Called when a policy admits an application; None if nothing depends on that."""
         self.unschedulable_queue = UnschedulableQueue(
             partition.accounting, partition.pending_classes, partition.timers, orders
         )
@@ -70,7 +72,9 @@ class Cycle:
         """Let this policy decide about reservations from now on."""
         self.reservations.use(rules, self.resort)
         by_policy = self.reservations.by_policy
-        self.backoff.on_wake = None if by_policy is None else by_policy.look_again
+        again = None if by_policy is None else by_policy.look_again
+        # Excluded applications, those in back-off, and requests after an overdue gang are not looked at.
+        self._on_admission = self.backoff.on_wake = self._formation.on_relief = again
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
@@ -151,7 +155,9 @@ class Cycle:
         )
 
     def _review_excluded(self) -> bool:
-        """Resort leaves that exclude applications and whose keys may have changed; True if work appeared.
+        """Resort leaves that exclude applications and whose keys may have changed.
+
+        Returns True if requests appeared that can be placed, or that may reserve a node.
 
         Keys may change with time or with usage elsewhere, without a change of the applications themselves.
         """
@@ -161,6 +167,9 @@ class Cycle:
                 del self._excluding[leaf]
             elif leaf.sorted_members.version != leaf.cluster.version or leaf.order.would_be_due(now):
                 self.resort(leaf)
+        by_policy = self.reservations.by_policy
+        if by_policy is not None and by_policy.due:
+            return True
         return bool(self._root.bits & self._pending_classes.schedulable)
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
@@ -264,6 +273,8 @@ class Cycle:
                 if app.is_schedulable() and app.queue is leaf:
                     order.put(sorted_members, app)
                     leaf.activate(app.bits)
+                    if self._on_admission is not None:
+                        self._on_admission()
                 else:
                     sorted_members.remove(app)
             if leaf.policy_excluded:
