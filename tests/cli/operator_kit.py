@@ -40,6 +40,11 @@ def through(rest: Rest) -> Reply:
 
 def small_cluster() -> Rest:
     """A cluster of three nodes with two applications, one of which waits for a part."""
+    return Rest(small_rm())
+
+
+def small_rm() -> RM:
+    """Return the resource manager of the small cluster."""
     rm = RM(configuration(queue("a"), queue("b", queue("c"))))
     rm.clock.set(SECOND)
     for number in range(3):
@@ -49,4 +54,4 @@ def small_cluster() -> Rest:
     rm.ask("run", "task", 2, vcore=1500, memory=3 << 29)
     rm.ask("wait", "big", 3, vcore=4000)
     rm.schedule()
-    return Rest(rm)
+    return rm

@@ -78,8 +78,17 @@ SECTIONS = {
         "get": "List queues, apps, nodes, users or events.",
         "describe": "Describe one app, queue or node.",
         "explain": "Explain why the requests of an application wait.",
+        "decisions": "Show the latest decisions about an app, queue or node.",
         "events": "Show events, also as they occur.",
         "dump": "Write the whole state, for a report of a problem.",
+    },
+    "Change a running scheduler": {
+        "stop": "Stop queues, or a whole partition.",
+        "start": "Start queues or a partition that were stopped.",
+        "drain": "Keep new tasks off nodes.",
+        "undrain": "Let drained nodes get tasks again.",
+        "fail": "Fail applications.",
+        "whoami": "Show name and role of the token in use.",
     },
 }
 """Sections of `--help`: help lines by command, kept here so that `--help` imports no command."""

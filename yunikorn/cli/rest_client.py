@@ -38,6 +38,10 @@ NO_OBJECT = frozenset({301, 307, 308, 400, 404})
 """Statuses of a request for an object that does not exist, or whose name cannot be part of a path."""
 
 
+NO_ROUTE = "the server has no such route: YuniKorn 1.9 and older cannot be changed by REST"
+"""Message for a path that the server does not know, because of its version or of an odd name."""
+
+
 class NotFound(click.ClickException):
     """The server has no object of the wanted name: exit status 1."""
 
@@ -225,6 +229,33 @@ class Server:
                 self._refuse(answer)
             yield from answer.iter_bytes()
 
+    # -- changes ---------------------------------------------------------------------------------------
+
+    def change(
+        self, method: str, path: str, content: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Record]:
+        """Send a change; return the status and the JSON object of the answer.
+
+        The status is 200, or 400 and more with the reason in `message`. Raises `UsageError` if the server
+        does not answer, or does not know the client.
+        """
+        with self._errors(changes=True):
+            answer = self._client.request(method, self._url(path), content=content, headers=headers)
+        status = answer.status_code
+        if status == 401:
+            raise UsageError(self._unknown_credentials())
+        try:
+            found = json.loads(answer.content)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict) and (status == 200 or "message" in found or "problems" in found):
+            return status, found
+        if status in NO_OBJECT or status in (405, 501):
+            return 404, {"message": NO_ROUTE}
+        if status in (403, 421):
+            raise UsageError(f"{self._shown} refuses the request: status {status}")
+        self._is_foreign(f"status {status}")
+
     # -- objects ---------------------------------------------------------------------------------------
 
     def find(self, what: str, name: str, path: str, lists: Iterator[Record], field: str) -> Record:
@@ -259,20 +290,21 @@ class Server:
             return self._client.get(self._url(path), params=query or None)
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _errors(self, *, changes: bool = False) -> Iterator[None]:
         """Turn failures of the connection into `UsageError`."""
+        unknown = ", so it is unknown whether the change was made" if changes else ""
         httpx = _httpx()
         try:
             yield
         except httpx.TimeoutException as error:
-            raise UsageError(f"{self._shown} does not answer in time (--timeout)") from error
+            raise UsageError(f"{self._shown} does not answer in time (--timeout){unknown}") from error
         except (httpx.ConnectError, httpx.ProxyError) as error:
             raise UsageError(
                 f"{self._shown} cannot be reached: {_brief(error)}"
                 " (--server or YUNIKORN_SERVER has the address)"
             ) from error
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
-            raise UsageError(f"{self._shown}: {_brief(error)}") from error
+            raise UsageError(f"{self._shown}: {_brief(error)}{unknown}") from error
 
     def _json(self, answer: httpx.Response) -> Any:
         return self._parsed(answer.content)

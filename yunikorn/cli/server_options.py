@@ -21,7 +21,7 @@ TOKEN_VARIABLE = "YUNIKORN_TOKEN"
 PARTITION = "default"
 PATIENCE = 1.0
 """Seconds that a completion waits for an answer."""
-_SAFE = re.compile(r"[\w.:@/+=-]+", re.ASCII)
+SAFE_NAME = re.compile(r"[\w.:@/+=-]+", re.ASCII)
 """Names that a shell takes literally; others are not completed."""
 _TOKEN = re.compile(r"[!-~]{1,4096}")
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -155,4 +155,4 @@ def _names(given: Mapping[str, Any], kind: str, incomplete: str) -> list[str]:
     with open_server(address) as server:
         found = server.value(below_partition(given.get("partition") or PARTITION, path), limit=PAGE)
     known = (text(one, field) for one in (children(found) if kind == "queue" else records(found)))
-    return sorted(name for name in known if name.startswith(incomplete) and _SAFE.fullmatch(name))
+    return sorted(name for name in known if name.startswith(incomplete) and SAFE_NAME.fullmatch(name))

@@ -1,0 +1,81 @@
+"""`yunikorn decisions`: the latest decisions about an application, a queue or a node."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from yunikorn.cli.answer_fields import NONE, amounts, in_short, number, records, shown, text, time_text
+from yunikorn.cli.output import echo
+from yunikorn.cli.rest_client import Record
+from yunikorn.cli.server_options import below_partition, complete, connect, partition_option, server_options
+from yunikorn.cli.text_columns import WIDE, Column, print_table, terminal_width
+
+MOST = 10_000
+COLUMNS = (
+    Column("time", whole=True),
+    Column("decision", whole=True),
+    Column("application"),
+    Column("request"),
+    Column("node"),
+    Column("size", whole=True, optional=True),
+    Column("queue", optional=True),
+    Column("reason"),
+)
+
+
+@click.command()
+@click.option("--application", default="", shell_complete=complete("app"), help="Only about this app.")
+@click.option("--queue", default="", shell_complete=complete("queue"), help="Only in this queue and below.")
+@click.option("--node", default="", shell_complete=complete("node"), help="Only about this node.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MOST),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Show the latest N decisions.",
+)
+@WIDE
+@partition_option
+@server_options
+def command(
+    application: str,
+    queue: str,
+    node: str,
+    limit: int,
+    wide: bool,
+    partition: str,
+    as_json: bool,
+    **connection: Any,
+) -> None:
+    """Show the latest decisions of a running scheduler, newest last.
+
+    The scheduler remembers a bounded number of decisions. Exit status: 0 when the list was printed, also an
+    empty one; 1 when the partition does not exist; 2 for any other error.
+    """
+    width = None if wide else terminal_width()
+    given: dict[str, str | int] = {"application": application, "queue": queue.lower(), "node": node}
+    query = {name: value for name, value in given.items() if value}
+    with connect(connection) as server:
+        found = records(server.value(below_partition(partition, "decisions"), limit=limit, **query))
+    found.reverse()
+    if as_json:
+        for one in found:
+            echo(json.dumps(one))
+        return
+    print_table(COLUMNS, [_cells(one) for one in found], width)
+
+
+def _cells(one: Record) -> list[str]:
+    fields = ("decision", "applicationID", "allocationKey", "nodeID")
+    size = in_short(amounts(one, "resource"))
+    return [
+        time_text(number(one, "time")),
+        *(shown(text(one, field)) for field in fields),
+        size or NONE,
+        shown(text(one, "queueName")),
+        shown(text(one, "message")),
+    ]

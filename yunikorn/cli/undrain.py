@@ -1,0 +1,28 @@
+"""`yunikorn undrain`: undrain nodes of a running scheduler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from yunikorn.cli.changes import NODE, change_each, not_repeated
+from yunikorn.cli.server_options import complete, connect, partition_option, server_options
+
+
+@click.command()
+@click.argument(
+    "nodes", nargs=-1, required=True, metavar="NODE...", shell_complete=not_repeated(complete("node"))
+)
+@partition_option
+@server_options
+def command(nodes: tuple[str, ...], partition: str, as_json: bool, **connection: Any) -> int:
+    """Let nodes of a running scheduler get tasks again that `yunikorn drain` has drained.
+
+    A node that its resource manager drains as well stays drained.
+
+    Exit status: 0 when all is as requested, 1 when something was refused, 2 when the server did not answer.
+    """
+    with connect(connection) as server:
+        status = change_each(server, NODE, nodes, partition, "undrain", as_json=as_json)
+    return status
