@@ -1,0 +1,163 @@
+"""`yunikorn apply`: compare a queues.yaml with the configuration of a running scheduler, and use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import click
+
+from yunikorn.cli.answer_fields import number, records, text
+from yunikorn.cli.changes import FAILED, confirmed, reason
+from yunikorn.cli.output import echo, results
+from yunikorn.cli.rest_client import Record, Server
+from yunikorn.cli.server_options import connect, server_options
+from yunikorn.errors import UsageError, printable
+
+YAML = {"Content-Type": "application/x-yaml"}
+SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+PRECONDITION_FAILED = 412
+LONGEST_VALUE = 200
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--dry-run", is_flag=True, help="Only show what would change, and all problems.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask, also if queues or partitions disappear.")
+@click.option("--policy-group", default="", metavar="NAME", help="Policy group of the configuration.")
+@click.option("--rm", default="", metavar="ID", help="Change the own configuration of a resource manager.")
+@click.option("--no-persist", is_flag=True, help="Leave the file of the service as it is.")
+@server_options
+def command(
+    file: str,
+    dry_run: bool,
+    yes: bool,
+    policy_group: str,
+    rm: str,
+    no_persist: bool,
+    as_json: bool,
+    **connection: Any,
+) -> int:
+    """Use the queues.yaml FILE in a running scheduler, after showing what it changes.
+
+    The FILE - is standard input. Problems have the form FILE:LINE:COLUMN: TEXT. If a queue or partition
+    disappears, a terminal is asked, and scripts need --yes. A change that was made by another since the
+    comparison is not overwritten.
+
+    Exit status: 0 when the configuration is in use (or a dry run has no problems), 1 when it has problems or
+    was refused, 2 when the server did not answer or the options are wrong.
+    """
+    if policy_group and rm:
+        raise UsageError("expected --policy-group or --rm, not both")
+    with click.open_file(file, "rb") as stream:
+        content: bytes = stream.read()
+    query = {"policyGroup": policy_group, "rm": rm, "persist": "false" if no_persist else ""}
+    name = "standard input" if file == "-" else file
+    with connect(connection) as server:
+        status = _apply(server, content, name, query, dry_run=dry_run, yes=yes, as_json=as_json)
+    return status
+
+
+def _apply(
+    server: Server,
+    content: bytes,
+    name: str,
+    query: dict[str, str],
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    code, found = server.change("PUT", _path({**query, "dryRun": "true"}), content, YAML)
+    problems = records(found.get("problems"))
+    if code != 200 or problems or dry_run:
+        return _shown(code, found, name, as_json=as_json)
+    if not as_json:
+        _print_changes(found)
+    removed = [text(one, "path") for one in records(found.get("changes")) if _is_dangerous(one)]
+    if removed:
+        needed = printable(f"{name} removes {', '.join(removed)}")
+        if not confirmed("Apply this change?", yes=yes, needed=needed):
+            echo("nothing changed", err=True)
+            return FAILED
+    checksum = text(found, "checksum")
+    match = {"If-Match": f'"{checksum}"'} if checksum else {}
+    code, found = server.change("PUT", _path(query), content, {**YAML, **match})
+    if code == 200 and not as_json:
+        echo(printable(_outcome(found)))
+        return 0
+    return _shown(code, found, name, as_json=as_json)
+
+
+def _path(query: dict[str, str]) -> str:
+    given = urlencode({key: value for key, value in query.items() if value})
+    return f"config?{given}" if given else "config"
+
+
+def _is_dangerous(change: Record) -> bool:
+    """Return True if a queue or partition disappears."""
+    return text(change, "change") == "removed" and not text(change, "key")
+
+
+def _shown(code: int, found: Record, name: str, *, as_json: bool) -> int:
+    """Print the result of a dry run or of a refusal, and return the exit status."""
+    problems = records(found.get("problems"))
+    if as_json:
+        echo(json.dumps(found))
+    elif problems:
+        for one in problems:
+            echo(printable(_problem(one, name)), err=True)
+    elif code == PRECONDITION_FAILED:
+        echo(
+            "Error: the configuration was changed by another since the comparison; nothing was applied."
+            " Run the command again to see the present difference.",
+            err=True,
+        )
+    elif code != 200:
+        echo(printable(f"Error: {reason(found)}"), err=True)
+    else:
+        _print_changes(found)
+    return 0 if code == 200 and not problems else FAILED
+
+
+def _problem(one: Record, name: str) -> str:
+    place = f":{number(one, 'line')}:{number(one, 'column')}" if number(one, "line") else ""
+    path = f"{text(one, 'path')}: " if text(one, "path") else ""
+    return f"{name}{place}: {path}{text(one, 'message')}"
+
+
+def _print_changes(found: Record) -> None:
+    colours = results().isatty()
+    changes = records(found.get("changes"))
+    for one in changes:
+        sign, colour = SIGNS.get(text(one, "change"), ("?", "white"))
+        for line in _change(one, sign):
+            echo(click.style(printable(line), fg=colour) if colours else printable(line))
+    if not changes:
+        echo("nothing changes")
+
+
+def _change(one: Record, sign: str) -> Iterator[str]:
+    before, after = _value(one.get("before")), _value(one.get("after"))
+    values = {"+": after, "-": before}.get(sign, f"{before or '(none)'} -> {after or '(none)'}")
+    path = text(one, "path")
+    # A queue or partition that comes or goes has its own name as value.
+    shown = f": {values}" if values and not path.endswith(values) else ""
+    yield f"{sign} {path}{shown}"
+    if text(one, "note"):
+        yield f"    {text(one, 'note')}"
+
+
+def _value(value: object) -> str:
+    found = "" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return found if len(found) <= LONGEST_VALUE else f"{found[:LONGEST_VALUE]}..."
+
+
+def _outcome(found: Record) -> str:
+    """Return the result of an applied configuration in words."""
+    count = len(records(found.get("changes")))
+    changed = f"applied, {count} change{'s' if count != 1 else ''}" if count else "nothing changed"
+    words = [changed, "the file of the service was replaced" if found.get("persisted") is True else ""]
+    return "; ".join(filter(None, [*words, text(found, "note")]))
