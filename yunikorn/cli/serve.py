@@ -30,8 +30,10 @@ from yunikorn.service.service import Bound, MakeWeb, Network, ServiceOptions, se
 from yunikorn.service.settings import (
     DEFAULT_ADDRESS,
     DEFAULT_REST,
+    EVENT_LIMITS,
     LIMITS,
     Budget,
+    EventLimits,
     Limits,
     Patience,
     RestSettings,
@@ -108,6 +110,13 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
     "--metrics",
     type=click.Choice(("on", OFF)),
     help="Count and measure for Prometheus, at /ws/v1/metrics of REST.  [default: on if REST is served]",
+)
+@click.option(
+    "--event-limit",
+    "event_limits",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help=f"Limits of events that REST serves: {', '.join(EVENT_LIMITS)}. May be repeated.",
 )
 @click.option("--rest-open", is_flag=True, help="Let other machines read REST without credentials.")
 @click.option(
@@ -200,6 +209,7 @@ def command(
     address: str,
     rest: str | None,
     rest_hosts: tuple[str, ...],
+    event_limits: tuple[str, ...],
     rest_open: bool,
     rest_credentials: Path | None,
     audit_log: Path | None,
@@ -236,6 +246,7 @@ def command(
     patience = attrs.evolve(patience, hang=max(patience.hang, 2 * callback_timeout))
     if rm_identity and tls_client_ca is None:
         raise UsageError("--rm-identity needs --tls-client-ca: without it clients show no certificate")
+    events = EventLimits.parse(event_limits)
     settings = Settings(
         address,
         _tls(tls_cert, tls_key, tls_client_ca),
@@ -246,7 +257,7 @@ def command(
         Budget(call=plugin_budget),
         identity=rm_identity or "",
         rest=RestSettings(
-            rest or DEFAULT_REST, rest is None, rest_hosts, rest_open, rest_credentials, audit_log
+            rest or DEFAULT_REST, rest is None, rest_hosts, rest_open, rest_credentials, audit_log, events
         ),
     )
     web = _web(rest)

@@ -21,6 +21,7 @@ from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
 from yunikorn.interface.delivery import collect
 from yunikorn.interface.event_records import cache_changes
+from yunikorn.interface.event_settings import event_settings_of
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     RegisterResourceManagerRequest,
@@ -97,7 +98,10 @@ class Session:
         self.enabled = enabled
         """Plugins of the configuration in use."""
         whole = with_rm(config, enabled, self.callback_adapter)
-        self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks, event_receiver)
+        self._event_settings = event_settings_of(self.label, self.introduction.extra_config)
+        self._event_receiver = event_receiver
+        receiver = None if self._event_settings.tracking is False else event_receiver
+        self.sinks = Sinks(core_context.clock, failures, self._rm_facade, buffer_sinks, receiver)
         self._planned_sinks = self.sinks.plan(whole.sinks, enabled)
         """Event sinks that `open` puts into use."""
         try:
@@ -115,6 +119,8 @@ class Session:
         for partition in self.partitions:
             partition.open()
         self.sinks.use(self._planned_sinks)
+        if self._event_receiver is not None:
+            self._event_receiver.configure(self.rm_id, self._event_settings)
         self._listen()
 
     @property
@@ -470,6 +476,8 @@ class Session:
             SESSION.fire(self, "shutdown", reason)
         if self.paused_state is not None:
             self.paused_state.end()
+        if self._event_receiver is not None:
+            self._event_receiver.configure(self.rm_id, None)
         for partition in self.partitions:
             self._send_events(partition.partition.event_recorder)
             partition.close(reason)

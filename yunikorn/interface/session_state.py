@@ -25,7 +25,7 @@ class SessionStatus:
     """Policy group of the configuration; None if the RM brought its own."""
     build_info: Mapping[str, str]
     extra_config: Mapping[str, str]
-    """Further settings of the registration; kept, but not interpreted."""
+    """Further settings of the registration; those of events are interpreted, others only kept."""
     partitions: tuple[str, ...]
     """Names of the partitions as the RM spells them."""
     checksum: str

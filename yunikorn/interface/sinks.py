@@ -14,6 +14,7 @@ from yunikorn.framework.instances import PluginInstances
 from yunikorn.framework.registry import EVENT_SINK
 from yunikorn.interface.buffered_sinks import SWITCHED_OFF, BufferedSink
 from yunikorn.interface.callback import RM
+from yunikorn.interface.event_settings import EventSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,6 +43,10 @@ class EventReceiver(Protocol):
 
     def append(self, batch: EventBatch) -> None:
         """Receive events, oldest first, in the core's thread; must return soon, and must not raise."""
+        ...
+
+    def configure(self, rm_id: str, settings: EventSettings | None) -> None:
+        """Apply the settings of a resource manager, or forget them at the end of its session (None)."""
         ...
 
 

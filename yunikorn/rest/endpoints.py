@@ -160,6 +160,8 @@ class Endpoint:
     queries: Sequence[Query] = ()
     errors: Sequence[int] = ()
     """Statuses of errors."""
+    plain_errors: bool = False
+    """True if errors may also be plain text."""
     content_type: str = "application/json"
     other_content_type: str = ""
     """Content type of another form of the answer; empty if there is none."""

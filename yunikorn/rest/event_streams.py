@@ -67,7 +67,7 @@ class EventHub:
     def __init__(self, store: EventStore, now: Callable[[], int], limits: StreamLimits | None = None) -> None:
         """Create without streams; `now` is the time in nanoseconds since 1970."""
         self.store = store
-        self.limits = limits or StreamLimits()
+        self._limits = limits or StreamLimits()
         self.streams: list[Stream] = []
         """Streams in progress, oldest first."""
         self.refused = 0
@@ -81,12 +81,22 @@ class EventHub:
         self._chunks: OrderedDict[tuple[int, int], Sequence[bytes]] = OrderedDict()
         """Encoded events by the first id of their batch and the number of the chunk in the batch."""
 
+    @property
+    def limits(self) -> StreamLimits:
+        """Limits in force: those of the service, or of the resource managers that set some."""
+        base, settings = self._limits, self.store.settings
+        return StreamLimits(
+            base.streams if settings.streams is None else settings.streams,
+            base.per_host if settings.per_host is None else settings.per_host,
+            base.records if settings.records is None else settings.records,
+        )
+
     # -- streams ------------------------------------------------------------------------------------
 
     def has_room(self, host: str) -> bool:
         """Return True if a client with this address may open another stream."""
-        of_host = sum(stream.host == host for stream in self.streams)
-        return len(self.streams) < self.limits.streams and of_host < self.limits.per_host
+        of_host, limits = sum(stream.host == host for stream in self.streams), self.limits
+        return len(self.streams) < limits.streams and of_host < limits.per_host
 
     def open(self, host: str, position: int) -> Stream:
         """Return a new stream from a position on; `close` must follow."""

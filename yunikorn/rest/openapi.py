@@ -121,7 +121,10 @@ def _operation(endpoint: Endpoint, schemas: _Schemas) -> dict[str, Any]:
             content[endpoint.other_content_type] = {}
         responses["200"] = {"description": endpoint.summary, "content": content}
     for status in _statuses(endpoint):
-        content = {} if status == 301 else {"content": {"application/json": {"schema": schemas.of(Error)}}}
+        forms: dict[str, Any] = {"application/json": {"schema": schemas.of(Error)}}
+        if endpoint.plain_errors or status == 503:
+            forms["text/plain"] = {}
+        content = {} if status == 301 else {"content": forms}
         responses[str(status)] = {"description": _STATUSES[status], **content}
     found: dict[str, Any] = {
         "summary": endpoint.summary,

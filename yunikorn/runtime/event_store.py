@@ -16,6 +16,7 @@ import attrs
 from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Event
 from yunikorn.framework.event_wants import EVERYTHING, NOTHING_WANTED
+from yunikorn.interface.event_settings import EventSettings, combined
 from yunikorn.runtime.decision_store import DecisionStore
 
 CAPACITY = 100_000
@@ -74,6 +75,13 @@ class EventStore:
         self.wanted = EVERYTHING
         self.failures_seen = 0
         self._capacity = capacity
+        self.settings = EventSettings()
+        """Settings of all resource managers together."""
+        self._settings: dict[str, EventSettings] = {}
+        """Settings by resource manager."""
+        self._default_capacity = capacity
+        self._first_kept = 0
+        """Id of the oldest event that the store has had since its capacity last changed."""
         self._lock = threading.Lock()
         self._next = 0
         """Id of the next event."""
@@ -113,6 +121,24 @@ class EventStore:
             at = 0
         self._forgotten = at
 
+    def configure(self, rm_id: str, settings: EventSettings | None) -> None:
+        """Apply the settings of a resource manager, or forget them (None)."""
+        if settings is None:
+            self._settings.pop(rm_id, None)
+        else:
+            self._settings[rm_id] = settings
+        self.settings = combined(self._settings.values())
+        capacity = self.settings.capacity or self._default_capacity
+        if capacity != self._capacity:
+            with self._lock:
+                self._first_kept, self._capacity = self._lowest(), capacity
+                self._forget()
+
+    @property
+    def is_tracking(self) -> bool:
+        """False if no events are kept, because all resource managers have switched that off."""
+        return self.settings.tracking is not False
+
     def switch_off(self) -> None:
         """Want no events any more; must precede the first registration of a resource manager."""
         self.wanted = NOTHING_WANTED
@@ -131,7 +157,7 @@ class EventStore:
             return self._lowest(), self._next
 
     def _lowest(self) -> int:
-        return max(0, self._next - self._capacity)
+        return max(self._first_kept, self._next - self._capacity)
 
     def read(self, start: int, count: int) -> Extract:
         """Return up to `count` events from the id `start` on."""

@@ -9,15 +9,17 @@ import socket
 import ssl
 from typing import TYPE_CHECKING
 
+import attrs
+
 from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.endpoints import Site
-from yunikorn.rest.event_streams import EventHub
+from yunikorn.rest.event_streams import EventHub, StreamLimits
 from yunikorn.rest.log_levels import LogLevels
 from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.rest.server import RestServer
+from yunikorn.rest.server import RestServer, ServerLimits
 from yunikorn.rest.steering import Steering
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
@@ -27,7 +29,7 @@ from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations, Rel
 from yunikorn.service.host_address import UNIX, Address
 from yunikorn.service.logs import AREAS
 from yunikorn.service.rest_access import RestAccess
-from yunikorn.service.settings import ServerTls, Settings
+from yunikorn.service.settings import EventLimits, RestSettings, ServerTls, Settings
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("yunikorn.rest")
 
 BACKLOG = 1024
+OTHERS = 100
+"""Least number of requests in progress beside the streams of events."""
 
 
 class Rest:
@@ -51,7 +55,7 @@ class Rest:
     ) -> None:
         self._settings, self._tls = settings.rest, settings.tls
         self._insecure = settings.insecure
-        self._events = EventHub(store, clock.now)
+        self._events = EventHub(store, clock.now, _stream_limits(settings.rest.events))
         if metrics is not None:
             metrics.events = self._events.figures
         self._access = RestAccess(self._settings, self._tls, clock.now, stopwatch)
@@ -89,7 +93,7 @@ class Rest:
             self._events.store.switch_off()
             return ""
         hosts = (_host_header(address.host), *self._settings.hosts) if address.is_local else ()
-        self._server = RestServer(self._app, listening, self._context, hosts)
+        self._server = RestServer(self._app, listening, self._context, hosts, _server_limits(self._settings))
         await self._server.start()
         self._tasks.append(asyncio.create_task(self._site.history.keep(self._site.core)))
         file = self._access.file
@@ -133,6 +137,16 @@ class Rest:
             return False
         _load(self._context, self._tls)
         return True
+
+
+def _stream_limits(events: EventLimits) -> StreamLimits:
+    return StreamLimits(events.streams, events.streams_per_host, events.answer)
+
+
+def _server_limits(settings: RestSettings) -> ServerLimits:
+    """Return the limits of the server, with room for all streams beside other requests."""
+    usual = ServerLimits()
+    return attrs.evolve(usual, requests=max(usual.requests, settings.events.streams + OTHERS))
 
 
 def parse(text: str) -> Address:

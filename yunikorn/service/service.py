@@ -179,9 +179,7 @@ class _Service:
         self._recorder = _recorder(options)
         self._sinks = BufferedSinks()
         self._workers = PolicyWorkers()
-        self._events = (
-            None if options.rest is None else EventStore(_instance(clock), decisions=DecisionStore())
-        )
+        self._events = None if options.rest is None else _event_store(options, clock)
         loop = asyncio.get_running_loop()
         threaded = ThreadedScheduler(
             self._make,
@@ -337,6 +335,11 @@ class _Service:
         elif self._signals_to_stop.is_repeated:
             _log.warning("%s again: ending at once", why)
             os._exit(ENDED_AT_ONCE)
+
+
+def _event_store(options: ServiceOptions, clock: Clock) -> EventStore:
+    limits = options.settings.rest.events
+    return EventStore(_instance(clock), limits.stored, DecisionStore(limits.decisions))
 
 
 def _instance(clock: Clock) -> str:

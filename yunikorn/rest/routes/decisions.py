@@ -15,12 +15,12 @@ from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
 from yunikorn.rest.fields import NONE, always, optional
 from yunikorn.rest.lists import unsigned
 from yunikorn.rest.lookup import QUEUE_PATH, check_queue_name, find_partition
+from yunikorn.rest.routes.events import DISABLED
 from yunikorn.rest.routes.partitions import PARTITION
 from yunikorn.runtime.decision_store import DecisionStore, Wish
 
 USUAL, MOST = 100, 10_000
 """Number of decisions without `limit`, and the largest number that `limit` may ask for."""
-DISABLED = "Event tracking is disabled"
 
 
 @attrs.frozen(kw_only=True)
@@ -53,7 +53,8 @@ async def decisions(call: Call) -> Answer:
         return rm_id, at.partition.config_name
 
     source = await call.read(find)
-    store = None if call.site.events is None else call.site.events.store.decisions
+    events = call.site.events
+    store = None if events is None or not events.store.is_tracking else events.store.decisions
     if store is None:
         raise Refused(500, DISABLED)
     wish = Wish(source, call.query("application"), path.lower(), call.query("node"))

@@ -9,14 +9,16 @@ from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
 from yunikorn.rest.event_json import EventBatch
 from yunikorn.rest.event_streams import EVENT_STREAM, EventHub, EventStream
 
+DISABLED = "Event tracking is disabled"
 LARGEST = 2**64
 """Bound of the numbers that parameters may have."""
 
 
 def _hub(call: Call) -> EventHub:
-    if call.site.events is None:
-        raise Refused(500, "Event tracking is disabled")
-    return call.site.events
+    events = call.site.events
+    if events is None or not events.store.is_tracking:
+        raise Refused(500, DISABLED)
+    return events
 
 
 def unsigned(text: str, default: int) -> int:

@@ -113,6 +113,7 @@ ENDPOINTS = (
         content_type=CONTENT_TYPE,
         queries=(SECONDS,),
         errors=(400,),
+        plain_errors=True,
     ),
     Endpoint(
         path=PPROF + "goroutine",
@@ -130,6 +131,7 @@ ENDPOINTS = (
         result=None,
         content_type=CONTENT_TYPE,
         errors=(501,),
+        plain_errors=True,
     ),
     Endpoint(
         path=PPROF + "cmdline",
@@ -145,6 +147,7 @@ ENDPOINTS = (
             summary=f"Refused: {reason}",
             result=None,
             errors=(501,),
+            plain_errors=True,
             content_type="text/plain",
         )
         for name, reason in MISSING.items()
