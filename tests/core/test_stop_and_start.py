@@ -387,3 +387,18 @@ def test_explanation_says_who_drains_a_node() -> None:
     rm.schedule()
     fixes = rm.scheduler.explain("rm", "default", "app")["first"].suggested_fixes
     assert fixes == ("undrain node n1 (the nearest): it is drained by an operator",)
+
+
+def test_a_reload_undoes_nothing_that_an_operator_did() -> None:
+    rm = two_nodes()
+    rm.scheduler.stop_queue("rm", "default", "root.p.b")
+    rm.scheduler.stop_partition("rm", "default")
+    assert rm.reload(configuration(queue("a", maxapplications=7), queue("p", queue("b"), queue("d"))))
+    assert rm.at_work().partition.state == "Stopped"
+    assert rm.find_queue("root.p.b").state == "Stopped"
+    assert not rm.find_node().schedulable
+    assert rm.reload(TWO)
+    assert rm.at_work().partition.state == "Stopped"
+    assert rm.scheduler.start_partition("rm", "default")
+    assert rm.scheduler.start_queue("rm", "default", "root.p.b")
+    assert rm.scheduler.undrain_node("rm", "default", "n1")

@@ -117,7 +117,7 @@ class Audit:
         entry = {key: _cut(value) for key, value in entry.items() if value not in (None, {})}
         target = "".join(f" {key}={value}" for key, value in action.target.items())
         who = f"{action.name or 'unknown'} ({action.role or 'no role'}, {action.address})"
-        rest = ", ".join(f"{key}: {value}" for key, value in entry.items() if key in SHOWN)
+        rest = ", ".join(f"{key}: {_text(value)}" for key, value in entry.items() if key in SHOWN)
         line = f"{who}: {action.what}{target}: {outcome}{f' ({rest})' if rest else ''}"
         _log.log(logging.WARNING if outcome == REFUSED else logging.INFO, "%s", printable(line))
         if self._file is not None:
@@ -156,6 +156,10 @@ def _is_same(file: Path, descriptor: int) -> bool:
     except OSError:
         return False
     return (named.st_dev, named.st_ino) == (opened.st_dev, opened.st_ino)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _cut(value: object) -> object:
