@@ -106,6 +106,12 @@ def test_application_fails_with_the_reason(rm: RM) -> None:
     assert "budget is spent (by operator anna)" in updates[0].message
 
 
+def test_reasons_are_printable(rm: RM) -> None:
+    answer = Steered(rm).ask("POST", f"{APP}/app/fail", ADMIN, content=b'{"reason": "a\\ud800\\u001b\\nb"}')
+    assert answer.status_code == 200
+    assert rm.take_response().updated_applications[0].message == "a\\ud800\\x1b\\nb (by operator anna)"
+
+
 @pytest.mark.parametrize(
     ("path", "status", "message"),
     [

@@ -165,6 +165,8 @@ def _text(value: object) -> str:
 def _cut(value: object) -> object:
     if isinstance(value, str) and len(value) > LONGEST:
         return value[:LONGEST] + "..."
+    if isinstance(value, dict):
+        return {key: _cut(inner) for key, inner in value.items()}
     return value
 
 

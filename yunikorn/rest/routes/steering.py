@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
+from yunikorn.errors import printable
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.node import Node
 from yunikorn.rest import shapes
@@ -142,6 +143,8 @@ async def fail_application(call: Call) -> Answer:
     name, app_id, reason = call.text("partition"), call.text("application"), body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
         raise Refused(400, f"reason: expected a text of at most {LONGEST_REASON} characters")
+    # Resource managers get the reason as UTF-8, which cannot contain single surrogates.
+    reason = printable(reason)
     why = f"{reason or 'failed'} (by operator {call.caller.name})"
 
     def apply(core: Scheduler) -> Change:
