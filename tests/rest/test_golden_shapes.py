@@ -82,8 +82,6 @@ MEANINGS = {
     "{{integer}}": {"usage"},
 }
 """Kinds of the table by the kind that a class declares."""
-BEYOND = {"ConfigProblem", "WhoAmI"}
-"""Objects of our own routes and fields."""
 
 
 def classes() -> dict[str, Any]:

@@ -81,6 +81,7 @@ def rest() -> Rest:
     for number in range(6):
         rm.app(f"app{number}", "root.b.c" if number % 3 else "root.a", user="ann" if number % 2 else "bob")
     rm.ask("app0", "ask", 2, vcore=1)
+    rm.ask("app4", "ask", vcore=1)
     rm.schedule()
     return Rest(rm)
 
@@ -130,7 +131,9 @@ def ids(applications: list[dict[str, Any]]) -> list[str]:
         ("queue=ROOT.B.C&user=ann", [1, 5]),
         ("queue=root.b.", []),
         ("state=running", [0]),
-        ("status=running", [0]),
+        ("state=starting", [4]),
+        ("status=running", [0, 4]),
+        ("status=starting", [4]),
         ("state=Failed", []),
         ("user=nobody", []),
     ],
