@@ -137,6 +137,38 @@ def test_time_is_added_to_the_stacks_of_threads(waiting: threading.Thread) -> No
     )
 
 
+def test_processor_time_belongs_to_work_not_to_the_wait_after_it(waiting: threading.Thread) -> None:
+    used = {threading.main_thread().native_id: 0, waiting.native_id: 0}
+    sampler = Sampler(lambda: 0, lambda native_id: used.get(native_id))
+    sampler.sample()
+    used[waiting.native_id] = 5
+    sampler.sample()  # the thread waits: its time was used before
+    used[threading.main_thread().native_id] = 7
+    sampler.sample()
+    sampler.start()
+    found = Decoded(sampler.stop())
+    assert sum(values[1] for _, values, labels in found.samples if labels["thread"] == "waiting") == 0
+    assert sum(values[1] for _, values, labels in found.samples if labels["thread"] == "MainThread") == 7
+
+
+def test_the_interpreter_lets_others_run_more_often_only_meanwhile() -> None:
+    before = sys.getswitchinterval()
+
+    async def scenario() -> float:
+        profiler = Profiler(stopwatch)
+        found: list[float] = []
+
+        async def gone() -> bool:
+            found.append(sys.getswitchinterval())
+            return True
+
+        await profiler.take(1, gone)
+        return found[0]
+
+    assert asyncio.run(scenario()) < before
+    assert sys.getswitchinterval() == before
+
+
 def test_profile_of_time(rest: Rest, waiting: threading.Thread) -> None:
     answer = rest.get("/debug/pprof/profile?seconds=2", accept_encoding="gzip")
     assert answer.headers["content-type"] == "application/octet-stream"
