@@ -88,8 +88,9 @@ class CallRecordingScheduler(Scheduler):
             self._note("partitions", rm_id)
         return super().partitions(rm_id)
 
-    def stop_queue(self, rm_id: str, partition: str, path: str) -> bool:
+    def stop_queue(self, rm_id: str, partition: str, path: str, *, lasting: bool = False) -> bool:
         """Record the call and forward it."""
+        assert not lasting
         self._note("stop_queue", rm_id, partition, path)
         return super().stop_queue(rm_id, partition, path)
 

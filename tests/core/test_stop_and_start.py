@@ -363,6 +363,34 @@ def test_drains_outlive_a_registration() -> None:
     assert rm.find_node().schedulable
 
 
+def test_lasting_stops_outlive_a_registration_and_the_removal_of_the_queue() -> None:
+    config = configuration(
+        queue("a"), queue("p", parent=True), placementrules=[{"name": "provided", "create": True}]
+    )
+    rm = RM(config)
+
+    def again() -> None:
+        request = RegisterResourceManagerRequest("rm", config=config)
+        rm.scheduler.register_resource_manager(request, rm)
+
+    rm.app("dynamic", "root.p.new")
+    for path in ("root.a", "root.p.NEW"):
+        assert rm.scheduler.stop_queue("rm", "default", path, lasting=True)
+    rm.scheduler.stop_queue("rm", "default", "root.p")
+    again()
+    assert [rm.find_queue(path).state for path in ("root.a", "root.p")] == ["Stopped", "Active"]
+    rm.app("dynamic", "root.p.new")
+    assert rm.find_queue("root.p.new").state == "Stopped"
+    rm.remove_app("dynamic")
+    rm.pass_time(60)
+    assert rm.at_work().partition.queue("root.p.new") is None
+    assert rm.scheduler.start_queue("rm", "default", "root.p.NEW")
+    assert rm.scheduler.start_queue("rm", "default", "root.a")
+    again()
+    rm.app("dynamic", "root.p.new")
+    assert [rm.find_queue(path).state for path in ("root.a", "root.p.new")] == ["Active", "Active"]
+
+
 def test_a_reservation_on_a_node_that_an_operator_drains_ends() -> None:
     rm = reserving.cluster(total=1)
     reserving.big(rm, "x")

@@ -306,6 +306,10 @@ class RandomHistory:
             scheduler.stop_partition(rm_id, "default")
             scheduler.start_partition(rm_id, "default")
         for owner, at in self.scheduler.all_partitions():
+            if owner == rm_id and at.partition.queues.lasting_stops:
+                scheduler.start_queue(rm_id, at.name, next(iter(at.partition.queues.lasting_stops)))
+            elif owner == rm_id and self.dice.random() < 0.1:
+                scheduler.stop_queue(rm_id, at.name, "root.b", lasting=True)
             if owner == rm_id and at.partition.drained_by_operator:
                 scheduler.undrain_node(rm_id, at.name, next(iter(at.partition.drained_by_operator)))
             elif owner == rm_id and at.partition.nodes and self.dice.random() < 0.3:

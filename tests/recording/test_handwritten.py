@@ -170,7 +170,7 @@ def test_all_other_calls_can_be_written(registry: Registry) -> None:
         register(),
         node(memory=9),
         app(),
-        {"stop_queue": {"queue": "root.a"}},
+        {"stop_queue": {"queue": "root.a", "lasting": True}},
         ask(memory=1),
         {"start_queue": {"queue": "root.a"}},
         {"stop_partition": {}},

@@ -42,6 +42,8 @@ class QueueTree:
         self.on_removal: Callable[[Queue], None] = lambda queue: None
         """Callback for each queue that was removed."""
         self._queues: dict[str, Queue] = {}
+        self.lasting_stops: dict[str, None] = {}
+        """Paths of queues that an operator stopped, also of queues that do not exist now."""
         self.root = self._make(ROOT, None, is_leaf=False, managed=True)
         self.configure(config)
 
@@ -206,6 +208,7 @@ class QueueTree:
     def _make(self, name: str, parent: Queue | None, *, is_leaf: bool, managed: bool) -> Queue:
         queue = Queue(name, parent, self.cluster, is_leaf=is_leaf, managed=managed)
         self._queues[queue.path] = queue
+        queue.stopped_by_call = queue.path in self.lasting_stops
         if parent is not None:
             parent.children[name] = queue
         self._record(

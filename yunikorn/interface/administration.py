@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from yunikorn.errors import UsageError
+from yunikorn.scheduling.queue_admin import stop_queue
 from yunikorn.text import listed, suggest
 
 if TYPE_CHECKING:
@@ -50,27 +51,46 @@ def fail_application(at: PartitionScheduler, app_id: str, reason: str) -> None:
         at.partition.fail_application(application_named(at, app_id), why)
 
 
-class DrainedNodes:
-    """Nodes that an operator drained in sessions that have ended, for the next registration of the same RM.
+Kept = dict[str, dict[str, tuple[str, ...]]]
+"""Names of objects by partition, by RM."""
 
-    An RM registers again after every loss of its connection, which must not undo what an operator did.
+
+class OperatorActions:
+    """Drains and lasting stops of sessions that have ended, for the next registration of the same RM.
+
+    An RM registers again after every loss of its connection, which must not undo what an operator did. A
+    stopped partition accepts no nodes, so its stop cannot last: the RM could not report its state.
     """
 
     def __init__(self) -> None:
-        self._drained: dict[str, dict[str, tuple[str, ...]]] = {}
-        """Ids of nodes by partition, by RM."""
+        self._drained: Kept = {}
+        """Ids of nodes."""
+        self._stopped: Kept = {}
+        """Paths of queues."""
 
     def note(self, rm_id: str, partitions: RMPartitions) -> None:
-        """Keep the drained nodes of a session that ends."""
-        found = {name: tuple(at.partition.drained_by_operator) for name, at in partitions.by_name.items()}
-        found = {name: nodes for name, nodes in found.items() if nodes}
-        self._drained.pop(rm_id, None)
-        if found:
-            self._drained[rm_id] = found
+        """Keep the actions on the partitions of a session that ends."""
+        at_work = partitions.by_name.items()
+        _keep(self._drained, rm_id, {name: tuple(at.partition.drained_by_operator) for name, at in at_work})
+        _keep(self._stopped, rm_id, {name: tuple(at.partition.queues.lasting_stops) for name, at in at_work})
 
     def repeat(self, rm_id: str, partitions: RMPartitions) -> None:
-        """Drain the nodes in a new session, which has none of them yet."""
+        """Repeat the actions in a new session, which has neither nodes nor dynamic queues yet."""
         for name, nodes in self._drained.pop(rm_id, {}).items():
             if name in partitions.by_name:
                 for node_id in nodes:
                     partitions.by_name[name].partition.drain_node(node_id)
+        for name, paths in self._stopped.pop(rm_id, {}).items():
+            if name in partitions.by_name:
+                partition = partitions.by_name[name].partition
+                partition.queues.lasting_stops.update(dict.fromkeys(paths))
+                for path in paths:
+                    if partition.queue(path) is not None:
+                        stop_queue(partition, path, lasting=True)
+
+
+def _keep(kept: Kept, rm_id: str, found: dict[str, tuple[str, ...]]) -> None:
+    present = {name: names for name, names in found.items() if names}
+    kept.pop(rm_id, None)
+    if present:
+        kept[rm_id] = present

@@ -24,7 +24,7 @@ from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.active_sessions import ActiveSessions
 from yunikorn.interface.administration import (
-    DrainedNodes,
+    OperatorActions,
     application_named,
     fail_application,
     partition_named,
@@ -100,7 +100,7 @@ class Scheduler:
         self._prepared: dict[str, tuple[str | bytes, ReloadPlan]] = {}
         """Text and plan of each reload that was prepared, by RM."""
         self._active = ActiveSessions()
-        self._drained = DrainedNodes()
+        self._actions = OperatorActions()
         self._registered = 0
         """Number of registrations so far."""
         self._failures_seen = 0
@@ -159,7 +159,7 @@ class Scheduler:
                 self._end(known, f"resource manager {rm_id} registered again")
             self._sessions[rm_id] = session
             self._registered += 1
-            self._drained.repeat(rm_id, session.partitions)
+            self._actions.repeat(rm_id, session.partitions)
             session.number, session.on_active = self._registered, self._active.add
             session.activate()
             session.when_over = lambda: self._end(session, "it has not registered again in time")
@@ -267,7 +267,7 @@ class Scheduler:
         if self._sessions.get(session.rm_id) is session:
             del self._sessions[session.rm_id]
         self._active.remove(session)
-        self._drained.note(session.rm_id, session.partitions)
+        self._actions.note(session.rm_id, session.partitions)
         session.close(reason)
 
     # -- what a resource manager brings along ---------------------------------------------------------
@@ -469,13 +469,15 @@ class Scheduler:
 
     # -- stopping and starting ------------------------------------------------------------------------
 
-    def stop_queue(self, rm_id: str, partition: str, path: str) -> bool:
+    def stop_queue(self, rm_id: str, partition: str, path: str, *, lasting: bool = False) -> bool:
         """Stop new allocations in a queue and its children until `start_queue`.
 
-        The queue keeps its allocations and accepts applications. Returns True if the queue was running.
-        Raises `UsageError` if there is no such queue.
+        The queue keeps its allocations and accepts applications. A `lasting` stop also holds when the RM has
+        registered again. Returns True if the queue was running. Raises `UsageError` if there is none.
         """
-        return self._switch("stop_queue", rm_id, partition, lambda at: queue_admin.stop_queue(at, path))
+        return self._switch(
+            "stop_queue", rm_id, partition, lambda at: queue_admin.stop_queue(at, path, lasting=lasting)
+        )
 
     def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
         """Start a queue that `stop_queue` stopped; return True if the queue was stopped.

@@ -135,6 +135,8 @@ class QueueSwitch:
 
     queue: str
     partition: str = ""
+    lasting: bool = False
+    """True if a stop holds when the RM registers again."""
 
 
 @attrs.frozen

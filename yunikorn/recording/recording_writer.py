@@ -375,6 +375,11 @@ def _queue(kind: str) -> Callable[..., Content]:
     return lambda rm_id, partition, path: {"rm": rm_id, kind: {"queue": path, "partition": partition}}
 
 
+def _stop_queue(rm_id: str, partition: str, path: str, lasting: bool) -> Content:
+    content: dict[str, object] = {"queue": path, "partition": partition}
+    return {"rm": rm_id, "stop_queue": {**content, "lasting": True} if lasting else content}
+
+
 def _partition(kind: str) -> Callable[..., Content]:
     return lambda rm_id, partition: {"rm": rm_id, kind: {"partition": partition}}
 
@@ -401,7 +406,7 @@ _CALLS: dict[str, Callable[..., Content]] = {
     "stop": lambda rm_id: {"rm": rm_id, "stop": True},
     "register_plugin": lambda rm_id, _, name: {"rm": rm_id, "register_plugin": name},
     "unregister_plugin": _named_call("unregister_plugin"),
-    "stop_queue": _queue("stop_queue"),
+    "stop_queue": _stop_queue,
     "start_queue": _queue("start_queue"),
     "stop_partition": _partition("stop_partition"),
     "start_partition": _partition("start_partition"),

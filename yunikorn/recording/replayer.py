@@ -359,7 +359,7 @@ _CALLS: dict[str, Callable[[Replay, RecordedEntry], object]] = {
     ),
     "stop": lambda replay, entry: replay.core.stop(entry.rm_id),
     "stop_queue": lambda replay, entry: replay.core.stop_queue(
-        entry.rm_id, entry.content.partition, entry.content.queue
+        entry.rm_id, entry.content.partition, entry.content.queue, lasting=entry.content.lasting
     ),
     "start_queue": lambda replay, entry: replay.core.start_queue(
         entry.rm_id, entry.content.partition, entry.content.queue

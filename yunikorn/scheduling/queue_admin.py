@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from yunikorn.states import Lifecycle
 
 
-def stop_queue(partition: Partition, path: str) -> bool:
+def stop_queue(partition: Partition, path: str, *, lasting: bool = False) -> bool:
     """Stop a queue, root included; returns True if it was running.
 
+    A `lasting` stop belongs to the path, and holds again for a queue that is removed and created again.
     Raises `UsageError` if the queue does not exist, or is draining and cannot be stopped.
     """
     queue = _find(partition, path)
     changed = _fire(QUEUE, queue, "stop")
     queue.stopped_by_call = True
+    if lasting:
+        partition.queues.lasting_stops[queue.path] = None
     if changed:
         partition.event_recorder.record(
             EventType.QUEUE, queue.path, change=EventChange.SET, message="queue stopped"
@@ -41,6 +44,10 @@ def start_queue(partition: Partition, path: str) -> bool:
 
     Raises `UsageError` if the queue does not exist, or is stopped by its configuration.
     """
+    lasting = partition.queues.lasting_stops
+    if partition.queue(path) is None and path.lower() in lasting:
+        del lasting[path.lower()]
+        return True
     queue = _find(partition, path)
     if queue.settings.stopped:
         raise UsageError(
@@ -48,6 +55,7 @@ def start_queue(partition: Partition, path: str) -> bool:
         )
     changed = _fire(QUEUE, queue, "start")
     queue.stopped_by_call = False
+    lasting.pop(queue.path, None)
     if changed:
         partition.event_recorder.record(
             EventType.QUEUE, queue.path, change=EventChange.SET, message="queue started"

@@ -88,7 +88,10 @@ def switch_queue(stops: bool) -> Callable[[Call], Awaitable[Answer]]:
             queue = find_queue(at, path)
             call.caller.check_queue(queue)
             before = queue.state
-            changed = (core.stop_queue if stops else core.start_queue)(rm_id, at.name, queue.path)
+            if stops:
+                changed = core.stop_queue(rm_id, at.name, queue.path, lasting=True)
+            else:
+                changed = core.start_queue(rm_id, at.name, queue.path)
             return Change(changed=changed, before=before, after=queue.state)
 
         what, target = "stop queue" if stops else "start queue", {"partition": name, "queue": path}
