@@ -296,7 +296,10 @@ def check_places(at: PartitionScheduler, placed: Iterable[Placed], closed: set[s
 
 
 def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iterable[Ask]) -> None:
-    """Assert that these victims may be preempted, and that every queue keeps its guaranteed share."""
+    """Assert that these victims may be preempted, and that every queue keeps its guaranteed share.
+
+    Queues of the request itself are exempt: a victim may be larger than the request (docs/decisions/0049).
+    """
     promises = list(promised)
     daemon = ask is not None and ask.ask_class.required
     is_dirty: dict[Queue, None] = {}
@@ -306,10 +309,12 @@ def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iter
         assert not victim.originator or ask is None, victim
         assert not (victim.tags or {}).get("yunikorn.apache.org/requiredNode"), victim
         is_dirty |= dict.fromkeys(victim.app.chain)
+    for queue in ask.app.chain if ask is not None else ():
+        is_dirty.pop(queue, None)
     for queue in is_dirty if not daemon else ():
         used = Counter(queue.allocated)
         used.subtract(queue.preempting)
-        for one in [*promises, *([ask] if ask is not None else [])]:
+        for one in promises:
             if queue in one.app.chain:
                 used.update(one.resource)
         had = Counter(queue.allocated)

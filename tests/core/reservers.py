@@ -17,6 +17,7 @@ from yunikorn.model.queue import Queue
 from yunikorn.scheduling.obstacles import obstacles
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.scheduling.policy_reservations import PolicyReservations
+from yunikorn.states import STOPPED
 
 NEVER = -1.0
 """Age of requests that must not reserve."""
@@ -140,7 +141,7 @@ def check_age(at: PartitionScheduler, policy: api.ReservationPolicy, ask: Ask) -
 def check_none_forgotten(at: PartitionScheduler) -> None:
     """Assert, after all decisions, that each request without a reservation is refused or finds no node."""
     found = at.cycle.reservations.by_policy
-    if found is None or found.due or found.now < found._rest_until:
+    if found is None or found.due or found.now < found._rest_until or at.partition.state == STOPPED:
         return
     if at.partition.gangs.formation.overdue:
         # An overdue gang may hold back any of them, and its end leads to another look.
