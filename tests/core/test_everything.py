@@ -385,6 +385,15 @@ class Everything(RuleBasedStateMachine):
     def drain_or_resume(self, node_id: str, action: NodeAction) -> None:
         self.rm.change_node(node_id, action)
 
+    @rule(node_id=st.sampled_from(NODES), drain=st.booleans())
+    def drain_by_operator(self, node_id: str, drain: bool) -> None:
+        if node_id not in self.partition.nodes:
+            return
+        if drain:
+            self.rm.scheduler.drain_node("rm", "default", node_id)
+        else:
+            self.rm.scheduler.undrain_node("rm", "default", node_id)
+
     @rule(node_id=st.sampled_from(NODES))
     def decommission(self, node_id: str) -> None:
         self.rm.change_node(node_id, NodeAction.DECOMMISSION)
