@@ -97,13 +97,13 @@ def as_record(event: Event) -> dict[str, Any]:
     }
     if event.reason:
         record["reason"] = event.reason
-    for key, value in (
-        ("applicationID", event.application_id),
-        ("queueName", event.queue),
-        ("nodeID", event.node_id),
-    ):
-        if value:
-            record[key] = value
+    # No loop over the fields: each event is written, and a loop takes twice the steps.
+    if event.application_id:
+        record["applicationID"] = event.application_id
+    if event.queue:
+        record["queueName"] = event.queue
+    if event.node_id:
+        record["nodeID"] = event.node_id
     if event.resource is not None:
         record["resource"] = dict(sorted(event.resource.items()))
     return record
