@@ -9,7 +9,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +32,7 @@ class TerminalSession:
         columns: int = 80,
         lines: int = 24,
         environment: Mapping[str, str] | None = None,
+        program: Sequence[str] = (sys.executable, "-m", "yunikorn"),
     ) -> None:
         self.screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self.screen)
@@ -40,8 +41,8 @@ class TerminalSession:
             name: value for name, value in os.environ.items() if not name.startswith(("YUNIKORN_", "LC_"))
         }
         self.child: pexpect.spawn[bytes] = pexpect.spawn(
-            sys.executable,
-            ["-m", "yunikorn", *arguments],
+            program[0],
+            [*program[1:], *arguments],
             env={
                 **kept,
                 "PYTHONPATH": paths,

@@ -42,7 +42,7 @@ def test_a_pipe_gets_all_rows_once(run: Run, asked: list[str]) -> None:
 
 
 def test_all_pages_are_read_for_a_pipe(run: Run, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yunikorn.cli.top_feed.PAGE", 1)
+    pages_of(1, monkeypatch)
     _, out, _ = run("top", "nodes")
     assert [line.split()[0] for line in out.splitlines()[4:]] == ["n0", "n1", "n2"]
     assert len(asked) == 4
@@ -86,6 +86,12 @@ class Nodes:
         return httpx.Response(200, json=[{"nodeID": name} for name in page], headers={"etag": etag, **more})
 
 
+def pages_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all pages have the same size."""
+    for name in ("PAGE", "SMALLEST_PAGE", "LARGEST_PAGE"):
+        monkeypatch.setattr(f"yunikorn.cli.top_feed.{name}", size)
+
+
 def feed(interval: float = 2.0) -> Feed:
     """Return a feed that shows nodes first."""
     return Feed(nullcontext, "default", interval, [NODES, QUEUES, APPS])  # type: ignore[arg-type]
@@ -101,6 +107,7 @@ def test_a_long_list_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes, ticks = Nodes(2000), itertools.count()
     asked = answered(monkeypatch, nodes)
     monkeypatch.setattr("time.monotonic", lambda: next(ticks) * 0.1)
+    pages_of(250, monkeypatch)
     top = feed()
     with open_server(Address("http://x", 1)) as server:
         top.refresh(server)
@@ -114,18 +121,49 @@ def test_a_long_list_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
         nodes.sent = 0
         del nodes.names[3]
         nodes.names.append("n99999")
-        for _ in range(5):
+        for _ in range(9):
             top.refresh(server)
         assert names(top) == nodes.names
         assert 0 < nodes.sent <= 2000
         nodes.sent = 0
-        for _ in range(5):
+        for _ in range(9):
             top.refresh(server)
         assert nodes.sent == 0
 
 
+def test_the_size_of_pages_follows_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, now, pace = Nodes(3000), 0.0, 0.0
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        nonlocal now
+        if request.url.path.endswith("/nodes"):
+            sizes.append(int(request.url.params["limit"]))
+            now += pace * sizes[-1]
+        return nodes(request)
+
+    sizes: list[int] = []
+    answered(monkeypatch, reply)
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    top = feed(interval=1e6)
+    with open_server(Address("http://x", 1)) as server:
+        top.refresh(server)
+        assert sizes == [50, 100, 200, 400, 500, 500, 500, 500, 500]
+        assert names(top) == nodes.names
+        sizes, pace = [], 0.001
+        top.refresh(server)
+        assert sizes == [50, 100, 200, 400, 500, 500, 500, 500, 500]
+        sizes, pace = [], 0.01
+        top.refresh(server)
+        sizes = []
+        for _ in range(8):
+            top.refresh(server)
+        assert max(sizes[-20:]) <= 30
+        assert min(sizes) >= 5
+        assert names(top) == nodes.names
+
+
 def test_old_figures_are_shown_behind_the_place_of_the_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yunikorn.cli.top_feed.PAGE", 2)
+    pages_of(2, monkeypatch)
     nodes = Nodes(6)
     answered(monkeypatch, nodes)
     top = feed()

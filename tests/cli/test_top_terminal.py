@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -96,6 +100,54 @@ def test_the_terminal_is_restored(start: Start, how: str) -> None:
         assert top.ended() == (None, signal.SIGTERM)
     assert is_restored(top)
     assert b"Traceback" not in top.received
+
+
+@pytest.fixture
+def shell(server: Site, tmp_path: Path) -> Iterator[TerminalSession]:
+    """Start bash, which knows the command `yunikorn` and its completion."""
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("bash is not installed")
+    program = tmp_path / "yunikorn"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m yunikorn "$@"\n')
+    program.chmod(0o755)
+    environment = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "YUNIKORN_SERVER": f"http://127.0.0.1:{server.port}",
+        "PS1": "ready> ",
+    }
+    session = TerminalSession(columns=100, environment=environment, program=(bash, "--norc", "-i"))
+    session.shows("ready>")
+    yield session
+    session.close()
+
+
+def test_a_shell_suspends_and_continues_the_screen(shell: TerminalSession) -> None:
+    shell.press("yunikorn top\r")
+    shell.shows("[queues]", "1-4 of 4")
+    shell.press("\x1a")
+    shell.shows("Stopped")
+    shell.press("stty -a | tr ';' '\\n' | grep -c -- '-icanon' | sed s/^/raw:/\r")
+    shell.shows("raw:0")
+    shell.press("fg\r")
+    shell.until(lambda screen: "1-4 of 4" in screen and "raw:0" not in screen)
+    shell.press("n")
+    shell.shows("[nodes]", "n2")
+    shell.press("q")
+    shell.press("echo status:$?\r")
+    shell.shows("status:0")
+    assert shell.received.count(b"\x1b[?1049h") == shell.received.count(b"\x1b[?1049l") == 2
+
+
+def test_a_shell_completes_names(shell: TerminalSession) -> None:
+    shell.press('eval "$(_YUNIKORN_COMPLETE=bash_source yunikorn)"; echo loaded:$?\r')
+    shell.shows("loaded:0")
+    shell.press("yunikorn explain w\t")
+    shell.shows("explain wait")
+    shell.press("\x15yunikorn drain n\t\t")
+    shell.shows("n0  n1  n2")
+    shell.press("\x15yunikorn stop root.b.\t")
+    shell.shows("stop root.b.c")
 
 
 def test_hostile_names_in_a_terminal_of_ascii(start: Start, server: Site) -> None:

@@ -21,10 +21,15 @@ from yunikorn.cli.server_options import below_partition
 from yunikorn.cli.top_views import QUEUES, View, queue_records
 from yunikorn.errors import UsageError, printable
 
-PAGE = 250
-"""Number of objects in a request."""
-SHARE = 4
-"""A refresh of a list ends after this part of the interval, and is continued in the next one."""
+PAGE, SMALLEST_PAGE, LARGEST_PAGE = 50, 5, 500
+"""Number of objects in a request: at first, and its bounds. An application may have 10,000 tasks, or none."""
+FAST, SLOW = 0.05, 0.3
+"""Seconds: a page that took less is followed by a larger one, and a slower one is divided later."""
+SHARE, LATER_SHARE = 4, 8
+"""A refresh of a list ends after this part of the interval, and is continued in the next one.
+
+The first sweep may take more, because its figures are missing.
+"""
 
 OpenServer = Callable[[], AbstractContextManager[Server]]
 
@@ -51,6 +56,8 @@ class _Page:
     found: tuple[Record, ...]
     etag: str
     following: str
+    limit: int
+    """Number of objects to ask for in the next sweep."""
 
 
 class Listing:
@@ -64,14 +71,18 @@ class Listing:
         self._sweep: dict[str, _Page] = {}
         """Pages of the sweep in progress."""
         self._token = ""
+        self._size = PAGE
+        """Number of objects of the next page that is read for the first time."""
         self.complete = False
 
     def read(self, server: Server) -> bool:
         """Read the next page; returns True if it is the last one. Raises `UsageError`."""
         known = self._pages.get(self._token)
-        query: dict[str, str | int] = {"limit": PAGE}
+        limit = known.limit if known is not None else self._size
+        query: dict[str, str | int] = {"limit": limit}
         if self._token:
             query["continue"] = self._token
+        started = time.monotonic()
         part = server.part(self._path, known.etag if known is not None else "", **query)
         if part is None:
             if known is None:
@@ -79,7 +90,8 @@ class Listing:
             page = known
         else:
             found = queue_records(part.value) if self._view is QUEUES else self._kept(part.value)
-            page = _Page(tuple(found), part.etag, part.following)
+            page = _Page(tuple(found), part.etag, part.following, limit)
+        page = self._resized(page, time.monotonic() - started)
         self._sweep[self._token] = page
         self._token = page.following
         if self._token and self._token not in self._sweep:
@@ -87,6 +99,15 @@ class Listing:
         self._pages, self._sweep, self._token = self._sweep, {}, ""
         self.complete = True
         return True
+
+    def _resized(self, page: _Page, took: float) -> _Page:
+        """Adapt the size of pages to the time (s) that one took."""
+        if took > SLOW and page.limit > SMALLEST_PAGE:
+            self._size = max(page.limit // 2, SMALLEST_PAGE)
+            return attrs.evolve(page, etag="", limit=self._size)  # the smaller page is another answer
+        if took < FAST and page.limit == self._size:
+            self._size = min(2 * self._size, LARGEST_PAGE)
+        return page
 
     def _kept(self, value: object) -> Iterator[Record]:
         if not isinstance(value, list):
@@ -136,10 +157,10 @@ class Feed:
         """Ask the server; with `whole` until the list is complete. Raises `UsageError` or `NotFound`."""
         wanted = self._wanted
         at = self._lists[wanted]
-        started = time.monotonic()
+        started, share = time.monotonic(), LATER_SHARE if at.complete else SHARE
         self._record = self._found_partition(server)
         while not at.read(server):
-            if not whole and (time.monotonic() - started) * SHARE >= self.interval:
+            if not whole and (time.monotonic() - started) * share >= self.interval:
                 break
             if not whole and self._hurried:
                 break
