@@ -12,6 +12,8 @@ from yunikorn.cli.top_views import Bar, Cell, Content, TopColumn
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 WIDE_BAR = 20
+LONGEST = 24
+"""Width of names that a wide terminal keeps before it has room for further columns."""
 ALERT, WARNING = 1.0, 0.9
 """Used parts from which on a bar has another colour."""
 
@@ -130,8 +132,10 @@ def fit(
     widths = list(wanted)
     if width is None:
         return list(range(len(columns))), widths
+    name = max(SHORTEST, min(LONGEST, width // 3))
     least = [
-        min(wish, SHORTEST) if column.shrinks else wish for column, wish in zip(columns, wanted, strict=True)
+        min(wish, SHORTEST if column.rank else name) if column.shrinks else wish
+        for column, wish in zip(columns, wanted, strict=True)
     ]
     kept: list[int] = []
     room = width + len(GAP)
