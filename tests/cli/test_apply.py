@@ -209,3 +209,25 @@ def test_loggers_and_levels_are_completed(run: Run, monkeypatch: pytest.MonkeyPa
         monkeypatch.setenv("COMP_CWORD", str(len(words.split(" "))))
         _, out, _ = run()
         assert [line.partition(",")[2] for line in out.splitlines()] == offered
+
+
+def test_the_configuration_in_use_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url.copy_with(scheme="http", host="x", port=None)))
+        return httpx.Response(200, content="# ours\npartitions: []\n")
+
+    answered(monkeypatch, answer)
+    assert run("config") == (0, "# ours\npartitions: []\n", "")
+    assert run("config", "--policy-group", "a b")[0] == 0
+    assert asked == ["http://x/ws/v1/config/text", "http://x/ws/v1/config/text?policyGroup=a+b"]
+    assert run("config", "--policy-group", "a", "--rm", "b")[0] == 2
+
+
+def test_the_configuration_needs_a_role(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = {"message": "the role view of ann does not suffice: the role admin is needed"}
+    answered(monkeypatch, lambda _: httpx.Response(403, json=refusal))
+    status, out, err = run("config")
+    assert (status, out) == (2, "")
+    assert "the role admin is needed" in err

@@ -280,6 +280,8 @@ def test_a_served_configuration_is_changed(start: Start, tmp_path: Path) -> None
         *("--rest-credentials", str(credentials), "--audit-log", str(audit)),
     )
     url = f"{address_of(service)}/ws/v1/config"
+    status, refused = ask(f"{url}/text", "", "GET")
+    assert (status, refused["message"]) == (401, "credentials are needed")
     status, dry = ask(f"{url}?dryRun", "anna", "PUT", body=BIGGER.encode())
     assert (status, dry["applied"], len(dry["changes"])) == (200, False, 2)
     assert not audit.read_text()
@@ -297,3 +299,18 @@ def test_a_served_configuration_is_changed(start: Start, tmp_path: Path) -> None
     assert (status, levels["after"]) == (200, {"core": "debug"})
     service.signal(signal.SIGTERM)
     assert service.end() == 0
+
+
+def test_the_text_in_use_is_returned_as_it_was_given(changed: Changed) -> None:
+    async def scenario(_: ServiceHarness) -> None:
+        commented = f"# By the platform team.\n{BIGGER}"
+        result = await changed.change(commented)
+        found = await changed.changes.text("one", "")
+        assert (found.text.decode(), found.checksum) == (commented, result.new_checksum)
+        assert (await changed.changes.text("two", "")).text.decode() == SMALL
+        with pytest.raises(Refused, match="known: one, two"):
+            await changed.changes.text("three", "")
+        with pytest.raises(Refused, match="give policyGroup=one"):
+            await changed.changes.text("", "first")
+
+    changed.run(scenario)

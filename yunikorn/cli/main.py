@@ -88,6 +88,7 @@ SECTIONS = {
         "drain": "Keep new tasks off nodes.",
         "undrain": "Let drained nodes get tasks again.",
         "fail": "Fail applications.",
+        "config": "Print the configuration in use, to edit it.",
         "apply": "Use a queues.yaml, after showing what it changes.",
         "log-level": "Show or set log levels.",
         "whoami": "Show name and role of the token in use.",

@@ -66,8 +66,20 @@ class ConfigRequest:
     """Checksum that the present configuration must have; empty for any."""
 
 
+@attrs.frozen
+class ConfigText:
+    """Text of a configuration in use, as it was given."""
+
+    text: bytes
+    checksum: str
+
+
 class ConfigChanger(Protocol):
     """Owner of the configurations of a service."""
+
+    async def text(self, policy_group: str, rm_id: str) -> ConfigText:
+        """Return the text of a policy group, or that of a resource manager itself; raises `Refused`."""
+        ...
 
     async def change(self, request: ConfigRequest) -> ConfigResult:
         """Check a configuration, and use it unless it has problems or `dry_run` is set; raises `Refused`."""

@@ -31,6 +31,7 @@ from yunikorn.rest.config_changes import (
     ConfigChange,
     ConfigRequest,
     ConfigResult,
+    ConfigText,
     differences,
     with_effects,
 )
@@ -79,33 +80,37 @@ class ConfigChanges:
         """Check a configuration, and use it unless it has problems or `dry_run` is set; raises `Refused`."""
         async with self._reloading.lock:
             try:
-                target = await self._target(request)
+                target = await self._target(request.policy_group, request.rm_id)
                 return await self._change(request, target)
             except UsageError as error:
                 raise Refused(409, str(error)) from error
 
-    async def _target(self, request: ConfigRequest) -> _Target:
+    async def text(self, policy_group: str, rm_id: str) -> ConfigText:
+        """Return the text of a policy group, or that of a resource manager itself; raises `Refused`."""
+        found = (await self._target(policy_group, rm_id)).text
+        text = found.encode() if isinstance(found, str) else found
+        return ConfigText(text, checksum_of(_decoded(text)))
+
+    async def _target(self, policy_group: str, rm_id: str) -> _Target:
         """Return the configuration that a request means; raises `Refused`."""
         sessions = await self._core.call(lambda core: list(core.sessions()))
-        if request.rm_id:
-            found = [one for one in sessions if one.rm_id == request.rm_id]
+        if rm_id:
+            found = [one for one in sessions if one.rm_id == rm_id]
             if not found:
                 known = ", ".join(one.rm_id for one in sessions) or "none"
-                raise Refused(
-                    404, f"no resource manager '{request.rm_id}' is registered; registered: {known}"
-                )
+                raise Refused(404, f"no resource manager '{rm_id}' is registered; registered: {known}")
             if found[0].policy_group is not None:
                 group = found[0].policy_group
-                text = f"resource manager {request.rm_id} has the configuration of policy group '{group}'"
+                text = f"resource manager {rm_id} has the configuration of policy group '{group}'"
                 raise Refused(409, f"{text}: give policyGroup={group}")
-            config = await self._core.call(lambda core: core.configuration(request.rm_id))
-            return _Target(text=config.text, rm_ids=(request.rm_id,))
+            config = await self._core.call(lambda core: core.configuration(rm_id))
+            return _Target(text=config.text, rm_ids=(rm_id,))
         try:
-            group = self._configurations.find(request.policy_group)
+            group = self._configurations.find(policy_group)
         except UsageError as error:
             known = ", ".join(group or "the default group" for group in self._configurations.groups)
-            what = f"no policy group is called '{request.policy_group}'"
-            if not request.policy_group:
+            what = f"no policy group is called '{policy_group}'"
+            if not policy_group:
                 what = "give policyGroup: there is no default policy group"
             raise Refused(404, f"{what}; known: {known or 'none'}") from error
         users = [

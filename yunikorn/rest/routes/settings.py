@@ -10,10 +10,10 @@ from yunikorn.errors import UsageError
 from yunikorn.rest import shapes
 from yunikorn.rest.access import Access
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.config_changes import ConfigRequest, ConfigResult
+from yunikorn.rest.config_changes import ConfigChanger, ConfigRequest, ConfigResult
 from yunikorn.rest.endpoints import Call, Endpoint, Query
 from yunikorn.rest.log_levels import INHERITED, LEVELS
-from yunikorn.rest.routes.configuration import LARGEST
+from yunikorn.rest.routes.configuration import LARGEST, YAML
 from yunikorn.rest.routes.steering import json_body, steering_of
 from yunikorn.rest.steering import Change
 
@@ -22,23 +22,42 @@ _MOST_AUDITED = 100
 """Number of changes in an entry of the audit log."""
 
 
-async def change_configuration(call: Call) -> Answer:
-    """Check a configuration, and use it unless this is a dry run."""
-    steering = steering_of(call)
-    changer = steering.configuration
+async def configuration_text(call: Call) -> Answer:
+    """Answer with the text of a configuration in use, as it was given."""
+    changer = _changer(call)
+    found = await changer.text(*_owner(call))
+    etag = {"etag": f'"{found.checksum}"', "cache-control": "no-store"}
+    return Answer(pieces=(found.text,), content_type=YAML, headers=etag)
+
+
+def _changer(call: Call) -> ConfigChanger:
+    changer = steering_of(call).configuration
     if changer is None:
         raise Refused(409, "this scheduler has no configurations that can be changed here")
+    return changer
+
+
+def _owner(call: Call) -> tuple[str, str]:
+    """Return the policy group and the resource manager of a request, one of them empty; raises `Refused`."""
+    policy_group, rm_id = call.query("policyGroup"), call.query("rm")
+    if policy_group and rm_id:
+        raise Refused(400, "give either `policyGroup` or `rm`")
+    return policy_group, rm_id
+
+
+async def change_configuration(call: Call) -> Answer:
+    """Check a configuration, and use it unless this is a dry run."""
+    steering, changer = steering_of(call), _changer(call)
     query = call.request.query_params
+    policy_group, rm_id = _owner(call)
     request = ConfigRequest(
         text=await call.body(LARGEST),
-        policy_group=call.query("policyGroup"),
-        rm_id=call.query("rm"),
+        policy_group=policy_group,
+        rm_id=rm_id,
         persist=_flag(call, "persist", default=True),
         dry_run="dryRun" in query and _flag(call, "dryRun", default=True),
         match=_match(call.request.headers.get("if-match", "")),
     )
-    if request.policy_group and request.rm_id:
-        raise Refused(400, "give either `policyGroup` or `rm`")
     if request.dry_run:
         return await call.json(await changer.change(request), conditional=False)
     outcome: list[ConfigResult] = []
@@ -131,7 +150,22 @@ async def set_log_levels(call: Call) -> Answer:
     return await call.json(change, conditional=False)
 
 
+_OWNERS = (
+    Query("policyGroup", "policy group of the configuration; the default group if absent"),
+    Query("rm", "id of a resource manager that has a configuration of its own"),
+)
+
 ENDPOINTS = (
+    Endpoint(
+        path="/ws/v1/config/text",
+        answer=configuration_text,
+        summary="Text of a configuration in use, as it was given; its `ETag` is the checksum",
+        result=None,
+        content_type="application/x-yaml",
+        queries=_OWNERS,
+        errors=(400, 404, 409),
+        access=Access.ADMIN,
+    ),
     Endpoint(
         path="/ws/v1/config",
         method="PUT",
@@ -140,8 +174,7 @@ ENDPOINTS = (
         result=ConfigResult,
         queries=(
             Query("dryRun", "only return what would change", "true"),
-            Query("policyGroup", "policy group of the configuration; the default group if absent"),
-            Query("rm", "id of a resource manager whose own configuration is changed"),
+            *_OWNERS,
             Query("persist", "`false` to use the configuration until the next reload only", "false"),
         ),
         errors=(400, 404, 408, 409, 412, 413, 422),
