@@ -14,7 +14,7 @@ from tests.cli.operator_kit import Run, answered
 from tests.rest.kit import Rest
 from yunikorn.cli.rest_client import Address, NotFound, open_server
 from yunikorn.cli.terminal import KeyReader
-from yunikorn.cli.top import _next_interval
+from yunikorn.cli.top import next_interval
 from yunikorn.cli.top_feed import Feed, Snapshot
 from yunikorn.cli.top_layout import Glyphs, Layout, bar_width
 from yunikorn.cli.top_screen import Choice, Moment, Screen
@@ -170,7 +170,7 @@ def test_old_figures_are_shown_behind_the_place_of_the_sweep(monkeypatch: pytest
     with open_server(Address("http://x", 1)) as server:
         top.refresh(server, whole=True)
         nodes.names = ["a", "b", *nodes.names[2:]]
-        top._hurried = True  # ends a refresh after one page
+        top.hurry()  # ends a refresh after one page
         top.refresh(server)
         assert names(top) == ["a", "b", *(f"n{number:05}" for number in range(6))]
         top.refresh(server, whole=True)
@@ -183,12 +183,18 @@ def test_a_failure_is_shown_beside_the_old_figures(monkeypatch: pytest.MonkeyPat
     with open_server(Address("http://x", 1)) as server:
         top.refresh(server)
         answered(monkeypatch, lambda request: httpx.Response(503, json={"message": "busy\x1b"}))
-        top._try(server)
+        top.attempt(server)
         assert top.snapshot is not None
         assert top.snapshot.problem == "http://x: status 503: busy\\x1b"
         assert len(top.snapshot.found) == 3
+        assert top.least_pause == 0
+        answered(monkeypatch, lambda request: httpx.Response(401, json={"message": "unknown"}))
+        top.attempt(server)
+        assert "wants credentials" in top.snapshot.problem
+        assert top.least_pause == 30
         answered(monkeypatch, lambda request: httpx.Response(200, json=[]))
-        top._try(server)
+        top.attempt(server)
+        assert top.least_pause == 0
         assert top.snapshot.problem.startswith("there is no such partition")
         with pytest.raises(NotFound):
             top.refresh(server)
@@ -249,10 +255,10 @@ def test_scrolling_stays_within_the_rows() -> None:
 
 
 def test_the_interval_changes_in_steps() -> None:
-    assert _next_interval(2, longer=True) == 5
-    assert _next_interval(3, longer=False) == 2
-    assert _next_interval(0.5, longer=False) == 0.5
-    assert _next_interval(3600, longer=True) == 3600
+    assert next_interval(2, longer=True) == 5
+    assert next_interval(3, longer=False) == 2
+    assert next_interval(0.5, longer=False) == 0.5
+    assert next_interval(3600, longer=True) == 3600
 
 
 # -- bars and frames -------------------------------------------------------------------------------------

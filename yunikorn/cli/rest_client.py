@@ -48,6 +48,10 @@ class NotFound(click.ClickException):
     exit_code = 1
 
 
+class UnknownCredentials(UsageError):
+    """The server does not know the client; trying often only looks like an attack."""
+
+
 @attrs.frozen
 class Address:
     """Address of a server, and the files for TLS."""
@@ -243,7 +247,7 @@ class Server:
             answer = self._client.request(method, self._url(path), content=content, headers=headers)
         status = answer.status_code
         if status == 401:
-            raise UsageError(self._unknown_credentials())
+            raise UnknownCredentials(self._unknown_credentials())
         try:
             found = json.loads(answer.content)
         except (ValueError, RecursionError):
@@ -324,7 +328,7 @@ class Server:
         except (ValueError, RecursionError, KeyError, TypeError):
             message = None
         if status == 401:
-            raise UsageError(self._unknown_credentials())
+            raise UnknownCredentials(self._unknown_credentials())
         if not isinstance(message, str):
             if status in (403, 421):
                 raise UsageError(f"{self._shown} refuses the request: status {status}")

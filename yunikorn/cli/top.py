@@ -125,7 +125,7 @@ def _apply(key: str, feed: Feed, choice: Choice) -> bool:
     """Apply a key; returns False if the key ends the program."""
     if not choice.is_typing and not choice.is_help:
         if key in ("+", "-"):
-            feed.interval = _next_interval(feed.interval, longer=key == "-")
+            feed.interval = next_interval(feed.interval, longer=key == "-")
             return True
         if key == "redraw":
             feed.hurry()
@@ -137,7 +137,8 @@ def _apply(key: str, feed: Feed, choice: Choice) -> bool:
     return goes_on
 
 
-def _next_interval(interval: float, *, longer: bool) -> float:
+def next_interval(interval: float, *, longer: bool) -> float:
+    """Return the next interval of `STEPS` (s); the same one at the end."""
     if longer:
         return next((step for step in STEPS if step > interval), interval)
     return next((step for step in reversed(STEPS) if step < interval), interval)

@@ -16,7 +16,7 @@ import attrs
 import click
 
 from yunikorn.cli.answer_fields import records, text
-from yunikorn.cli.rest_client import NotFound, Record, Server
+from yunikorn.cli.rest_client import NotFound, Record, Server, UnknownCredentials
 from yunikorn.cli.server_options import below_partition
 from yunikorn.cli.top_views import QUEUES, View, queue_records
 from yunikorn.errors import UsageError, printable
@@ -30,6 +30,8 @@ SHARE, LATER_SHARE = 4, 8
 
 The first sweep may take more, because its figures are missing.
 """
+UNKNOWN_PAUSE = 30.0
+"""Seconds between requests of a client that the server does not know; the server counts such attempts."""
 
 OpenServer = Callable[[], AbstractContextManager[Server]]
 
@@ -144,6 +146,8 @@ class Feed:
         self._wanted = next(iter(self._views))
         self._changed = threading.Condition()
         self._hurried = self._stopped = False
+        self.least_pause = 0.0
+        """Seconds before the next request at least, because of the latest answer."""
         self._notify: Callable[[], object] = lambda: None
         self._record: Record = {}
         self.snapshot: Snapshot | None = None
@@ -175,12 +179,15 @@ class Feed:
         known = ", ".join(text(one, "name") for one in found)
         raise NotFound(printable(f"there is no such partition; known: {known} (--partition)"))
 
-    def _try(self, server: Server) -> None:
+    def attempt(self, server: Server) -> None:
         """Refresh, and publish a failure of the server beside the figures that are known."""
+        self.least_pause = 0.0
         try:
             self.refresh(server)
         except (UsageError, click.ClickException) as error:
             self._lists[self._wanted].restart()
+            if isinstance(error, UnknownCredentials):
+                self.least_pause = UNKNOWN_PAUSE
             problem = error.message if isinstance(error, click.ClickException) else str(error)
             at, before = self._lists[self._wanted], self.snapshot
             answered = before.answered if before is not None else time.monotonic()
@@ -218,7 +225,7 @@ class Feed:
                 while not self._stopped:
                     self._hurried = False
                     started = time.monotonic()
-                    self._try(server)
+                    self.attempt(server)
                     self._notify()
                     self._pause(time.monotonic() - started)
         except Exception as error:  # shown by the thread that draws
@@ -226,6 +233,6 @@ class Feed:
             self._notify()
 
     def _pause(self, took: float) -> None:
-        seconds = max(self.interval - took, (SHARE - 1) * took)
+        seconds = max(self.interval - took, (SHARE - 1) * took, self.least_pause)
         with self._changed:
             self._changed.wait_for(lambda: self._stopped or self._hurried, seconds)
