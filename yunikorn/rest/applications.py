@@ -9,7 +9,10 @@ from yunikorn.clock import MILLISECOND
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.lifetime_usage import peak_of, used_by
 from yunikorn.rest import shapes
+from yunikorn.rest.encoding import EncodedList
+from yunikorn.rest.gathering import COMPLETE, Gathering
 from yunikorn.rest.times import rfc3339
+from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.states import REJECTED, RUNNING, STARTING
 
 if TYPE_CHECKING:
@@ -22,6 +25,10 @@ WORKING = (STARTING, RUNNING)
 """States that count as running; YuniKorn 1.9 has only the second one."""
 STEP = 20
 """Number of asks or allocations that are read without a pause."""
+LARGE = 2000
+"""Number of asks and allocations from which those of an application are passed on one by one."""
+SKIPPED = 500
+"""Number of ended asks or allocations that are looked at without a pause."""
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -39,27 +46,68 @@ def in_steps(
     return tuple(found)
 
 
-def read_application(app: Application, at: PartitionScheduler) -> Generator[None, None, shapes.Application]:
+def read_application(
+    app: Application, at: PartitionScheduler, gathering: Gathering
+) -> Slices[shapes.Application]:
     """Read an application, with pauses if it has many asks or allocations.
 
-    The application itself, with its sums and the lists of its asks and allocations, is of one moment.
+    The application itself, with its sums, is of one moment, and so are the lists of its asks and allocations
+    unless these are many. Those of a large application are passed on one by one.
     """
-    waiting = [ask for ask in app.asks.values() if ask.pending]
-    placed = list(app.allocations.values())
     found = _scalars(app, at.name)
     if is_waiting(app, at):
         found["awaited"] = at.waiting.awaited(app.id)
+    if len(app.asks) + len(app.allocations) > LARGE:
+        return (yield from _read_large(app, at, gathering, found))
+    waiting = [ask for ask in app.asks.values() if ask.pending]
+    placed = list(app.allocations.values())
     reserved = tuple(ask.key for ask in waiting if ask.reserved is not None)
-    reporter = at.state_reporter
-    requests = yield from in_steps(
-        waiting, lambda ask: read_ask(ask, scale_up=reporter is not None and reporter.has_failed(ask))
-    )
+    requests = yield from in_steps(waiting, lambda ask: read_ask(ask, at))
     allocations = yield from in_steps(placed, read_allocation)
     return shapes.Application(
         requests=requests,
         allocations=allocations,
         has_reserved=bool(reserved),
         reservations=reserved,
+        **found,
+    )
+
+
+def _read_large(
+    app: Application, at: PartitionScheduler, gathering: Gathering, found: dict[str, Any]
+) -> Slices[shapes.Application]:
+    """Read an application with many asks or allocations; those that end meanwhile are left out.
+
+    A hundred thousand objects at the same time would keep the garbage collector busy for longer than a slice.
+    For the same reason keys are copied: it visits each element of a new list.
+    """
+    yield None
+    asks = list(app.asks)
+    yield None
+    placed = list(app.allocations)
+    yield None
+    requests, allocations, reserved = EncodedList(), EncodedList(), list[str]()
+    for index, key in enumerate(asks):
+        ask = app.asks.get(key)
+        if ask is not None and ask.pending:
+            if ask.reserved is not None:
+                reserved.append(ask.key)
+            yield from gathering.put(read_ask(ask, at), requests)
+        elif index % SKIPPED == 0:
+            yield None
+    yield from gathering.put(COMPLETE, requests)
+    for index, uuid in enumerate(placed):
+        one = app.allocations.get(uuid)
+        if one is not None:
+            yield from gathering.put(read_allocation(one), allocations)
+        elif index % SKIPPED == 0:
+            yield None
+    yield from gathering.put(COMPLETE, allocations)
+    return shapes.Application(
+        requests=requests,
+        allocations=allocations,
+        has_reserved=bool(reserved),
+        reservations=tuple(reserved),
         **found,
     )
 
@@ -143,9 +191,9 @@ def _copied(usage: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]
     return {instance_type: dict(amounts) for instance_type, amounts in usage.items()}
 
 
-def read_ask(ask: Ask, *, scale_up: bool = False) -> shapes.Ask:
-    """Read a pending ask; `scale_up` is True if the RM was told that no node fits."""
-    refusals = ask.refusals
+def read_ask(ask: Ask, at: PartitionScheduler) -> shapes.Ask:
+    """Read a pending ask."""
+    refusals, reporter = ask.refusals, at.state_reporter
     attempted = ask.unschedulable or ask.ask_class.unschedulable or ask.tries > 0
     return shapes.Ask(
         allocation_key=ask.key,
@@ -165,7 +213,7 @@ def read_ask(ask: Ask, *, scale_up: bool = False) -> shapes.Ask:
         triggered_preemption=ask.eviction is not None,
         originator=ask.originator,
         scheduling_attempted=attempted,
-        triggered_scale_up=scale_up,
+        triggered_scale_up=reporter is not None and reporter.has_failed(ask),
     )
 
 

@@ -16,8 +16,12 @@ from yunikorn.runtime.sliced_reads import STALLED, Stalled
 
 T = TypeVar("T")
 
+COMPLETE = object()
+"""Part that completes a list."""
 MOST = 100
 """Number of parts that wait for the event loop."""
+HEAVIEST = 1000
+"""Number of objects in these parts."""
 
 
 class Gathering:
@@ -27,16 +31,26 @@ class Gathering:
         self._stopwatch = stopwatch
         self._loop = asyncio.get_running_loop()
         self._some = asyncio.Event()
-        self._waiting: deque[tuple[str, object]] = deque()
+        self._waiting: deque[tuple[str | EncodedList, object, int]] = deque()
+        self._put = 0
+        """Number of objects that the reading has passed on."""
+        self._taken = 0
+        """Number of those that the event loop has encoded."""
         self._lists: dict[str, EncodedList] = {}
         self._is_over = False
 
-    def put(self, part: object, into: str = "") -> Generator[Stalled | None, None, None]:
-        """Add a part to the list `into`; stalls while too many parts wait. Used by the reading."""
-        self._waiting.append((into, part))
+    def put(
+        self, part: object, into: str | EncodedList = "", weight: int = 1
+    ) -> Generator[Stalled | None, None, None]:
+        """Add a part of `weight` objects to the list `into`; stalls while too many wait. Used by the reading.
+
+        The list is one of the answer, by name, or a list inside of a later part, which `COMPLETE` completes.
+        """
+        self._put += weight
+        self._waiting.append((into, part, weight))
         if len(self._waiting) == 1:
             self._loop.call_soon_threadsafe(self._some.set)
-        while len(self._waiting) >= MOST:
+        while self._waiting and (len(self._waiting) >= MOST or self._put - self._taken >= HEAVIEST):
             yield STALLED
         yield None
 
@@ -60,8 +74,13 @@ class Gathering:
         until = self._stopwatch() + SLICE
         while True:
             while self._waiting:
-                into, part = self._waiting.popleft()
-                for _ in self.list(into).add(part):
+                into, part, weight = self._waiting.popleft()
+                self._taken += weight
+                target = into if isinstance(into, EncodedList) else self.list(into)
+                if part is COMPLETE:
+                    target.end()
+                    continue
+                for _ in target.add(part):
                     if self._stopwatch() >= until:
                         await asyncio.sleep(0)
                         until = self._stopwatch() + SLICE

@@ -182,8 +182,10 @@ def _check_applications(partition: Partition, found: Findings) -> Generator[None
 def _check_application(
     app: Application, partition: Partition, found: Findings
 ) -> Generator[None, None, None]:
-    for index, (uuid, one) in enumerate(list(app.allocations.items())):
-        if app.allocations.get(uuid) is one:
+    # Not the items: a tuple for each would keep the garbage collector busy.
+    for index, uuid in enumerate(list(app.allocations)):
+        one = app.allocations.get(uuid)
+        if one is not None:
             node = partition.nodes.get(one.node.id)
             if node is not one.node or node.allocations.get(uuid) is not one:
                 found.orphans_of_applications.append(uuid)

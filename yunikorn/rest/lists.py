@@ -32,7 +32,7 @@ CONTINUE = Query("continue", "token of the next page, from the header `X-Continu
 PAGES = (LIMIT, CONTINUE)
 LARGEST_PAGE = 10_000
 """Maximum number of entries of a page, even if a request wants more."""
-STEP = 2000
+STEP = 500
 """Number of ids that are looked at without a pause."""
 
 

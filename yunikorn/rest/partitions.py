@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 STEP = 1000
 """Number of applications that are counted without a pause."""
+TRACKERS = 200
+"""Number of queues whose usage by a user or group is read without a pause."""
 MARKED = 100
 """Number of applications whose usage is booked without a pause."""
 WEIGHTS = {"memory": 1.0, "vcore": 1.0}
@@ -87,21 +89,23 @@ def book_usage(partition: Partition) -> Generator[None, None, None]:
         yield
 
 
-def read_user(partition: Partition, user: str) -> shapes.UserUsage:
-    """Read the usage of a user."""
+def read_user(partition: Partition, user: str) -> Generator[None, None, shapes.UserUsage]:
+    """Read the usage of a user, in slices if there are many queues."""
     trackers = partition.usage.through(USER, user)
     apps = [partition.applications.get(app) for app in _running(trackers)]
     return shapes.UserUsage(
         user_name=user,
         groups={app.id: app.group for app in apps if app is not None and app.group},
-        queues=_usage_tree(trackers),
+        queues=(yield from _usage_tree(trackers)),
     )
 
 
-def read_group(partition: Partition, group: str) -> shapes.GroupUsage:
-    """Read the usage of a group."""
+def read_group(partition: Partition, group: str) -> Generator[None, None, shapes.GroupUsage]:
+    """Read the usage of a group, in slices if there are many queues."""
     trackers = partition.usage.through(GROUP, group)
-    return shapes.GroupUsage(group_name=group, applications=_running(trackers), queues=_usage_tree(trackers))
+    running = _running(trackers)
+    queues = yield from _usage_tree(trackers)
+    return shapes.GroupUsage(group_name=group, applications=running, queues=queues)
 
 
 def _running(trackers: Sequence[UsageTracker]) -> tuple[str, ...]:
@@ -109,11 +113,13 @@ def _running(trackers: Sequence[UsageTracker]) -> tuple[str, ...]:
     return trackers[0].applications if trackers else ()
 
 
-def _usage_tree(trackers: Sequence[UsageTracker]) -> shapes.QueueUsage | None:
+def _usage_tree(trackers: Sequence[UsageTracker]) -> Generator[None, None, shapes.QueueUsage | None]:
     """Return the trackers, which are sorted so that parents precede their children, as a tree."""
     below: dict[str, list[shapes.QueueUsage]] = {}
     top: shapes.QueueUsage | None = None
-    for tracker in reversed(trackers):
+    for index, tracker in enumerate(reversed(trackers)):
+        if index % TRACKERS == TRACKERS - 1:
+            yield
         top = shapes.QueueUsage(
             queue_path=tracker.path,
             resource_usage=present(tracker.usage),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from yunikorn.rest.encoding import EncodedList
 from yunikorn.rest.fields import NONE, always, optional
 
 Amounts = Mapping[str, int]
@@ -233,8 +234,8 @@ class Application:
     queue_name: str = always("full path of the queue")
     submission_time: int = optional("time of the submission (ns)", 0)
     finished_time: int = optional("time of the end (ns)", 0)
-    requests: tuple[Ask, ...] = optional("pending requests", ())
-    allocations: tuple[Allocation, ...] = optional("allocations", ())
+    requests: tuple[Ask, ...] | EncodedList = optional("pending requests", ())
+    allocations: tuple[Allocation, ...] | EncodedList = optional("allocations", ())
     application_state: str = optional("state (docs/states.md)", "")
     user: str = optional("user", "")
     groups: tuple[str, ...] = optional("groups of the user", ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
@@ -73,7 +73,8 @@ def put_applications(
     """Pass applications of a partition on; those that are no longer known are left out."""
     for app in chosen:
         if is_known(app):
-            yield from gathering.put((yield from read_application(app, at)), into)
+            part = yield from read_application(app, at, gathering)
+            yield from gathering.put(part, into, 1 + len(part.requests) + len(part.allocations))
 
 
 def is_active(app: Application, at: PartitionScheduler) -> bool:
@@ -165,30 +166,41 @@ async def of_queue(call: Call) -> Answer:
     return await listed(call, page, gathering.list(), last)
 
 
+async def _single(call: Call, find: Callable[[Scheduler], tuple[Application, PartitionScheduler]]) -> Answer:
+    """Answer with one application."""
+
+    def reading(gathering: Gathering) -> Reading[shapes.Application]:
+        def read(scheduler: Scheduler) -> Slices[shapes.Application]:
+            return (yield from read_application(*find(scheduler), gathering))
+
+        return read
+
+    found, _ = await call.gather(reading)
+    return await call.json(found)
+
+
 async def in_queue(call: Call) -> Answer:
     """Answer with one application of a queue."""
     name, path, app_id = call.text("partition"), call.name("queue"), call.text("application")
 
-    def read(scheduler: Scheduler) -> Generator[None, None, shapes.Application]:
+    def find(scheduler: Scheduler) -> tuple[Application, PartitionScheduler]:
         _, at = find_partition(scheduler, name)
         check_queue_name(path)
-        app = find_application(at, app_id, find_queue(at, path))
-        return (yield from read_application(app, at))
+        return find_application(at, app_id, find_queue(at, path)), at
 
-    return await call.json(await call.read(read))
+    return await _single(call, find)
 
 
 async def one(call: Call) -> Answer:
     """Answer with one application that has not ended."""
     name, app_id = call.text("partition"), call.text("application")
 
-    def read(scheduler: Scheduler) -> Generator[None, None, shapes.Application]:
+    def find(scheduler: Scheduler) -> tuple[Application, PartitionScheduler]:
         _, at = find_partition(scheduler, name)
         waiting = at.waiting.get(app_id)
-        app = find_application(at, app_id) if waiting is None else waiting.app
-        return (yield from read_application(app, at))
+        return (find_application(at, app_id) if waiting is None else waiting.app), at
 
-    return await call.json(await call.read(read))
+    return await _single(call, find)
 
 
 ENDPOINTS = (

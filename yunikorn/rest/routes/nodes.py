@@ -44,7 +44,8 @@ def put_nodes(
     """Pass nodes on; those that are no longer `known` are left out."""
     for one in chosen:
         if known.get(one.id) is one:
-            yield from gathering.put((yield from read_node(one)), into)
+            part = yield from read_node(one)
+            yield from gathering.put(part, into, 1 + len(part.allocations))
 
 
 async def node(call: Call) -> Answer:

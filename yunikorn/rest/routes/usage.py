@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
@@ -10,51 +10,51 @@ from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
 from yunikorn.rest.lookup import check_group_name, check_user_name, find_partition
 from yunikorn.rest.partitions import book_usage, read_group, read_user
 from yunikorn.rest.routes.partitions import PARTITION
+from yunikorn.runtime.sliced_reads import Reading, Slices
 
 NAMES_PER_STEP = 20
-"""Number of users or groups that are read without a pause."""
+"""Number of users or groups without usage that are looked at without a pause."""
 
 
-def read_users(partition: Partition, page: Page) -> Generator[None, None, tuple[list[shapes.UserUsage], str]]:
-    """Read a page of users, and the last name of the page if another one follows."""
+Read = Callable[[Partition, str], Generator[None, None, shapes.UserUsage | shapes.GroupUsage]]
+"""Reader of one user or group."""
+
+
+def _read_all(partition: Partition, kind: str, read: Read, page: Page, gathering: Gathering) -> Slices[str]:
+    """Pass a page of users or groups on; return the last name of the page if another one follows."""
     yield from book_usage(partition)
-    names, last = yield from page.select(partition.usage.names(USER), str, bool)
-    found = []
-    for index, user_name in enumerate(names):
-        if partition.usage.through(USER, user_name):
-            found.append(read_user(partition, user_name))
-        if index % NAMES_PER_STEP == 0:
-            yield
-    return found, last
+    names, last = yield from page.select(partition.usage.names(kind), str, bool)
+    for index, name in enumerate(names):
+        if trackers := len(partition.usage.through(kind, name)):
+            yield from gathering.put((yield from read(partition, name)), weight=trackers)
+        elif index % NAMES_PER_STEP == 0:
+            yield None
+    return last
 
 
-def read_groups(
-    partition: Partition, page: Page
-) -> Generator[None, None, tuple[list[shapes.GroupUsage], str]]:
-    """Read a page of groups with a limit, and the last name of the page if another one follows."""
-    yield from book_usage(partition)
-    names, last = yield from page.select(partition.usage.names(GROUP), str, bool)
-    found = []
-    for index, group_name in enumerate(names):
-        if partition.usage.through(GROUP, group_name):
-            found.append(read_group(partition, group_name))
-        if index % NAMES_PER_STEP == 0:
-            yield
-    return found, last
+async def _all(call: Call, kind: str, read_one: Read) -> Answer:
+    """Answer with the usage of all users or groups of a partition."""
+    name, page = call.text("partition"), Page.of(call)
+
+    def reading(gathering: Gathering) -> Reading[str]:
+        def read(scheduler: Scheduler) -> Slices[str]:
+            partition = find_partition(scheduler, name)[1].partition
+            return (yield from _read_all(partition, kind, read_one, page, gathering))
+
+        return read
+
+    last, gathering = await call.gather(reading)
+    return await listed(call, page, gathering.list(), last)
 
 
 async def users(call: Call) -> Answer:
     """Answer with the usage of all users of a partition."""
-    name, page = call.text("partition"), Page.of(call)
-
-    def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.UserUsage], str]]:
-        return (yield from read_users(find_partition(scheduler, name)[1].partition, page))
-
-    return await listed(call, page, *(await call.read(read)))
+    return await _all(call, USER, read_user)
 
 
 async def user(call: Call) -> Answer:
@@ -67,19 +67,14 @@ async def user(call: Call) -> Answer:
         yield from book_usage(partition)
         if not partition.usage.through(USER, user_name):
             raise Refused(404, "User not found")
-        return read_user(partition, user_name)
+        return (yield from read_user(partition, user_name))
 
     return await call.json(await call.read(read))
 
 
 async def groups(call: Call) -> Answer:
     """Answer with the usage of all groups of a partition that have a limit."""
-    name, page = call.text("partition"), Page.of(call)
-
-    def read(scheduler: Scheduler) -> Generator[None, None, tuple[list[shapes.GroupUsage], str]]:
-        return (yield from read_groups(find_partition(scheduler, name)[1].partition, page))
-
-    return await listed(call, page, *(await call.read(read)))
+    return await _all(call, GROUP, read_group)
 
 
 async def group(call: Call) -> Answer:
@@ -92,7 +87,7 @@ async def group(call: Call) -> Answer:
         yield from book_usage(partition)
         if not partition.usage.through(GROUP, group_name):
             raise Refused(404, "Group not found")
-        return read_group(partition, group_name)
+        return (yield from read_group(partition, group_name))
 
     return await call.json(await call.read(read))
 
