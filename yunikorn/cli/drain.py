@@ -19,7 +19,8 @@ from yunikorn.cli.server_options import complete, connect, partition_option, ser
 def command(nodes: tuple[str, ...], partition: str, as_json: bool, **connection: Any) -> int:
     """Drain nodes of a running scheduler: they get no new tasks, and running tasks stay.
 
-    It lasts until `yunikorn undrain`, also when the resource manager registers the node again.
+    It lasts until `yunikorn undrain` or a restart of the service, also when the resource manager registers
+    the node again.
 
     Exit status: 0 when all is as requested, 1 when something was refused, 2 when the server did not answer.
     """

@@ -25,8 +25,9 @@ def command(
 ) -> int:
     """Stop queues of a running scheduler, or with --whole-partition all of a partition.
 
-    A stopped queue gets no new allocations, nor do the queues below; running tasks stay. It lasts until
-    `yunikorn start`, a restart of the service, or until the resource manager registers again.
+    A stopped queue gets no new tasks, nor do the queues below; running tasks stay. It lasts until
+    `yunikorn start` or a restart of the service; that of a partition also until its resource manager
+    registers again.
 
     Exit status: 0 when all is as requested, 1 when something was refused, 2 when the server did not answer.
     """
