@@ -175,7 +175,7 @@ def test_the_text_is_compressed_exactly_once() -> None:
             sent.append(message)
 
         async def receive() -> Any:
-            return {"type": "http.request", "body": b"", "more_body": False}
+            await asyncio.Event().wait()  # the client stays connected
 
         scope = {
             "type": "http", "method": "GET", "path": PATH, "raw_path": PATH.encode(), "query_string": b"",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
 from tests.rest.steering_kit import ADMIN, OPERATOR, TOKENS, VIEWER, Steered, entries
+from yunikorn.rest.access import Caller
 from yunikorn.rest.audit import Audit
+from yunikorn.rest.steering import Change
 from yunikorn.rest.throttle import BURST, PERIOD
 
 CONFIG = configuration(
@@ -394,3 +397,29 @@ def test_description_names_the_credentials_of_each_route(rm: RM) -> None:
     assert {"401", "403", "409", "429"} <= drain["responses"].keys()
     assert {} in found["paths"]["/ws/v1/partitions"]["get"]["security"]
     assert found["paths"]["/livez"]["get"]["security"] == []
+
+
+def test_a_change_whose_request_ends_early_is_audited_completely(rm: RM, tmp_path: Path) -> None:
+    rest = Steered(rm, tmp_path / "audit")
+    steering = rest.site.steering
+    assert steering is not None
+
+    async def scenario() -> None:
+        may_go_on = asyncio.Event()
+
+        async def make() -> Change:
+            await may_go_on.wait()
+            return Change(changed=True, before=1, after=2)
+
+        request = asyncio.create_task(steering.change(Caller("127.0.0.1"), "test", {}, make))
+        while len(entries(tmp_path / "audit")) < 1:
+            await asyncio.sleep(0)
+        request.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await request
+        may_go_on.set()
+        while len(entries(tmp_path / "audit")) < 2:
+            await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+    assert [one["outcome"] for one in entries(tmp_path / "audit")] == ["begun", "done"]

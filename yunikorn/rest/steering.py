@@ -69,7 +69,10 @@ class Steering:
 
         A change that has begun ends with its entry, even if the client disconnects.
         """
-        return await asyncio.shield(asyncio.ensure_future(self._change(caller, what, target, make)))
+        work = asyncio.ensure_future(self._change(caller, what, target, make))
+        # A client that disconnects leaves the outcome to the audit log.
+        work.add_done_callback(lambda over: over.cancelled() or over.exception())
+        return await asyncio.shield(work)
 
     async def _change(
         self, caller: Caller, what: str, target: Mapping[str, str], make: Callable[[], Awaitable[Change]]
