@@ -274,6 +274,12 @@ EventRecord
     eventChangeDetail integer?
     referenceID text?
     resource EventResource
+    rmID text? +
+    partition text? +
+    applicationID text? +
+    queueName text? +
+    nodeID text? +
+    reason text? +
 
 EventResource
     resources EventAmounts?

@@ -101,6 +101,36 @@ def test_record_is_as_in_yunikorn(event: Event, text: str) -> None:
     assert line_of(event) == f"{text}\n".encode()
 
 
+def test_details_of_a_record() -> None:
+    own = {
+        "rmID": "rm",
+        "partition": "gpu",
+        "applicationID": "app-1",
+        "queueName": "root.a",
+        "nodeID": "n1",
+    }
+    plain = json.loads(line_of(ALLOCATED))
+    assert json.loads(line_of(ALLOCATED, ("rm", "gpu"))) == {**plain, **own}
+    assert line_of(Event("PLUGIN", "p"), ("", "")) == line_of(Event("PLUGIN", "p"))
+
+
+def test_details_on_request(site: Site) -> None:
+    event = Event("REQUEST", "ask", "app", reason="Unschedulable", application_id="app", queue="root.a")
+    site.store.append(EventBatch([event], source=("rm", "default")))
+    plain = {"type": 1, "objectID": "ask", "referenceID": "app", "resource": {}}
+    own = {"rmID": "rm", "partition": "default", "applicationID": "app", "queueName": "root.a"}
+    for _ in range(2):
+        assert site.rest.json("events/batch")["EventRecords"] == [plain]
+        (found,) = site.rest.json("events/batch?details")["EventRecords"]
+        assert found == {**plain, **own, "reason": "Unschedulable"}
+
+    async def scenario(connect: Connect) -> None:
+        client = connect("events/stream?count=1&details=1")
+        assert await client.lines(2) == [FIRST, found]
+
+    with_clients(site, scenario)
+
+
 def test_record_is_the_shape_of_the_openapi_document() -> None:
     shape = event_json.EventRecord(
         2,

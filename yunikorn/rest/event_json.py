@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from yunikorn.accounting.event_batch import Source
 from yunikorn.api import Event
 from yunikorn.rest.encoding import to_bytes
 from yunikorn.rest.fields import NONE, always, optional
@@ -107,6 +108,12 @@ class EventRecord:
     event_change_detail: int = optional("number of the detail of YuniKorn's event protocol", 0)
     reference_id: str = optional("id of another object that the event is about", "", name="referenceID")
     resource: Amounts = always("amounts", Amounts())
+    rm_id: str = optional("with `details`: id of the resource manager", "", name="rmID")
+    partition: str = optional("with `details`: name of the partition", "")
+    application_id: str = optional("with `details`: id of the application", "", name="applicationID")
+    queue_name: str = optional("with `details`: full path of the queue of the application", "")
+    node_id: str = optional("with `details`: id of the node", "", name="nodeID")
+    reason: str = optional("with `details`: reason in one word", "")
 
 
 @attrs.frozen
@@ -121,8 +128,8 @@ class EventBatch:
     )
 
 
-def line_of(event: Event) -> bytes:
-    """Return the record of an event as JSON, with a line break."""
+def line_of(event: Event, source: Source | None = None) -> bytes:
+    """Return the record of an event as JSON, with a line break; with a `source`, in all detail."""
     record: dict[str, Any] = {}
     for name, value in (
         ("type", TYPES.get(event.type, 0)),
@@ -141,6 +148,18 @@ def line_of(event: Event) -> bytes:
         if amounts
         else {}
     )
+    if source is not None:
+        rm_id, partition = source
+        for name, text in (
+            ("rmID", rm_id),
+            ("partition", partition),
+            ("applicationID", event.application_id),
+            ("queueName", event.queue),
+            ("nodeID", event.node_id),
+            ("reason", event.reason),
+        ):
+            if text:
+                record[name] = text
     return to_bytes(f"{_encode(record)}\n")
 
 

@@ -78,8 +78,8 @@ class EventHub:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._noticed = False
         """True while a notice of the core's thread is on its way to the event loop."""
-        self._chunks: OrderedDict[tuple[int, int], Sequence[bytes]] = OrderedDict()
-        """Encoded events by the first id of their batch and the number of the chunk in the batch."""
+        self._chunks: OrderedDict[tuple[int, int, bool], Sequence[bytes]] = OrderedDict()
+        """Encoded events by the first id of their batch, the number of the chunk in the batch, and detail."""
 
     @property
     def limits(self) -> StreamLimits:
@@ -153,33 +153,34 @@ class EventHub:
 
     # -- events -------------------------------------------------------------------------------------
 
-    async def next_lines(self, position: int) -> Sequence[bytes]:
+    async def next_lines(self, position: int, *, detailed: bool = False) -> Sequence[bytes]:
         """Return the records of some events from a position on, each with a line break; empty at the end."""
         windows = self.store.windows(position, 1)
         if not windows:
             return ()
         (window,) = windows
         number, skipped = divmod(window.begin, CHUNK)
-        key = window.first, number
+        key = window.first, number, detailed
         lines = self._chunks.get(key)
         if lines is None:
-            lines = await self._encoded(window, number)
+            lines = await self._encoded(window, number, detailed=detailed)
             self._chunks[key] = lines
             if len(self._chunks) > CHUNKS:
                 self._chunks.popitem(last=False)
         return lines[skipped:] if skipped else lines
 
-    async def _encoded(self, window: Window, number: int) -> Sequence[bytes]:
+    async def _encoded(self, window: Window, number: int, *, detailed: bool) -> Sequence[bytes]:
         batch = window.batch
         if len(batch) >= LARGE:
             # The first access makes all events of the batch.
             await asyncio.to_thread(batch.__getitem__, 0)
-        return [line_of(event) for event in batch[number * CHUNK : (number + 1) * CHUNK]]
+        source = batch.source if detailed else None
+        return [line_of(event, source) for event in batch[number * CHUNK : (number + 1) * CHUNK]]
 
-    async def lines(self, start: int, count: int) -> list[bytes]:
+    async def lines(self, start: int, count: int, *, detailed: bool = False) -> list[bytes]:
         """Return the records of up to `count` events from an id on, each with a line break."""
         found: list[bytes] = []
-        while len(found) < count and (more := await self.next_lines(start + len(found))):
+        while len(found) < count and (more := await self.next_lines(start + len(found), detailed=detailed)):
             found += more
             await asyncio.sleep(0)
         return found[:count]
@@ -202,6 +203,8 @@ class EventStream(Answer):
     """Number of events between the last one that the client has and the position."""
     as_messages: bool = False
     """True for Server-Sent Events."""
+    detailed: bool = False
+    """True for records with resource manager, partition, application, queue and node."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client has gone, is too slow, or the service stops."""
@@ -232,7 +235,7 @@ class EventStream(Answer):
                 return
             if stream.position < following:
                 # Empty if the store has forgotten these events meanwhile.
-                if lines := await self.hub.next_lines(stream.position):
+                if lines := await self.hub.next_lines(stream.position, detailed=self.detailed):
                     yield self._encoded(stream.position, lines)
                     stream.position += len(lines)
                 await asyncio.sleep(0)

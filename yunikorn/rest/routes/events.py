@@ -10,6 +10,9 @@ from yunikorn.rest.event_json import EventBatch
 from yunikorn.rest.event_streams import EVENT_STREAM, EventHub, EventStream
 
 DISABLED = "Event tracking is disabled"
+DETAILS = Query(
+    "details", "with any value: records have resource manager, partition, application, queue, node and reason"
+)
 LARGEST = 2**64
 """Bound of the numbers that parameters may have."""
 
@@ -44,7 +47,8 @@ async def batch(call: Call) -> Answer:
     lowest, following = hub.store.bounds
     lines: list[bytes] = []
     if lowest <= start < following:
-        lines = await hub.lines(start, min(count, most, following - start))
+        number = min(count, most, following - start)
+        lines = await hub.lines(start, number, detailed=DETAILS.name in call.request.query_params)
         if not lines:  # they were forgotten meanwhile
             lowest, following = hub.store.bounds
     head = json.dumps(
@@ -64,6 +68,7 @@ async def stream(call: Call) -> Answer:
         hub.refused += 1
         raise Refused(503, "Too many streaming connections")
     position = hub.position_for(unsigned(call.query("count"), 0))
+    detailed = DETAILS.name in call.request.query_params
     as_messages = EVENT_STREAM in call.request.headers.get("accept", "").lower()
     missed = 0
     if as_messages:
@@ -71,7 +76,9 @@ async def stream(call: Call) -> Answer:
         if seen is not None:
             lowest = hub.store.bounds[0]
             position, missed = max(lowest, seen + 1), max(0, lowest - seen - 1)
-    return EventStream(hub=hub, host=host, position=position, missed=missed, as_messages=as_messages)
+    return EventStream(
+        hub=hub, host=host, position=position, missed=missed, as_messages=as_messages, detailed=detailed
+    )
 
 
 def _last_seen(text: str, hub: EventHub) -> int | None:
@@ -92,6 +99,7 @@ ENDPOINTS = (
         queries=(
             Query("start", "id of the first event, by default 0", "0", {**COUNT, "minimum": 0}),
             Query("count", "maximum number of events, by default and at most 10000", "100", COUNT),
+            DETAILS,
         ),
         errors=(400,),
     ),
@@ -105,6 +113,7 @@ ENDPOINTS = (
             Query(
                 "count", "number of past events to begin with, by default 0", "100", {**COUNT, "minimum": 0}
             ),
+            DETAILS,
         ),
         errors=(400,),
     ),
