@@ -146,10 +146,12 @@ class AskAdmission:
 
     def ask_class_of(self, ask: Ask) -> AskClass:
         """Return the equivalence class of the ask with respect to nodes, given the policies in use."""
-        orders = self._orders
-        predicates, node_order = orders.predicates, ask.app.node_order
-        classes = predicates.predicate_classes(ask) if predicates else ()
+        orders, node_order = self._orders, ask.app.node_order
         required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
+        if orders.by_resources:
+            return self._partition.ask_classes.of(ask.resource, node_order, required)
+        predicates = orders.predicates
+        classes = predicates.predicate_classes(ask) if predicates else ()
         named = orders.policies[node_order]
         value = named.value_of(ask) if named.declares and not required else None
         return self._partition.ask_classes.of(ask.resource, node_order, required, classes, value=value)

@@ -85,7 +85,7 @@ class Replacement:
             fallback = fallback or placeholder
             node, required = placeholder.node, ask.ask_class.required
             # The placeholder already holds the room, and ends: predicates are asked as for a reservation.
-            if required in ("", node.id) and self._judge(ask, placeholder) is None:
+            if required in ("", node.id) and (not chain or self._judge(ask, placeholder) is None):
                 found = placeholder, node
                 break
         for placeholder in too_small:
