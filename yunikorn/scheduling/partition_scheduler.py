@@ -318,6 +318,9 @@ class PartitionScheduler:
     def _classify(self, node: Node) -> None:
         """Compute the classes and domains of a node for the predicates that declare them."""
         predicates = self.policies.predicates
+        if not predicates and not node.domains:
+            node.classes = ()
+            return
         node.classes = predicates.node_classes(node)
         predicates.forget_node(node)
         if predicates.has_domains or node.domains:

@@ -253,7 +253,10 @@ def _collect(config: QueueConfig, in_force: InForce, found: dict[tuple[int, bool
 
 def _templates(config: QueueConfig) -> Iterator[QueueSettings]:
     """Yield the settings of the child templates of a queue and its descendants."""
-    if config.child_template is not None:
-        yield read_settings(config.child_template.properties)[0]
-    for child in config.queues:
-        yield from _templates(child)
+    left = [config]
+    while left:
+        found = left.pop()
+        if found.child_template is not None:
+            yield read_settings(found.child_template.properties)[0]
+        if found.queues:
+            left.extend(reversed(found.queues))

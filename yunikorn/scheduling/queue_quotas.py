@@ -125,7 +125,8 @@ class QueueQuotas:
         for queue in [queue for queue in self._bound if queue not in present]:
             self.forget(queue)
         for queue in tree:
-            self._bind(queue)
+            if queue.settings.quota_policy or queue in self._bound or self._siblings:
+                self._bind(queue)
         self._drop_unused()
         for _, quota in list(self._bound.values()):
             self._ask(quota)
@@ -147,6 +148,8 @@ class QueueQuotas:
         """Use the policy that a queue names; returns True if the policy has to be asked."""
         name, options = queue.settings.quota_policy, queue.settings.quota_policy_options
         known = self._bound.get(queue)
+        if not name and known is None and not self._siblings:
+            return False
         policy = None
         if name and queue.parent is not None and queue.path != RECOVERY:
             policy = self._policy(name, dict(options), queue)
