@@ -41,6 +41,7 @@ TRANSPORTS = WIRE | {
     "yunikorn.metrics",
     "yunikorn.runtime",
     "yunikorn.rest",
+    "yunikorn.web",
     "yunikorn.service",
     "yunikorn.recording",
     "yunikorn.simulation",
@@ -76,8 +77,9 @@ MAY_IMPORT = {
     "yunikorn.metrics": INTERFACE,
     "yunikorn.recording": WIRE,
     "yunikorn.rest": INTERFACE | {"yunikorn.runtime", "yunikorn.metrics"},
+    "yunikorn.web": INTERFACE | {"yunikorn.runtime", "yunikorn.rest"},
     "yunikorn.service": WIRE
-    | {"yunikorn.recording", "yunikorn.runtime", "yunikorn.rest", "yunikorn.metrics"},
+    | {"yunikorn.recording", "yunikorn.runtime", "yunikorn.rest", "yunikorn.web", "yunikorn.metrics"},
     "yunikorn.simulation": INTERFACE,
     "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},
     "yunikorn.testing": INTERFACE,

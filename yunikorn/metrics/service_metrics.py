@@ -80,6 +80,11 @@ class ServiceMetrics:
         """Return the use of methods of plugins; empty if it is not counted."""
         return tuple(self._statistics or ())
 
+    @property
+    def plugin_time(self) -> Mapping[tuple[str, str], float]:
+        """Time of the core's thread in plugins, in seconds, by plugin and operation."""
+        return dict(self._plugin_time)
+
     def answered(self, code: int) -> None:
         """Count an answer with this HTTP status code."""
         self._answered[str(code)] += 1

@@ -30,6 +30,7 @@ from yunikorn.service.host_address import UNIX, Address
 from yunikorn.service.logs import AREAS
 from yunikorn.service.rest_access import RestAccess
 from yunikorn.service.settings import EventLimits, RestSettings, ServerTls, Settings
+from yunikorn.web.all_pages import pages
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
@@ -71,8 +72,9 @@ class Rest:
             steering=None if audit is None else Steering(core, audit),
             core_alive=lambda: core.threaded.alive,
         )
-        self._app = rest_app(self._site, ENDPOINTS)
         self._tasks: list[asyncio.Task[None]] = []
+        web = pages(stopwatch)
+        self._app = rest_app(self._site, (*ENDPOINTS, *web.endpoints), web.error_page)
         self._context: ssl.SSLContext | None = None
         self._server: RestServer | None = None
 

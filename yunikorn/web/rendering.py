@@ -1,0 +1,117 @@
+"""HTML of pages: templates, rendered in short pieces, with the headers that protect a page."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup
+
+from yunikorn import __version__
+from yunikorn.rest.encoding import PIECE, SLICE
+from yunikorn.web import amounts, times
+from yunikorn.web.frame import address
+from yunikorn.web.static_files import StaticFiles
+
+_LONG_SECONDS = re.compile(r"\b([0-9]+\.[0-9])[0-9]+s\b")
+HTML = "text/html; charset=utf-8"
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Content security policy: nothing is loaded from elsewhere, and no code or style is inside of a page."""
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+"""Headers of all pages and of their files."""
+
+
+class Renderer:
+    """Templates of the pages."""
+
+    def __init__(self, files: StaticFiles, stopwatch: Callable[[], int]) -> None:
+        """Load no template yet; `stopwatch` counts nanoseconds, to render in slices."""
+        self._stopwatch = stopwatch
+        self._environment = found = jinja2.Environment(
+            loader=jinja2.PackageLoader("yunikorn.web"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        found.globals.update(version=__version__, address=address, file=files.address, times=times)
+        found.filters.update(
+            amount=_amount,
+            amounts=amounts.listed,
+            ordered=amounts.ordered,
+            number=amounts.number,
+            duration=times.duration,
+            breakable=breakable,
+            ident=ident,
+            tidy=tidy,
+        )
+
+    async def render(self, template: str, context: Mapping[str, Any]) -> Sequence[bytes]:
+        """Return the HTML of a page in pieces; other tasks run after each millisecond.
+
+        The interpreter would otherwise be kept from the core for as long as a large page takes.
+        """
+        pieces: list[bytes] = []
+        waiting: list[str] = []
+        size, until = 0, self._stopwatch() + SLICE
+        for text in self._environment.get_template(template).generate(**context):
+            waiting.append(text)
+            size += len(text)
+            if size >= PIECE:
+                pieces.append("".join(waiting).encode("utf-8", "replace"))
+                waiting, size = [], 0
+            if self._stopwatch() >= until:
+                await asyncio.sleep(0)
+                until = self._stopwatch() + SLICE
+        pieces.append("".join(waiting).encode("utf-8", "replace"))
+        return pieces
+
+    def render_at_once(self, template: str, context: Mapping[str, Any]) -> bytes:
+        """Return the HTML of a small page."""
+        return self._environment.get_template(template).render(context).encode("utf-8", "replace")
+
+
+def _amount(value: int, name: str) -> str:
+    return amounts.amount(name, value)
+
+
+def tidy(text: str) -> str:
+    """Return a message with tenths of a second at most: `29.9s` instead of `29.981477569s`."""
+    return _LONG_SECONDS.sub(r"\1s", text)
+
+
+def ident(name: str) -> str:
+    """Return a name as a part of an `id` attribute, which has no blanks."""
+    return quote(name, safe="", errors="replace")
+
+
+@functools.lru_cache(maxsize=1024)
+def breakable(name: str) -> Markup:
+    """Return a name that lines may break behind dots, slashes, hyphens and underscores."""
+    found = Markup.escape(name)
+    for char in "./-_":
+        found = found.replace(char, Markup(f"{char}<wbr>"))
+    return found
