@@ -68,6 +68,16 @@ def test_every_link_of_every_page_leads_to_a_page(web: Web) -> None:
         assert web.get(link).status_code == 200, link
 
 
+def test_applications_without_tasks_do_not_count_as_running() -> None:
+    rm, store = eventful(configuration(queue("a")))
+    rm.node("n1", vcore=8000)
+    rm.app()
+    rm.ask(key="only", vcore=1000)
+    rm.schedule()
+    rm.release(key="only")
+    assert "Applications running 0 Waiting to start 0 Finishing 1 Ended 0" in Web(rm, store).page("/").words
+
+
 def test_cluster_at_a_glance(web: Web) -> None:
     page = web.page("/")
     assert "Nodes 2 Applications running 1 Waiting to start 0 Ended 0 Allocations 2" in page.words

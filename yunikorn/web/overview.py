@@ -13,7 +13,7 @@ from yunikorn.clock import SECOND
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest import shapes
-from yunikorn.rest.applications import read_summary
+from yunikorn.rest.applications import WORKING, read_summary
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.explain_shapes import WaitExplanation
 from yunikorn.rest.partitions import read_partition
@@ -68,7 +68,9 @@ class PartitionView:
     root: shapes.Queue
     bars: Sequence[Bar]
     running: int
-    """Number of applications that count as running."""
+    """Number of applications with running tasks."""
+    finishing: int
+    """Number of applications that have started and have no task at present, or are failing."""
     starting: int
     """Number of applications that wait to start."""
     ended: int
@@ -157,7 +159,7 @@ def _view_of(frame: Frame, shape: shapes.Partition, root: shapes.Queue) -> Parti
     states = shape.applications
     starting = states.get(NEW, 0) + states.get(ACCEPTED, 0)
     ended = sum(number for state, number in states.items() if state in FINAL_STATES)
-    active = states.get("total", 0) - starting - ended
+    running = sum(states.get(state, 0) for state in WORKING)
     return PartitionView(
         frame=frame,
         shape=shape,
@@ -167,7 +169,8 @@ def _view_of(frame: Frame, shape: shapes.Partition, root: shapes.Queue) -> Parti
             for name in ordered(size)
             if size[name] or used.get(name)
         ],
-        running=active,
+        running=running,
+        finishing=states.get("total", 0) - starting - running - ended,
         starting=starting,
         ended=ended,
     )
