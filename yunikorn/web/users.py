@@ -7,12 +7,11 @@ from collections.abc import Generator, Iterator, Sequence
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.model.usage_tracker import USER
+from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.rest import shapes
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.lists import Page
-from yunikorn.rest.partitions import book_usage, read_user
-from yunikorn.rest.routes.usage import read_groups
+from yunikorn.rest.partitions import book_usage, read_group, read_user
 from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.web.amounts import Bar, bar, ordered
 from yunikorn.web.frame import Frame, Unknown, read_frame_at
@@ -72,10 +71,14 @@ def _reading_of(key: str, text: str, number: int) -> Reading[Users]:
         users = []
         for index, name in enumerate(chosen):
             if partition.usage.through(USER, name):
-                users.append(read_user(partition, name))
+                users.append((yield from read_user(partition, name)))
             if index % STEP == STEP - 1:
                 yield
-        groups, _ = yield from read_groups(partition, Page(GROUPS))
+        names, _ = yield from Page(GROUPS).select(partition.usage.names(GROUP), str, bool)
+        groups = []
+        for name in names:
+            if partition.usage.through(GROUP, name):
+                groups.append((yield from read_group(partition, name)))
         return Users(frame=frame, users=users, part=part, groups=groups, sizes=dict(partition.cluster.total))
 
     return read
@@ -114,7 +117,7 @@ def _user_reading(key: str, name: str) -> Reading[tuple[Frame, shapes.UserUsage,
             known = list(partition.usage.names(USER))
             text = f"There is no use by a user {name}."
             raise Unknown(text, frame, name, known, lambda one: frame.url("/user", name=one))
-        return frame, read_user(partition, name), dict(partition.cluster.total)
+        return frame, (yield from read_user(partition, name)), dict(partition.cluster.total)
 
     return read
 
