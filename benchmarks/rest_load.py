@@ -85,11 +85,16 @@ async def _measure(workload: Workload) -> dict[str, float]:
 
 
 def _parts(workload: Workload) -> Iterator[list[UpdateRequest]]:
-    """Yield the asks in equal parts, each with tasks of all applications."""
-    asked, size = workload.asked, workload.tasks // PARTS
+    """Yield the asks in equal parts, each with tasks of all applications, one update per application."""
+    asked, apps = workload.asked, workload.applications
+    size = workload.tasks // PARTS
     for first in range(0, size * PARTS, size):
-        tasks = range(first, first + size)
-        yield [UpdateRequest(RM, asks=[workload.ask(task, asked) for task in tasks])]
+        yield [
+            UpdateRequest(
+                RM, asks=[workload.ask(task, asked) for task in range(first + app, first + size, apps)]
+            )
+            for app in range(apps)
+        ]
 
 
 class _Placing(ResourceManager):
