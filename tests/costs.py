@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pytest
 
-LIMIT = 0.5
+LIMIT = 0.3
 """Seconds of processor time from which a test function, with all its parameters together, is slow."""
 PROPERTY = "cost"
 

@@ -24,20 +24,21 @@ class JoinedWrites(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send data at the end of this turn of the event loop, or now if they are large."""
         if not self._parts:
-            self._loop.call_soon(self._send)
+            self._loop.call_soon(self.flush)
         self._parts.append(data)
         self._size += len(data)
         if self._size >= ENOUGH:
-            self._send()
+            self.flush()
 
-    def _send(self) -> None:
+    def flush(self) -> None:
+        """Send everything that was collected."""
         parts, self._parts, self._size = self._parts, [], 0
         if parts and not self._inner.is_closing():
             self._inner.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def close(self) -> None:
         """Send everything, and close the connection."""
-        self._send()
+        self.flush()
         self._inner.close()
 
     def abort(self) -> None:

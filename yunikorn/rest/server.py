@@ -62,7 +62,8 @@ class Connection(HttpToolsProtocol):
         # asyncio does this only for sockets that were made with the number of the protocol. Without it the
         # body of an answer waits until the client acknowledges the header, which takes up to 40 ms.
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        super().connection_made(JoinedWrites(transport, self.loop))
+        self._joined = JoinedWrites(transport, self.loop)
+        super().connection_made(self._joined)
         # uvicorn passes a copy of this mapping on with every request of the connection.
         self.app_state = {**self.app_state, CERTIFICATE: common_name(transport)}
         self._await_header()
@@ -107,6 +108,11 @@ class Connection(HttpToolsProtocol):
         if size > self.limits.header_bytes:
             raise ValueError(TOO_LARGE)
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Send the end of an answer without another turn of the event loop."""
+        self._joined.flush()
+        super().on_response_complete()
 
     def pause_writing(self) -> None:
         """Start the time limit of a client that takes no data."""
