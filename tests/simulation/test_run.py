@@ -180,3 +180,28 @@ def test_the_report_says_why_tasks_still_wait(registry: Registry) -> None:
     assert [(one.reason, one.count, one.example) for one in report.waiting] == [
         ("larger than the whole cluster", 2, "huge")
     ]
+
+
+def test_placements_that_are_only_held_do_not_keep_a_simulation_going(registry: Registry) -> None:
+    """A group that never fits is placed, held and taken back every five minutes."""
+    config = TWO_PARTITIONS.replace("  - name: default\n", "  - name: default\n    permits: [together]\n", 1)
+    workload = read_scenario(
+        """
+        nodes: [{name: n, resources: {vcore: 4}}]
+        applications:
+          - id: group
+            queue: root.a
+            tasks:
+              - count: 9
+                tags: {together: all, together-count: "9"}
+                resources: {vcore: 1}
+                runtime: 10
+        """,
+        "file",
+        "name",
+    )
+    week = 7 * 24 * 3600 * SECOND
+    report = simulate(config, workload, registry, watch=lambda progress: progress.moment < week)
+    assert report.outcome == "complete"
+    assert report.tasks.waiting == 9
+    assert report.allocations == 0

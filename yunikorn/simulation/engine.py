@@ -207,19 +207,24 @@ class Simulation:
     def _round(self, moment: int) -> bool:
         changes = self._manager.changes
         self._core.fire_timers()
-        busy = self._reload(moment)
+        told = self._reload(moment)
         while (request := self._manager.gather(moment)) is not None:
             self._core.update(request)
             self._manager.nodes.apply()
-            busy = True
+            told = True
+        busy = told
         going, decided = True, ROUND
         while going and decided == ROUND:
             decided = self._core.schedule(ROUND)
             self._counters.decisions += decided
             busy = busy or decided > 0
             going = self._watch(self._progress(moment))
-        if busy or self._manager.changes != changes:
+        # A permit policy may hold a placement and lose it at its timeout, again and again: the core decides,
+        # but the resource manager hears nothing, and nothing changes for the workload.
+        if told or self._manager.changes != changes:
             self._last_change = moment
+            busy = True
+        if busy:
             self._limits.review(moment)
             self._recorder.idle(moment)
         return going
