@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
+import attrs
 import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue
-from tests.rest.steering_kit import ADMIN, OPERATOR, Steered
+from tests.rest.steering_kit import ADMIN, OPERATOR, Steered, entries
 from yunikorn.config.load import load_config
 from yunikorn.framework.registry import Registry
-from yunikorn.rest.config_changes import ConfigChange, differences, with_effects
+from yunikorn.rest.app import rest_app
+from yunikorn.rest.config_changes import (
+    ConfigChange,
+    ConfigRequest,
+    ConfigResult,
+    ConfigText,
+    differences,
+    with_effects,
+)
 from yunikorn.rest.log_levels import LogLevels
+from yunikorn.rest.routes.all_routes import ENDPOINTS
 
 
 def changes(registry: Registry, old: str, new: str) -> list[ConfigChange]:
@@ -179,6 +190,39 @@ def test_log_levels_that_cannot_be_used_change_nothing(levels: LogLevels, body: 
     assert answer.status_code == 400
     assert message in answer.json()["message"]
     assert levels.read() == before
+
+
+def test_audit_log_names_the_wanted_log_levels_before_they_are_set(levels: LogLevels, tmp_path: Path) -> None:
+    rest = Steered(RM(), tmp_path / "audit", log_levels=levels)
+    rest.ask("PUT", "loglevel", ADMIN, content=b'{"levels": {"core": "DEBUG"}}')
+    begun, done = entries(tmp_path / "audit")
+    assert (begun["outcome"], begun["target"]) == ("begun", {"core": "debug"})
+    assert done["target"] == begun["target"]
+
+
+@attrs.frozen
+class OneGroup:
+    """Changes the configuration of the only policy group."""
+
+    async def change(self, request: ConfigRequest) -> ConfigResult:
+        """Return the result of a change in a group that a request need not name."""
+        assert not request.policy_group
+        return ConfigResult(applied=True, policy_group="gpu", resource_managers=("rm",))
+
+    async def text(self, policy_group: str, rm_id: str) -> ConfigText:
+        """Return an empty configuration."""
+        return ConfigText(b"", "")
+
+
+def test_audit_log_names_the_policy_group_that_was_changed(tmp_path: Path) -> None:
+    rest = Steered(RM(), tmp_path / "audit")
+    assert rest.site.steering is not None
+    steering = attrs.evolve(rest.site.steering, configuration=OneGroup())
+    rest.app = rest_app(attrs.evolve(rest.site, steering=steering), ENDPOINTS)
+    assert rest.ask("PUT", "config", ADMIN, content=b"partitions: []").status_code == 200
+    begun, done = entries(tmp_path / "audit")
+    assert begun["target"] == {"policyGroup": "(default group)"}
+    assert (done["after"]["policyGroup"], done["after"]["resourceManagers"]) == ("gpu", ["rm"])
 
 
 def test_configuration_needs_the_role_admin_and_an_owner() -> None:

@@ -259,8 +259,8 @@ def test_limit() -> None:
     ("path", "error"),
     [
         ("partition/none/decisions", (404, "Partition not found")),
-        ("partition/default/decisions?limit=0", (400, '0 is not a valid value for "limit"')),
-        ("partition/default/decisions?limit=x", (400, 'strconv.ParseUint: parsing "x": invalid syntax')),
+        ("partition/default/decisions?limit=0", (400, 'limit: expected a whole number from 1 on, got "0"')),
+        ("partition/default/decisions?limit=x", (400, 'limit: expected a whole number from 1 on, got "x"')),
     ],
 )
 def test_errors(path: str, error: tuple[int, str]) -> None:

@@ -152,7 +152,7 @@ def test_limit() -> None:
     found = explain(rm, "?limit=2")
     assert len(found["requests"]) == 2
     assert (found["pendingCount"], found["omittedCount"]) == (10, 6)
-    assert Rest(rm).error(PATH + "?limit=0") == (400, '0 is not a valid value for "limit"')
+    assert Rest(rm).error(PATH + "?limit=0") == (400, 'limit: expected a whole number from 1 on, got "0"')
 
 
 def test_requests_that_end_during_the_explanation_are_left_out() -> None:

@@ -214,8 +214,8 @@ def test_a_second_profile_is_refused(rest: Rest) -> None:
 @pytest.mark.parametrize(
     ("seconds", "message"),
     [
-        ("0", '0 is not a valid value for "seconds"'),
-        ("x", 'strconv.ParseUint: parsing "x": invalid syntax'),
+        ("0", 'seconds: expected a whole number from 1 on, got "0"'),
+        ("x", 'seconds: expected a whole number from 1 on, got "x"'),
         ("61", '61 is not a valid value for "seconds": at most 60'),
     ],
 )

@@ -89,13 +89,9 @@ def _parts(things: Collection[T]) -> Iterator[list[T]]:
 
 
 def unsigned(text: str, name: str) -> int:
-    """Return a number from 1 on; raises `Refused` with the text of YuniKorn."""
-    if not (text.isascii() and text.isdigit()):
-        raise Refused(400, f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    if len(text) > 20 or int(text) >= 1 << 64:
-        raise Refused(400, f'strconv.ParseUint: parsing "{text}": value out of range')
-    if int(text) == 0:
-        raise Refused(400, f'0 is not a valid value for "{name}"')
+    """Return the number of a parameter that YuniKorn does not have, from 1 on; raises `Refused`."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 20 and 1 <= int(text) < 1 << 64):
+        raise Refused(400, f'{name}: expected a whole number from 1 on, got "{text[:40]}"')
     return int(text)
 
 

@@ -72,13 +72,16 @@ async def change_configuration(call: Call) -> Answer:
             before={"checksum": result.checksum},
             after={
                 "checksum": result.new_checksum,
+                "policyGroup": result.policy_group,
+                "resourceManagers": list(result.resource_managers),
                 "persisted": result.persisted,
                 "changes": [_in_words(change) for change in result.changes[:_MOST_AUDITED]],
                 "changeCount": len(result.changes),
             },
         )
 
-    target = {"policyGroup": request.policy_group or "default"}
+    # A group may be called "default" without being the default one: its real name is in the last entry.
+    target = {"policyGroup": request.policy_group or "(default group)"}
     if request.rm_id:
         target = {"resourceManager": request.rm_id}
     status = 200
@@ -146,7 +149,7 @@ async def set_log_levels(call: Call) -> Answer:
             after={name: after[name] for name in {**wanted, **dict.fromkeys(changed)}},
         )
 
-    change = await steering_of(call).change(call.caller, "set log levels", {}, make)
+    change = await steering_of(call).change(call.caller, "set log levels", wanted, make)
     return await call.json(change, conditional=False)
 
 
