@@ -8,9 +8,15 @@ from collections.abc import Iterable
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return `, did you mean 'x'?` if a known name is similar (ignoring case), else an empty text."""
+    """Return `, did you mean 'x'?` if a known name is similar (ignoring case), else an empty text.
+
+    A known path that is the only one with this last part is similar as well: `root.web` to `web`.
+    """
     by_lower = {candidate.lower(): candidate for candidate in known}
     close = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    if not close:
+        close = [candidate for candidate in by_lower if candidate.endswith(f".{name.lower()}")]
+        close = close if len(close) == 1 and name else []
     return f", did you mean '{by_lower[close[0]]}'?" if close else ""
 
 

@@ -250,7 +250,7 @@ def test_configuration_of_a_resource_manager_is_changed_in_memory(changed: Chang
         assert await changed.in_use("first") == SMALL
         assert (await changed.change(BROKEN, rm_id="own")).problems
         refused = await changed.refusal(BIGGER, rm_id="first")
-        assert (refused.status, "give policyGroup=one" in refused.message) == (409, True)
+        assert (refused.status, "give policyGroup=one (--policy-group one)" in refused.message) == (409, True)
         assert (await changed.refusal(BIGGER, rm_id="none")).status == 404
         assert (await changed.refusal(BIGGER, policy_group="none")).status == 404
 

@@ -337,7 +337,6 @@ def test_without_a_resource_manager() -> None:
     [
         ("/queue?name=root.aa", "There is no queue root.aa.", "/queue?name=root.a"),
         ("/queue?name=..", "There is no queue ...", ""),
-        ("/queue", "There is no queue .", ""),
         ("/application?id=apq", "There is no application apq.", "/application?id=app"),
         ("/node?id=N1", "There is no node N1.", "/node?id=n1"),
         ("/user?name=usr", "There is no use by a user usr.", "/user?name=user"),
@@ -350,7 +349,7 @@ def test_unknown_object_with_similar_names(web: Web, path: str, text: str, link:
 
 
 def test_address_without_a_name(web: Web) -> None:
-    for path in ("/application", "/node"):
+    for path in ("/application", "/node", "/queue", "/queue?path=root.a", "/user"):
         assert "The address names no" in web.page(path, 400).words
 
 

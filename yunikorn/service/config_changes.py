@@ -102,7 +102,7 @@ class ConfigChanges:
             if found[0].policy_group is not None:
                 group = found[0].policy_group
                 text = f"resource manager {rm_id} has the configuration of policy group '{group}'"
-                raise Refused(409, f"{text}: give policyGroup={group}")
+                raise Refused(409, f"{text}: give policyGroup={group} (--policy-group {group})")
             config = await self._core.call(lambda core: core.configuration(rm_id))
             return _Target(text=config.text, rm_ids=(rm_id,))
         try:
@@ -111,7 +111,7 @@ class ConfigChanges:
             known = ", ".join(group or "the default group" for group in self._configurations.groups)
             what = f"no policy group is called '{policy_group}'"
             if not policy_group:
-                what = "give policyGroup: there is no default policy group"
+                what = "give policyGroup (--policy-group): there is no default policy group"
             raise Refused(404, f"{what}; known: {known or 'none'}") from error
         users = [
             one.rm_id

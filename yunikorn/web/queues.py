@@ -9,6 +9,7 @@ import attrs
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.queue import Queue
 from yunikorn.rest import shapes
+from yunikorn.rest.answers import Refused
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.queues import read_queue, read_tree
 from yunikorn.runtime.sliced_reads import Reading
@@ -229,7 +230,10 @@ def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, path: s
 
 async def queue_view(call: Call) -> View:
     """Return the page of one queue."""
-    found = await call.read(_queue_reading(call.query("partition"), call.query("name"), wanted_number(call)))
+    name = call.query("name")
+    if not name:
+        raise Refused(400, "The address names no queue: /queue?name=PATH.")
+    found = await call.read(_queue_reading(call.query("partition"), name, wanted_number(call)))
     queue, types = found.queue, types_of(found.queue)
     columns = types[:COLUMNS]
     path = queue.queuename.split(".")

@@ -9,6 +9,7 @@ import attrs
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.rest import shapes
+from yunikorn.rest.answers import Refused
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.lists import Page
 from yunikorn.rest.partitions import book_usage, read_group, read_user
@@ -125,6 +126,8 @@ def _user_reading(key: str, name: str) -> Reading[tuple[Frame, shapes.UserUsage,
 async def user_view(call: Call) -> View:
     """Return the page of one user."""
     name = call.query("name")
+    if not name:
+        raise Refused(400, "The address names no user: /user?name=NAME.")
     frame, user, sizes = await call.read(_user_reading(call.query("partition"), name))
     every = [] if user.queues is None else list(_through(user.queues))
     types = ordered({one for usage in every for one in (*usage.resource_usage, *usage.max_resources)})
