@@ -109,6 +109,18 @@ def test_application_fails_with_the_reason(rm: RM) -> None:
     assert "budget is spent (by operator anna)" in updates[0].message
 
 
+def test_application_that_has_ended_is_not_failed_again(rm: RM) -> None:
+    rest = Steered(rm)
+    rest.change(f"{APP}/app/fail")
+    assert rest.change(f"{APP}/app/fail") == {"changed": False, "before": "Failed", "after": "Failed"}
+    rm.app("refused", "root.none")
+    answer = rest.ask("POST", f"{APP}/refused/fail", ADMIN)
+    assert (answer.status_code, answer.json()["message"]) == (
+        409,
+        "the application has ended already, it is Rejected",
+    )
+
+
 def test_reasons_are_printable(rm: RM) -> None:
     answer = Steered(rm).ask("POST", f"{APP}/app/fail", ADMIN, content=b'{"reason": "a\\ud800\\u001b\\nb"}')
     assert answer.status_code == 200

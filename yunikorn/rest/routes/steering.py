@@ -8,6 +8,7 @@ from typing import Any
 
 from yunikorn.errors import printable
 from yunikorn.interface.scheduler import Scheduler
+from yunikorn.model.application import Application
 from yunikorn.model.node import Node
 from yunikorn.rest import shapes
 from yunikorn.rest.access import OFF, Access, Caller
@@ -18,6 +19,7 @@ from yunikorn.rest.nodes import drained_by
 from yunikorn.rest.routes.partitions import PARTITION, QUEUE
 from yunikorn.rest.steering import Change, Steering
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+from yunikorn.states import FAILED
 from yunikorn.text import listed, suggest
 
 LARGEST = 64 << 10
@@ -152,6 +154,9 @@ async def fail_application(call: Call) -> Answer:
 
     def apply(core: Scheduler) -> Change:
         rm_id, at = find_partition(core, name)
+        ended = at.partition.ended.get(app_id)
+        if ended is not None and app_id not in at.partition.applications and app_id not in at.waiting:
+            return _unchanged(call.caller, at, ended)
         before = _check_application(call.caller, at, app_id)
         core.fail_application(rm_id, at.name, app_id, why)
         app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
@@ -160,6 +165,14 @@ async def fail_application(call: Call) -> Answer:
     target = {"partition": name, "application": app_id, **({"reason": reason} if reason else {})}
     change = await steering_of(call).act(call.caller, "fail application", target, apply)
     return await call.json(change, conditional=False)
+
+
+def _unchanged(caller: Caller, at: PartitionScheduler, app: Application) -> Change:
+    """Return no change for an application that has failed; raises `Refused` if it has ended otherwise."""
+    caller.check_queue(app.queue or at.partition.queues.root)
+    if app.state != FAILED:
+        raise Refused(409, f"the application has ended already, it is {app.state}")
+    return Change(changed=False, before=app.state, after=app.state)
 
 
 def _check_application(caller: Caller, at: PartitionScheduler, app_id: str) -> str:
