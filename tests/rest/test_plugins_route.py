@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
@@ -78,6 +79,42 @@ def test_uses_are_listed_by_partition_and_counted() -> None:
 def test_installed_plugin_that_nothing_uses() -> None:
     one = by_name(Rest(RM()).json("plugins"))["permit", "together"]
     assert (one["inUse"], one["uses"], one["faults"]) == (False, [], [])
+
+
+MINE = """
+from yunikorn.api import Predicate, hookimpl
+
+class Mine(Predicate):
+    name = "mine"
+    def check(self, ask, node):
+        return None
+
+@hookimpl
+def yunikorn_predicates():
+    return [Mine]
+"""
+
+
+def test_plugins_of_a_file_are_listed_where_they_are_used(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE, "utf-8")
+    registry = Registry.load(third_party=False).trusting(tmp_path)
+    config = document(partition(queue("a"), predicates=["mine"]), plugins={"load": ["./mine.py"]})
+    one = by_name(Rest(RM(config, registry)).json("plugins"))["predicate", "mine"]
+    assert one["plugin"] == "./mine.py"
+    assert [use["places"] for use in one["uses"]] == [["partitions[0].predicates[0]"]]
+
+
+def test_only_the_chosen_one_of_several_offers_is_in_use() -> None:
+    class Taints(Predicate):
+        name = "taints"
+
+        def check(self, ask: Any, node: Any) -> str | None:
+            return None
+
+    registry = with_plugins(predicates=[Taints])
+    found = Rest(RM(configuration(predicates=["taints@yunikorn-test"]), registry)).json("plugins")
+    offers = [one for one in found["plugins"] if one["name"] == "taints"]
+    assert {one["distribution"]: one["inUse"] for one in offers} == {"yunikorn": False, "yunikorn-test": True}
 
 
 def test_broken_plugin() -> None:

@@ -306,9 +306,10 @@ class Scheduler:
         session.drop_plugin(name)
         session.flush()
 
-    def plugins(self, rm_id: str) -> Registry:
-        """Return all plugins that an RM's configuration may name, its own included; do not change them."""
-        return self._session(rm_id).registry
+    def plugins(self, rm_id: str, *, in_force: bool = False) -> Registry:
+        """Return what an RM's configuration may name, or what it enables and loads; do not change it."""
+        session = self._session(rm_id)
+        return session.enabled if in_force else session.registry
 
     # -- deciding -------------------------------------------------------------------------------------
 

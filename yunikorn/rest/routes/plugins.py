@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 
@@ -10,6 +11,8 @@ import attrs
 
 from yunikorn.config.plugin_uses import uses_by_partition
 from yunikorn.config.queues_yaml import SchedulerConfig
+from yunikorn.errors import UnknownPlugin
+from yunikorn.framework.kinds import Kind
 from yunikorn.framework.offers import Broken, Offer
 from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
@@ -30,8 +33,8 @@ PLACES = 10
 FAULTS = 100
 """Number of failures that are read without a pause."""
 
-Used = dict[tuple[str, str], list[PluginPlaces]]
-"""Uses by kind and name."""
+Used = dict[tuple[str, str, type], list[PluginPlaces]]
+"""Uses by kind, origin and class."""
 
 
 @attrs.frozen
@@ -40,8 +43,8 @@ class Installed:
 
     offers: tuple[Offer, ...]
     broken: tuple[Broken, ...]
-    configs: tuple[tuple[str, SchedulerConfig], ...]
-    """Configurations by the id of the resource manager."""
+    configs: tuple[tuple[str, SchedulerConfig, Registry], ...]
+    """Configurations with the plugins that they may use, by the id of the resource manager."""
     faults: tuple[PluginFault, ...]
 
 
@@ -66,15 +69,17 @@ async def installed_plugins(call: Call) -> Plugins:
 def read_plugins(scheduler: Scheduler, registry: Registry) -> Generator[None, None, Installed]:
     """Return the plugins of all resource managers, and those of `registry`, with all failures."""
     offers: dict[tuple[str, str, type], Offer] = {}
-    configs: list[tuple[str, SchedulerConfig]] = []
+    configs: list[tuple[str, SchedulerConfig, Registry]] = []
     registries = [registry]
     for status in list(scheduler.sessions()):
-        configs.append((status.rm_id, scheduler.configuration(status.rm_id)))
-        registries.append(scheduler.plugins(status.rm_id))
+        in_force = scheduler.plugins(status.rm_id, in_force=True)
+        configs.append((status.rm_id, scheduler.configuration(status.rm_id), in_force))
+        # Plugins of a file are in force only; disabled ones are not.
+        registries += [scheduler.plugins(status.rm_id), in_force]
     broken: dict[str, Broken] = {}
     for one in registries:
         for offer in one.offers():
-            offers.setdefault((offer.kind.id, offer.origin, offer.cls), offer)
+            offers.setdefault(_key(offer), offer)
         broken.update((str(each), each) for each in one.broken)
         yield
     faults: list[PluginFault] = []
@@ -117,23 +122,32 @@ def shape_of(installed: Installed, calls: Sequence[MethodUse]) -> Plugins:
     )
 
 
-def _uses_of(configs: Iterable[tuple[str, SchedulerConfig]]) -> Used:
+def _key(offer: Offer) -> tuple[str, str, type]:
+    return offer.kind.id, offer.origin, offer.cls
+
+
+def _uses_of(configs: Iterable[tuple[str, SchedulerConfig, Registry]]) -> Used:
     found: Used = defaultdict(list)
-    for rm_id, config in configs:
-        places: dict[tuple[str, str, str], list[str]] = {}
+    for rm_id, config, plugins in configs:
+        places: dict[tuple[Kind, str, str], list[str]] = {}
         for partition, use in uses_by_partition(config):
-            places.setdefault((use.kind.id, use.name, partition), []).append(use.place)
+            places.setdefault((use.kind, use.name, partition), []).append(use.place)
         for (kind, name, partition), named in places.items():
-            found[kind, name].append(
-                PluginPlaces(rm_id=rm_id, partition=partition, count=len(named), places=tuple(named[:PLACES]))
-            )
+            # The name may be that of several offers, of which the configuration chooses one. A plugin that is
+            # not required may be missing, and the core's own order `weighted` is no plugin.
+            with contextlib.suppress(UnknownPlugin):
+                found[_key(plugins.find(kind, name))].append(
+                    PluginPlaces(
+                        rm_id=rm_id, partition=partition, count=len(named), places=tuple(named[:PLACES])
+                    )
+                )
     return found
 
 
 def _plugin(
     offer: Offer, uses: Used, faults: Sequence[PluginFault], calls: Sequence[MethodUse]
 ) -> InstalledPlugin:
-    places = tuple(uses.get((offer.kind.id, offer.kind.normal(offer.name)), ()))
+    places = tuple(uses.get(_key(offer), ()))
     return InstalledPlugin(
         kind=offer.kind.id,
         name=offer.name,
