@@ -96,9 +96,13 @@ class Sampler:
         self._begun = self._latest = self._stopwatch()
         self._thread.start()
 
+    def end(self) -> None:
+        """End the sampling, without waiting for the thread."""
+        self._end.set()
+
     def stop(self) -> bytes:
         """End the sampling, and return the profile."""
-        self._end.set()
+        self.end()
         self._thread.join()
         types = [ValueType("samples", "count"), CPU, ValueType("wall", "nanoseconds")]
         writer = ProfileWriter(types, "cpu" if any(one.cpu for one in self._spent.values()) else "wall")
@@ -183,6 +187,8 @@ class Profiler:
                 await asyncio.sleep(pause)
                 left -= pause
         finally:
+            # At once: the loop may end before the thread is waited for.
+            sampler.end()
             try:
                 data = await asyncio.shield(asyncio.to_thread(sampler.stop))
             finally:
