@@ -137,11 +137,15 @@ def _wire(layout: str) -> Callable[[Workload], Mapping[str, float]]:
     return measure
 
 
-def _beside_rest(workload: Workload) -> Mapping[str, float]:
-    """Measure throughput beside REST requests; imports its dependencies only when called."""
-    from benchmarks import rest_load
+def _beside_rest(*, paced: bool) -> Callable[[Workload], Mapping[str, float]]:
+    """Return a measurement of decisions beside REST requests; imports its dependencies only when called."""
 
-    return rest_load.tasks_per_second(workload)
+    def measure(workload: Workload) -> Mapping[str, float]:
+        from benchmarks import rest_load
+
+        return (rest_load.at_a_pace if paced else rest_load.tasks_per_second)(workload)
+
+    return measure
 
 
 def _others() -> list[Case]:
@@ -190,7 +194,8 @@ def _others() -> list[Case]:
         ],
         Case("W-wire", "update", MEDIUM, _wire("ONE")),
         Case("W-wire", "split", MEDIUM, _wire("SPLIT")),
-        Case("S-rest", "", Workload(1_000, 100_000, 2, 10, spare=10), _beside_rest),
+        Case("S-rest", "saturated", Workload(1_000, 100_000, 2, 10), _beside_rest(paced=False)),
+        Case("S-rest", "paced", Workload(1_000, 800_000, 2, 10), _beside_rest(paced=True)),
         Case("S-start", "", Workload(samples=5), cold_start.seconds, "help_s"),
     ]
 

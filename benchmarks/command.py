@@ -35,7 +35,7 @@ def _workload_options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--plugins", is_flag=True, default=None, help="Load installed plugins as well."),
         click.option("--metrics", is_flag=True, default=None, help="Count and measure for metrics."),
-        click.option("--stats", "statistics", is_flag=True, default=None, help="Count the calls of plugins."),
+        click.option("--stats", is_flag=True, default=None, help="Count the calls of plugins."),
         click.option("--samples", type=COUNT, help="Latencies that a case measures."),
         click.option("--queue-sort", help="Sort policy of the parent queues."),
         click.option("--node-sort", help="Node sort policy of the partition."),

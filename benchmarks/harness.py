@@ -104,7 +104,7 @@ class Harness:
             example=workload.example,
             stored=workload.stored,
             metrics=workload.metrics,
-            statistics=workload.statistics,
+            statistics=workload.stats,
         )
         harness.update(
             UpdateRequest(

@@ -1,4 +1,4 @@
-"""Client that sends REST requests at a constant rate: `python -m benchmarks.rest_client PORT RATE`.
+"""Client that sends REST requests at a constant rate: `python rest_client.py PORT RATE`.
 
 Reads `go` and `pause` from standard input, and prints the latencies in seconds as a line of JSON at `pause`.
 A request is due at its time, whether or not earlier ones have been answered; its latency counts from then.

@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.harness import ResourceManager
-from benchmarks.home import HOME
 from benchmarks.quantiles import quantile
 from benchmarks.workload import RM, Workload
 from yunikorn.clock import SystemClock
@@ -33,8 +33,13 @@ from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.rest import Rest
 from yunikorn.service.settings import RestSettings, Settings
 
+CLIENT = Path(__file__).with_name("rest_client.py")
 RATE = 200
 """REST requests per second."""
+PACE = 40_000
+"""Asks per second of the measurement at a pace."""
+TOGETHER = 1_000
+"""Number of asks in an update."""
 PARTS = 10
 """Number of parts of the tasks, which are placed alternately without and with requests."""
 PATIENCE = 300.0
@@ -46,14 +51,22 @@ def tasks_per_second(workload: Workload) -> dict[str, float]:
     The core always has something to decide. The processor time of both sides of the comparison is that of
     this process, which parses and answers the requests.
     """
-    return asyncio.run(_measure(workload))
+    return asyncio.run(_measure(workload, pace=None))
 
 
-async def _measure(workload: Workload) -> dict[str, float]:
+def at_a_pace(workload: Workload) -> dict[str, float]:
+    """Measure the same for asks that arrive at `PACE`, which a core must be faster than.
+
+    The tasks per second show whether the core keeps up.
+    """
+    return asyncio.run(_measure(workload, pace=PACE))
+
+
+async def _measure(workload: Workload, pace: int | None) -> dict[str, float]:
     async with asyncio.timeout(PATIENCE), _serving(workload) as (core, rm, port):
         client = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "benchmarks.rest_client", str(port), str(RATE)),
-            cwd=HOME, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 24,
+            *(sys.executable, str(CLIENT), str(port), str(RATE)),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 24,
         )  # fmt: skip
         assert client.stdin is not None
         assert client.stdout is not None
@@ -63,7 +76,7 @@ async def _measure(workload: Workload) -> dict[str, float]:
             beside = number % 2 == 1
             if beside:
                 client.stdin.write(b"go\n")
-            taken[beside].append(await rm.place(core, part))
+            taken[beside].append(await rm.place(core, part, pace))
             if beside:
                 client.stdin.write(b"pause\n")
                 latencies += json.loads(await client.stdout.readline())
@@ -85,15 +98,15 @@ async def _measure(workload: Workload) -> dict[str, float]:
 
 
 def _parts(workload: Workload) -> Iterator[list[UpdateRequest]]:
-    """Yield the asks in equal parts, each with tasks of all applications, one update per application."""
+    """Yield the asks in equal parts, in updates of up to `TOGETHER` asks of one application."""
     asked, apps = workload.asked, workload.applications
     size = workload.tasks // PARTS
     for first in range(0, size * PARTS, size):
         yield [
-            UpdateRequest(
-                RM, asks=[workload.ask(task, asked) for task in range(first + app, first + size, apps)]
-            )
+            UpdateRequest(RM, asks=[workload.ask(task, asked) for task in tasks[at : at + TOGETHER]])
             for app in range(apps)
+            for tasks in [range(first + app, first + size, apps)]
+            for at in range(0, len(tasks), TOGETHER)
         ]
 
 
@@ -111,13 +124,21 @@ class _Placing(ResourceManager):
         if self.received >= self._wanted:
             self._loop.call_soon_threadsafe(self._placed.set)
 
-    async def place(self, core: AsyncScheduler, updates: list[UpdateRequest]) -> tuple[float, float]:
-        """Send asks and wait for their allocations; returns the elapsed and the processor seconds."""
+    async def place(
+        self, core: AsyncScheduler, updates: list[UpdateRequest], pace: int | None = None
+    ) -> tuple[float, float]:
+        """Send asks and wait for their allocations; returns the elapsed and the processor seconds.
+
+        With a `pace`, so many asks are sent per second; else all at once.
+        """
         self._wanted = self.received + sum(len(update.asks) for update in updates)
         self._placed.clear()
         gc.collect()
-        start, cpu = time.perf_counter(), time.process_time()
+        start, cpu, sent = time.perf_counter(), time.process_time(), 0
         for update in updates:
+            if pace is not None:
+                await asyncio.sleep(max(0.0, start + sent / pace - time.perf_counter()))
+                sent += len(update.asks)
             await core.update(update)
         await self._placed.wait()
         return time.perf_counter() - start, time.process_time() - cpu

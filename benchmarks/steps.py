@@ -102,7 +102,7 @@ def main(names: tuple[str, ...], metrics: bool, stats: bool) -> None:
     """Count the steps of a decision in these cases."""
     for name in names:
         for case in find(name):
-            workload = attrs.evolve(case.workload, metrics=metrics or case.workload.metrics, statistics=stats)
+            workload = attrs.evolve(case.workload, metrics=metrics or case.workload.metrics, stats=stats)
             found = count_steps(workload)
             click.echo(f"{case.title}: {sum(found.values()):,.0f} steps per decision")
             for part, steps in found.items():

@@ -56,7 +56,7 @@ class Workload:
     """True if the scheduler keeps its latest events in a store."""
     metrics: bool = False
     """True if the scheduler counts and measures for metrics."""
-    statistics: bool = False
+    stats: bool = False
     """True if the calls of plugins are counted and measured, as by `yunikorn serve --stats`."""
     one_zone: bool = False
     """True if the applications select the first of two zones; every second node is in the other zone."""
