@@ -225,6 +225,21 @@ def test_the_configuration_in_use_is_printed(run: Run, monkeypatch: pytest.Monke
     assert run("config", "--policy-group", "a", "--rm", "b")[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("status", "message", "expected"),
+    [
+        (404, "no resource manager 'nope' is registered; registered: demo", 1),
+        (404, "no policy group is called 'nope'; known: demo", 1),
+        (409, "resource manager demo has the configuration of policy group 'demo': give policyGroup=demo", 2),
+    ],
+)
+def test_the_server_explains_why_there_is_no_configuration(
+    run: Run, monkeypatch: pytest.MonkeyPatch, status: int, message: str, expected: int
+) -> None:
+    answered(monkeypatch, lambda _: httpx.Response(status, json={"message": message}))
+    assert run("config", "--rm", "nope") == (expected, "", f"Error: {message}\n")
+
+
 def test_the_configuration_needs_a_role(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     refusal = {"message": "the role view of ann does not suffice: the role admin is needed"}
     answered(monkeypatch, lambda _: httpx.Response(403, json=refusal))

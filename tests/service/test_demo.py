@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import signal
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.service.kit import PATIENCE
+from tests.service.process import Start
 from yunikorn.clock import SystemClock, stopwatch
 from yunikorn.config.load import check_config
 from yunikorn.framework.registry import Registry
@@ -80,3 +84,26 @@ def test_failed_core_ends_the_service_with_its_own_status(
     options = service.ServiceOptions(ConfigFiles([]), Settings(), None, demo=True)
     assert service.serve(options, registry, lambda _: None) == 70
     assert "the core has failed: ArithmeticError: the accounting is wrong" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.parametrize(
+    ("group", "noted"),
+    [
+        ("", ["the demo has queues of its own: it would use those of --config demo=FILE"]),
+        ("demo=", []),
+    ],
+)
+def test_a_configuration_that_the_demo_does_not_use_is_noted(
+    start: Start, config: Path, group: str, noted: list[str]
+) -> None:
+    service = start("--demo", "--config", f"{group}{config}", "--grpc", "off", "--rest", "off")
+    found = []
+    assert service.process.stdout is not None
+    for line in service.process.stdout:
+        if line.startswith("the log shows"):
+            break
+        found.append(line.rstrip("\n"))
+    assert found[1:] == noted
+    service.signal(signal.SIGTERM)
+    assert service.end() == 0

@@ -132,7 +132,8 @@ def test_a_used_address_is_an_error(start: Start, config: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--rest", "nowhere"), "'nowhere' is not an address"),
+        (("--rest", "nowhere"), "--rest nowhere: give HOST:PORT, such as 127.0.0.1:9080, or off\n"),
+        (("--rest", "::1:9080"), "--rest ::1:9080: give HOST:PORT, such as [::1]:9080, or off\n"),
         (("--rest", "unix:/tmp/x"), "--rest unix:/tmp/x: REST is served at HOST:PORT only, or `off`"),
         (("--rest", "0.0.0.0:0"), "can be reached by other machines, without encryption"),
         (("--rest", ":0"), "can be reached by other machines, without encryption"),

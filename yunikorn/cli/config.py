@@ -22,7 +22,8 @@ def command(policy_group: str, rm: str, **connection: Any) -> None:
     """Print the configuration of a running scheduler, as it was given.
 
     The text can be edited and given to `yunikorn apply`. It may contain passwords of plugins, so the role
-    admin is needed. Exit status: 0 when the text was printed, 2 otherwise.
+    admin is needed. Exit status: 0 when the text was printed, 1 when there is no such policy group or RM, 2
+    for any other error.
     """
     if policy_group and rm:
         raise UsageError("expected --policy-group or --rm, not both")

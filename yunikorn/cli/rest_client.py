@@ -37,7 +37,14 @@ LONGEST_MESSAGE = 300
 NO_OBJECT = frozenset({301, 307, 308, 400, 404})
 """Statuses of a request for an object that does not exist, or whose name cannot be part of a path."""
 
-
+ABOUT_NAMES = (
+    "Queue not found",
+    "no resource manager ",
+    "no policy group ",
+    "give policyGroup ",
+    "resource manager ",
+)
+"""Beginnings of the messages about a name that was given, which need no address in front."""
 NO_ROUTE = "the server has no such route: YuniKorn 1.9 and older cannot be changed by REST"
 """Message for a path that the server does not know, because of its version or of an odd name."""
 
@@ -336,7 +343,10 @@ class Server:
         if message == "Partition not found":
             known = [str(one.get("name", "")) for one in self.listed("partitions")]
             raise NotFound(printable(f"there is no such partition; known: {', '.join(known)} (--partition)"))
-        raise UsageError(printable(f"{self._shown}: status {status}: {message[:LONGEST_MESSAGE]}"))
+        brief = printable(message[:LONGEST_MESSAGE])
+        if status in (404, 409) and message.startswith(ABOUT_NAMES):
+            raise NotFound(brief) if status == 404 else UsageError(brief)
+        raise UsageError(f"{self._shown}: status {status}: {brief}")
 
     def _unknown_credentials(self) -> str:
         if self.has_token:

@@ -24,6 +24,7 @@ from yunikorn.errors import QuantityError, UsageError
 from yunikorn.quantities import parse_quantity
 from yunikorn.service.certificates import VERBOSITY, handshakes_logged
 from yunikorn.service.config_files import ConfigFiles
+from yunikorn.service.demo import GROUP
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
 from yunikorn.service.service import Bound, MakeWeb, Network, ServiceOptions, serve
@@ -373,6 +374,8 @@ def _welcome(options: ServiceOptions, addresses: Bound) -> str:
     if groups:
         lines.append(f"policy groups: {groups}")
     if options.demo:
+        if groups and GROUP not in options.files.paths():
+            lines.append(f"the demo has queues of its own: it would use those of --config {GROUP}=FILE")
         lines.append("the log shows the jobs of the demo; Ctrl-C ends it")
     elif bound:
         lines.append("next: connect a resource manager (docs/shims.md); docs/serve.md describes the settings")

@@ -155,7 +155,12 @@ def parse(text: str) -> Address:
     """Parse the address of the REST interface; raises `UsageError`."""
     if text.startswith(UNIX):
         raise UsageError(f"--rest {text}: REST is served at HOST:PORT only, or `off`")
-    return Address.parse(text)
+    try:
+        return Address.parse(text)
+    except UsageError as error:
+        # The text of the error is about gRPC, whose addresses may also be Unix sockets.
+        example = "[::1]:9080" if text.count(":") > 1 else "127.0.0.1:9080"
+        raise UsageError(f"--rest {text}: give HOST:PORT, such as {example}, or off") from error
 
 
 def _listen(address: Address) -> socket.socket:
