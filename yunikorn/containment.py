@@ -60,8 +60,8 @@ def is_interrupt() -> bool:
 class Interrupts:
     """Handler of SIGINT that raises `KeyboardInterrupt` and remembers that the user has sent the signal.
 
-    A second signal ends the process at once, in case that a plugin suppresses the first one. A function
-    `first` is called by the first signal instead, and only the next one raises.
+    The signal after that ends the process at once, in case that a plugin suppresses the exception. With a
+    function `first`, the first signal calls the function, the second raises, and the third ends the process.
     """
 
     def __init__(self, first: Callable[[], object] | None = None) -> None:

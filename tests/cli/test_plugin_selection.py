@@ -151,3 +151,66 @@ def test_plugins_that_are_not_required_and_missing_are_listed(
     )
     assert main(["plugins", "--json", "--config", str(config)]) == 0
     assert list(json.loads(capsys.readouterr().out)["left_out"]) == ["partitions[0].predicates[1]"]
+
+
+def disabling(site: Path, *names: str) -> str:
+    """Write a configuration that disables plugins; returns its path."""
+    config = site / "queues.yaml"
+    config.write_text(document(partition(queue("a")), plugins={"disable": list(names)}), "utf-8")
+    return str(config)
+
+
+@pytest.mark.parametrize("wanted", ["off", "loud-two"])
+@pytest.mark.parametrize(
+    "name", ["loud-one", "loud-one@loud-one", "check@loud-one", "predicate:check@loud-one", "loud-two"]
+)
+def test_a_plugin_that_is_left_out_can_be_disabled(
+    site: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wanted: str, name: str
+) -> None:
+    monkeypatch.setenv("YUNIKORN_PLUGINS", wanted)
+    config = disabling(site, name)
+    assert main(["validate", config]) == 0
+    assert main(["plugins", "--config", config]) == 0
+    assert f"Disabled:\n  {name}: not imported\n" in capsys.readouterr().out
+    assert "loud_one" not in sys.modules
+
+
+@pytest.mark.parametrize("name", ["loud-three", "check@loud-three", "nothing:check@loud-one"])
+def test_a_disabled_plugin_that_is_neither_installed_nor_left_out_is_an_error(
+    site: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["--no-plugins", "validate", disabling(site, name)]) == 1
+    assert f"no plugin is called '{name}'" in capsys.readouterr().out
+
+
+def test_a_name_that_only_a_plugin_that_is_left_out_may_offer_is_refused_with_a_hint(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--no-plugins", "validate", disabling(site, "check")]) == 1
+    assert "left out by YUNIKORN_PLUGINS: loud-one, loud-two; NAME@DISTRIBUTION" in capsys.readouterr().out
+
+
+def test_plugins_that_a_configuration_disables_by_name_are_listed_and_not_imported(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(site, "quitter", "1.0", "import sys; sys.exit(0)")
+    config = disabling(site, "quitter", "loud-one", "loud-two@loud-two", "app-sort:fair")
+    assert main(["plugins", "--config", config]) == 0
+    text = capsys.readouterr().out
+    for name in ("quitter", "loud-one", "loud-two@loud-two"):
+        assert f"\n  {name}: not imported\n" in text
+    assert "\n  app-sort:fair: application sort" in text
+    assert "not installed" not in text
+    assert not {"loud_one", "loud_two", "quitter"} & set(sys.modules)
+    assert main(["plugins", "--json", "--config", config]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["broken"], data["disabled"]["quitter"]) == ([], [])
+
+
+def test_an_offer_of_another_plugin_by_the_disabled_name_is_listed(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(site, "third", "1.0", LOUD.replace("NAME", "loud-one"))
+    assert main(["plugins", "--config", disabling(site, "loud-one")]) == 0
+    text = capsys.readouterr().out
+    assert "  loud-one: not imported; predicate loud-one of third (third 1.0)\n" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -306,6 +307,25 @@ def test_a_second_ctrl_c_ends_at_once(call: Call, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(FolderRecorder, "allocated", press)
     status, out, _ = call("--out", str(tmp_path / "out"), workload=SCENARIO)
     assert (status, out) == (130, "")
+
+
+def test_a_third_ctrl_c_ends_a_plugin_that_suppresses_the_second(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers: list[object] = []
+
+    def press(self: FolderRecorder, *arguments: Any) -> None:
+        if handlers:
+            return
+        signal.raise_signal(signal.SIGINT)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        handlers.append(signal.getsignal(signal.SIGINT))
+
+    monkeypatch.setattr(FolderRecorder, "allocated", press)
+    _, _, err = call("--out", str(tmp_path / "out"), workload=SCENARIO)
+    assert handlers == [signal.SIG_DFL]
+    assert "(Ctrl-C again ends without a report; once more if a plugin suppresses that)" in err
 
 
 def test_closed_output_pipe_is_no_error_of_the_report(tmp_path: Path) -> None:

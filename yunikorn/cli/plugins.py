@@ -184,11 +184,13 @@ class Used:
     """Plugins that a configuration uses and disables."""
 
     registry: Registry
-    """Plugins as the configuration wants them, those that it disables included."""
+    """Plugins as the configuration wants them, and those of the imported ones that it disables."""
     places: dict[tuple[str, str, str], list[str]]
     """Places that name a plugin, by kind, name and plugin."""
     disabled: dict[str, list[Offer]]
-    """Plugins that each name in `plugins.disable` switches off."""
+    """Imported plugins that each name in `plugins.disable` switches off."""
+    not_imported: frozenset[str]
+    """Names in `plugins.disable` of plugins that are not imported for that reason."""
     left_out: dict[str, str]
     """Reasons why a plugin with `required: false` is not used, by the place that names the plugin."""
 
@@ -196,8 +198,7 @@ class Used:
     def of(cls, text: bytes, registry: Registry) -> Used:
         """Read a configuration. Raises `ConfigError` with all its problems."""
         config = load_config(text, registry)
-        whole = registry.configured((), config.overriding, config.loaded)
-        enabled = whole.without(config.disabled)
+        enabled = registry.configured(config.disabled, config.overriding, config.loaded)
         places: dict[tuple[str, str, str], list[str]] = {}
         left_out: dict[str, str] = {}
         for use in plugin_uses(config):
@@ -208,11 +209,14 @@ class Used:
                 left_out[use.place] = str(error)
                 continue
             places.setdefault(_key(offer), []).append(use.place)
+        enabled.offers()  # imports the plugins that are not disabled
+        whole = enabled.imported()
         disabled = {}
         for name in config.disabled:
             left = whole.without([name]).offers()
             disabled[name] = [offer for offer in whole.offers() if offer not in left]
-        return cls(whole, places, disabled, left_out)
+        not_imported = frozenset(filter(registry.installed.means_unimported, config.disabled))
+        return cls(whole, places, disabled, not_imported, left_out)
 
     def of_offer(self, offer: Offer) -> list[str]:
         """Return the places that name a plugin."""
@@ -386,6 +390,8 @@ def _print_disabled(used: Used) -> None:
     echo("Disabled:")
     for name, offers in used.disabled.items():
         gone = ", ".join(f"{offer.kind.title} {offer.origin}" for offer in offers)
+        if name in used.not_imported:
+            gone = f"not imported; {gone}" if gone else "not imported"
         echo(f"  {printable(name)}: {gone or 'not installed, or broken'}")
 
 

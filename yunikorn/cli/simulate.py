@@ -188,12 +188,19 @@ def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[Callable[[Progress], bool]]:
-    """Yield a watcher that returns False after Ctrl-C; a second Ctrl-C ends the process at once."""
+    """Yield a watcher that returns False after Ctrl-C; a second Ctrl-C raises `KeyboardInterrupt`.
+
+    The exception removes unfinished files and restores the terminal. A third Ctrl-C kills the process.
+    """
     pressed = []
 
     def note() -> None:
         pressed.append(True)
-        echo("interrupted: reporting what happened so far (Ctrl-C again ends at once)", err=True)
+        echo(
+            "interrupted: reporting what happened so far (Ctrl-C again ends without a report; once more if a"
+            " plugin suppresses that)",
+            err=True,
+        )
 
     if threading.current_thread() is not threading.main_thread():
         yield lambda progress: True

@@ -15,10 +15,11 @@ from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
 from yunikorn.config.queues_yaml import TOP, PluginRef, SchedulerConfig
 from yunikorn.config.reading import Findings, Spot, Table
 from yunikorn.errors import ConfigError, Problem, UnknownPlugin
+from yunikorn.framework.installed import VARIABLE
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.framework.plugin_code import LoadedPlugin, load_plugin
 from yunikorn.framework.registry import Registry
-from yunikorn.text import suggest
+from yunikorn.text import listed, suggest
 
 DEFAULT_TEXT = """\
 partitions:
@@ -163,13 +164,18 @@ def _check_overriding(draft: SchedulerDraft, registry: Registry) -> None:
 
 def _check_disabled(draft: SchedulerDraft, registry: Registry) -> None:
     """Report disabled plugins that do not exist, and leave them out."""
-    installed = registry.installed_names()
     # Plugins that are disabled by their own name are not imported, not even to learn the other names.
-    off = [name for name, _ in draft.disabled if name in installed]
+    off = [name for name, _ in draft.disabled if registry.installed.means_unimported(name)]
     known = [*off, *(registry.without(off).names_to_disable() if len(off) < len(draft.disabled) else ())]
+    left_out = registry.installed.left_out
     for name, spot in draft.disabled:
         if name not in known:
             text = f"no plugin is called '{name}'{suggest(name, known)}; `yunikorn plugins` lists all"
+            if left_out:
+                text += (
+                    f"; left out by {VARIABLE}: {listed(left_out)}; NAME@DISTRIBUTION means a policy of such"
+                    " a plugin"
+                )
             draft.table.findings.problem(spot, text)
     draft.disabled = [(name, spot) for name, spot in draft.disabled if name in known]
 

@@ -14,9 +14,13 @@ from importlib import metadata
 import attrs
 
 from yunikorn.errors import UsageError, printable
+from yunikorn.framework.kinds import KINDS
 from yunikorn.text import suggest
 
 _log = logging.getLogger("yunikorn.plugins")
+
+Load = Callable[["InstalledPlugin", Callable[[], float] | None], None]
+"""Function that imports and registers a plugin, and measures the import with a stopwatch."""
 
 GROUP = "yunikorn"
 """Group of entry points by which packages announce plugins."""
@@ -55,20 +59,26 @@ class InstalledPlugin:
                 _log.warning(text, *shown, seconds)
 
 
-def installed_plugins(only: Collection[str] | None = None) -> list[InstalledPlugin]:
-    """Return the installed plugins by name; with `only`, those of these names or distributions.
-
-    Raises `UsageError` for a name that is not installed.
-    """
+def installed_plugins() -> list[InstalledPlugin]:
+    """Return the installed plugins by name, without importing them."""
     found = []
     for entry in metadata.entry_points(group=GROUP):
         # Damaged metadata has no name and version, but the plugin may still work.
         origin = (entry.dist.name or "", entry.dist.version or "") if entry.dist else ("", "")
         found.append((entry.value, InstalledPlugin(entry.name, *origin, entry.load)))
     found.sort(key=lambda one: (one[1].name, one[0], one[1].distribution))
-    plugins = [plugin for _, plugin in found]
+    return [plugin for _, plugin in found]
+
+
+def selected_plugins(
+    plugins: Collection[InstalledPlugin], only: Collection[str] | None
+) -> list[InstalledPlugin]:
+    """Return the plugins of these names or distributions, or all if `only` is None.
+
+    Raises `UsageError` for a name that is not installed.
+    """
     if only is None:
-        return plugins
+        return list(plugins)
     known = sorted({name for plugin in plugins for name in (plugin.name, plugin.distribution) if name})
     for name in only:
         if name not in known:
@@ -89,22 +99,48 @@ def chosen_plugins(environment: Mapping[str, str]) -> list[str] | None:
 
 
 class PendingPlugins:
-    """Installed plugins that have not been imported yet."""
+    """Installed plugins that have not been imported yet, and those that this process leaves out."""
 
     def __init__(
         self,
-        plugins: Collection[InstalledPlugin],
-        load: Callable[[InstalledPlugin, Callable[[], float] | None], None],
-        stopwatch: Callable[[], float] | None,
+        plugins: Collection[InstalledPlugin] = (),
+        left_out: Collection[InstalledPlugin] = (),
+        load: Load | None = None,
+        stopwatch: Callable[[], float] | None = None,
     ) -> None:
-        self.names = {name for plugin in plugins for name in plugin.names}
+        self.names = {name for plugin in (*plugins, *left_out) for name in plugin.names}
+        self.left_out = sorted({plugin.name for plugin in left_out})
+        """Names of the plugins that are left out."""
+        self._sources = {plugin.distribution or plugin.name for plugin in left_out}
         self._plugins = list(plugins)
         self._load, self._stopwatch = load, stopwatch
         self._lock = threading.RLock()
 
+    @classmethod
+    def found(
+        cls, only: Collection[str] | None, load: Load, stopwatch: Callable[[], float] | None
+    ) -> PendingPlugins:
+        """Find the installed plugins, and leave out all but those of the names or distributions in `only`.
+
+        Raises `UsageError` for a name that is not installed.
+        """
+        plugins = installed_plugins()
+        selected = selected_plugins(plugins, only)
+        return cls(selected, [one for one in plugins if one not in selected], load, stopwatch)
+
+    def means_unimported(self, name: str) -> bool:
+        """Return True if a name in `plugins.disable` is known without importing a plugin.
+
+        It is the name of an installed plugin, or `NAME@SOURCE` with the source of a plugin that is left out.
+        """
+        kind_id, colon, rest = name.rpartition(":")
+        plain, _, source = rest.partition("@")
+        is_kind = not colon or any(kind.id == kind_id for kind in KINDS)
+        return name in self.names or (is_kind and bool(plain) and source in self._sources)
+
     def load(self, disabled: frozenset[str]) -> None:
         """Import all plugins but the `disabled` ones, once."""
-        if not self._plugins:
+        if not self._plugins or self._load is None:
             return
         with self._lock:
             plugins, self._plugins = self._plugins, []

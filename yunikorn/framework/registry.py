@@ -27,7 +27,7 @@ from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework import hookspecs
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
 from yunikorn.framework.event_wants import read_wants
-from yunikorn.framework.installed import InstalledPlugin, PendingPlugins, installed_plugins
+from yunikorn.framework.installed import InstalledPlugin, PendingPlugins
 from yunikorn.framework.kinds import (
     ADMISSION,
     APP_SORT,
@@ -100,8 +100,8 @@ class Registry:
         self._offers: dict[tuple[str, str], tuple[Offer, ...]] = {}
         """Offers registered here, by kind and name, in the order of registration."""
         self._broken: list[Broken] = []
-        self._pending: PendingPlugins | None = None
-        """Installed plugins that are imported when an offer is looked up; None if there are none."""
+        self.installed = PendingPlugins()
+        """Installed plugins, which are imported when an offer is looked up."""
         self._disabled: frozenset[str] = frozenset()
         self._overriding: Mapping[tuple[str, str], Offer] = {}
         """Offers that a configuration uses instead of others of the same name, by kind and name."""
@@ -131,7 +131,7 @@ class Registry:
             default = InstalledPlugin(module, DISTRIBUTION, __version__, partial(import_default, module))
             registry._load(default, None)
         if third_party:
-            registry._pending = PendingPlugins(installed_plugins(only), registry._load, stopwatch)
+            registry.installed = PendingPlugins.found(only, registry._load, stopwatch)
         return registry
 
     def _load(self, one: InstalledPlugin, stopwatch: Callable[[], float] | None) -> None:
@@ -150,8 +150,7 @@ class Registry:
         return [broken for broken in found if broken.plugin not in self._disabled]
 
     def _import_pending(self) -> None:
-        if self._pending is not None:
-            self._pending.load(self._disabled)
+        self.installed.load(self._disabled)
 
     # -- registration -------------------------------------------------------------------------------
 
@@ -332,6 +331,12 @@ class Registry:
         other._overriding = chosen
         return other
 
+    def imported(self) -> Registry:
+        """Return a copy with the plugins that are imported so far, disabled ones included; imports none."""
+        other = self.without(())
+        other._disabled, other.installed = frozenset(), PendingPlugins()
+        return other
+
     def counting(self, statistics: PluginStatistics) -> Registry:
         """Return a registry with the same plugins; `statistics` counts the objects that a scheduler uses."""
         other = self.without(())
@@ -348,11 +353,7 @@ class Registry:
         names = {broken.plugin for broken in self.broken}
         for offer in self._all():
             names |= _disabling(offer)
-        return sorted(names | self.installed_names())
-
-    def installed_names(self) -> set[str]:
-        """Return the names of the installed plugins, which are known without importing them."""
-        return set() if self._pending is None else self._pending.names
+        return sorted(names | self.installed.names)
 
     def _all(self) -> list[Offer]:
         self._import_pending()
