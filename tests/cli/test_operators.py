@@ -109,6 +109,51 @@ def test_unusable_filters_are_refused(run: Run, asked: list[str], arguments: lis
     assert not asked
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["get", "apps", "--queue", "root.b.d"], "there is no queue 'root.b.d', did you mean 'root.b.c'?"),
+        (["get", "apps", "--all", "--queue", "root.x"], "there is no queue 'root.x', did you mean 'root.b'?"),
+        (["get", "queues", "--queue", "ROOT.B.D"], "there is no queue 'root.b.d', did you mean 'root.b.c'?"),
+        (["get", "users", "--queue", "root.nope", "--json"], "there is no queue 'root.nope'"),
+        (["decisions", "--queue", "root.nope"], "there is no queue 'root.nope'"),
+        (["decisions", "--application", "nope"], "there is no application 'nope'"),
+        (["decisions", "--application", "wai"], "there is no application 'wai', did you mean 'wait'?"),
+        (["decisions", "--application", "run", "--node", "n9"], "there is no node 'n9'"),
+    ],
+)
+def test_a_filter_by_an_unknown_name_is_no_empty_list(
+    run: Run, asked: list[str], arguments: list[str], message: str
+) -> None:
+    status, out, err = run(*arguments)
+    assert (status, out) == (1, "")
+    assert err.startswith(f"Error: {message}")
+
+
+def test_a_list_without_matches_is_empty(run: Run, asked: list[str]) -> None:
+    for arguments in (
+        ["get", "apps", "--queue", "root.b", "--user", "ann"],
+        ["decisions", "--queue", "root.b"],
+    ):
+        status, _, err = run(*arguments, "--json")
+        assert (status, err) == (0, "")
+
+
+def test_ended_applications_of_a_queue_that_is_gone_are_listed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = {"applicationID": "old", "queueName": "root.gone", "applicationState": "Completed"}
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("active"):
+            return httpx.Response(404, json={"message": "Queue not found"})
+        return httpx.Response(200, json=[ended] if request.url.path.endswith("completed") else [])
+
+    answered(monkeypatch, reply)
+    status, out, _ = run("get", "apps", "--all", "--queue", "root.gone", "--json")
+    assert (status, json.loads(out)) == (0, ended)
+
+
 def test_all_pages_are_read(run: Run, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rest_client, "PAGE", 1)
     _, out, _ = run("get", "nodes", "--json")

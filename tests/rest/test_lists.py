@@ -129,7 +129,6 @@ def ids(applications: list[dict[str, Any]]) -> list[str]:
         ("user=ann", [1, 3, 5]),
         ("queue=root.b", [1, 2, 4, 5]),
         ("queue=ROOT.B.C&user=ann", [1, 5]),
-        ("queue=root.b.", []),
         ("state=running", [0]),
         ("state=starting", [4]),
         ("status=running", [0, 4]),
@@ -143,6 +142,33 @@ def test_filters_of_applications(rest: Rest, query: str, found: list[int]) -> No
     assert ids(applications) == [f"app{number}" for number in found]
     paged = pages(rest, f"partition/default/applications/active?{query}&limit=2")
     assert ids(list(itertools.chain(*paged))) == ids(applications)
+
+
+STATES = (
+    "new, accepted, starting, running, completing, completed, expired, failing, failed, rejected, resuming"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        ("nodes?state=foo", (400, "Only following states are allowed: schedulable, draining")),
+        ("applications/active?state=foo", (400, f"Only following states are allowed: {STATES}")),
+        ("queue/root.a/applications?state=foo", (400, f"Only following states are allowed: {STATES}")),
+        ("applications/active?queue=root.nothing", (404, "Queue not found")),
+        ("applications/active?queue=root.b.", (404, "Queue not found, did you mean 'root.b.c'?")),
+        ("applications/active?queue=c&limit=2", (404, "Queue not found, did you mean 'root.b.c'?")),
+        ("applications/active?queue=root.b.d", (404, "Queue not found, did you mean 'root.b.c'?")),
+        ("decisions?queue=root.b.d", (404, "Queue not found, did you mean 'root.b.c'?")),
+    ],
+)
+def test_unknown_values_of_filters(rest: Rest, path: str, error: tuple[int, str]) -> None:
+    assert rest.error(f"partition/default/{path}") == error
+
+
+def test_ended_applications_may_name_a_queue_that_is_gone(rest: Rest) -> None:
+    for kind in ("completed", "rejected"):
+        assert rest.json(f"partition/default/applications/{kind}?queue=root.gone") == []
 
 
 def test_filters_of_the_applications_of_a_queue(rest: Rest) -> None:

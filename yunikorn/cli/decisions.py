@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
 import click
 
 from yunikorn.cli.answer_fields import NONE, amounts, in_short, number, records, shown, text, time_text
+from yunikorn.cli.describe import find_object
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import Record
+from yunikorn.cli.rest_client import QueueNotFound, Record, Server
 from yunikorn.cli.server_options import below_partition, complete, connect, partition_option, server_options
 from yunikorn.cli.text_columns import WIDE, Column, print_table, terminal_width
 
@@ -24,6 +26,9 @@ COLUMNS = (
     Column("queue", optional=True),
     Column("reason"),
 )
+
+FIELDS = {"app": "application", "queue": "queue", "node": "node"}
+"""Parameter of the route for each kind of object."""
 
 
 @click.command()
@@ -54,19 +59,35 @@ def command(
     """Show the latest decisions of a running scheduler, newest last.
 
     The scheduler remembers a bounded number of decisions. Exit status: 0 when the list was printed, also an
-    empty one; 1 when the partition does not exist; 2 for any other error.
+    empty one; 1 when the partition does not exist, or an app, queue or node is unknown and has no decisions;
+    2 for any other error.
     """
     width = None if wide else terminal_width()
     given: dict[str, str | int] = {"application": application, "queue": queue.lower(), "node": node}
     query = {name: value for name, value in given.items() if value}
     with connect(connection) as server:
-        found = records(server.value(below_partition(partition, "decisions"), limit=limit, **query))
+        found: list[dict[str, Any]] = []
+        with contextlib.suppress(QueueNotFound):
+            found = records(server.value(below_partition(partition, "decisions"), limit=limit, **query))
+        if not found:
+            for kind, name in (("app", application), ("queue", queue), ("node", node)):
+                if name and not _has_decisions(server, partition, kind, name):
+                    find_object(kind, server, partition, name)
     found.reverse()
     if as_json:
         for one in found:
             echo(json.dumps(one))
         return
     print_table(COLUMNS, [_cells(one) for one in found], width)
+
+
+def _has_decisions(server: Server, partition: str, kind: str, name: str) -> bool:
+    """Return True if the scheduler remembers a decision about an object, which may no longer exist."""
+    try:
+        path = below_partition(partition, "decisions")
+        return bool(records(server.value(path, limit=1, **{FIELDS[kind]: name})))
+    except QueueNotFound:
+        return False
 
 
 def _cells(one: Record) -> list[str]:

@@ -43,11 +43,16 @@ def command(kind: str, name: str, wide: bool, partition: str, as_json: bool, **c
     """
     width = None if wide else terminal_width()
     with connect(connection) as server:
-        found = FINDERS[kind](server, partition, name)
+        found = find_object(kind, server, partition, name)
     if as_json:
         echo(json.dumps(found))
         return
     DESCRIPTIONS[kind](found, SystemClock().now(), width)
+
+
+def find_object(kind: str, server: Server, partition: str, name: str) -> Record:
+    """Return an app, queue or node; raises `NotFound` with a suggestion."""
+    return FINDERS[kind](server, partition, name)
 
 
 def _app(server: Server, partition: str, name: str) -> Record:

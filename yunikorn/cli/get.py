@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import click
 
 from yunikorn.cli import object_tables
 from yunikorn.cli.answer_fields import children, text
+from yunikorn.cli.describe import find_object
 from yunikorn.cli.events import DEFAULT_LAST, latest, print_events
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import Record, Server
+from yunikorn.cli.rest_client import QueueNotFound, Record, Server
 from yunikorn.cli.server_options import below_partition, complete, connect, partition_option, server_options
 from yunikorn.cli.text_columns import WIDE, print_table, terminal_width
 from yunikorn.clock import SystemClock
@@ -78,7 +81,7 @@ def command(
     """List queues, apps, nodes, users or events of a running scheduler.
 
     Amounts are rounded for people; --json has the exact numbers, and the fields of the REST interface. Exit
-    status: 0 when the list was printed, 1 when the partition does not exist, 2 for any other error.
+    status: 0 when the list was printed, 1 when the partition or queue does not exist, 2 for any other error.
     """
     given = {"queue": queue, "user": user, "state": state, "all": ended}
     for name, value in given.items():
@@ -92,6 +95,10 @@ def command(
             return
         wanted = state_of(kind, state)
         found = READERS[kind](server, partition, queue.lower(), user, wanted, ended)
+        first = next(found, None)
+        if first is None and queue:
+            find_object("queue", server, partition, queue)
+        found = chain([] if first is None else [first], found)
         if as_json:
             for one in found:
                 echo(json.dumps(one))
@@ -130,13 +137,19 @@ def _apps(server: Server, partition: str, queue: str, user: str, state: str, end
         lists = ["active", "completed", "rejected"]
     for name in lists:
         path = below_partition(partition, f"applications/{name}")
-        for one in server.listed(path, queue=queue, user=user, state=state):
+        for one in _existing(server.listed(path, queue=queue, user=user, state=state)):
             if (
                 _within(text(one, "queueName"), queue)
                 and user in ("", text(one, "user"))
                 and state in ("", text(one, "applicationState"))
             ):
                 yield one
+
+
+def _existing(found: Iterator[Record]) -> Iterator[Record]:
+    """Yield objects; none if the queue is unknown, which ended applications may still name."""
+    with contextlib.suppress(QueueNotFound):
+        yield from found
 
 
 def _nodes(

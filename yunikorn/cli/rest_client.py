@@ -37,8 +37,8 @@ LONGEST_MESSAGE = 300
 NO_OBJECT = frozenset({301, 307, 308, 400, 404})
 """Statuses of a request for an object that does not exist, or whose name cannot be part of a path."""
 
+NO_QUEUE = "Queue not found"
 ABOUT_NAMES = (
-    "Queue not found",
     "no resource manager ",
     "no policy group ",
     "give policyGroup ",
@@ -53,6 +53,10 @@ class NotFound(click.ClickException):
     """The server has no object of the wanted name: exit status 1."""
 
     exit_code = 1
+
+
+class QueueNotFound(NotFound):
+    """The partition has no queue of the name in a filter."""
 
 
 class UnknownCredentials(UsageError):
@@ -344,6 +348,8 @@ class Server:
             known = [str(one.get("name", "")) for one in self.listed("partitions")]
             raise NotFound(printable(f"there is no such partition; known: {', '.join(known)} (--partition)"))
         brief = printable(message[:LONGEST_MESSAGE])
+        if message.startswith(NO_QUEUE):
+            raise QueueNotFound(brief)
         if status in (404, 409) and message.startswith(ABOUT_NAMES):
             raise NotFound(brief) if status == 404 else UsageError(brief)
         raise UsageError(f"{self._shown}: status {status}: {brief}")

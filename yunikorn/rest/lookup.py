@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Generator, Iterable, Mapping
+from itertools import islice
 
 from yunikorn.config.names import is_group_name, is_queue_name, is_user_name
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.model.queue import ROOT, Queue
 from yunikorn.rest.answers import Refused
+from yunikorn.rest.endpoints import Call
+from yunikorn.runtime.decision_store import is_below
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+from yunikorn.text import suggest
 
 _LEVEL = "[a-zA-Z0-9_:#/@-]{1,64}"
 QUEUE_PATTERN = rf"^{_LEVEL}(\.{_LEVEL})*$"
@@ -20,6 +25,10 @@ BAD_QUEUE = (
     "invalid queue name, max 64 characters consisting of alphanumeric characters and"
     " '-', '_', '#', '@', '/', ':' allowed"
 )
+
+NO_QUEUE = "Queue not found"
+SIMILAR = 1000
+"""Largest number of queues that the suggestion for an unknown one considers."""
 
 
 def find_partition(scheduler: Scheduler, name: str) -> tuple[str, PartitionScheduler]:
@@ -57,7 +66,7 @@ def find_queue(at: PartitionScheduler, path: str) -> Queue:
     lower = path.lower()
     queue = at.partition.queue(lower) if lower.partition(".")[0] == ROOT else None
     if queue is None:
-        raise Refused(404, "Queue not found")
+        raise Refused(404, NO_QUEUE)
     return queue
 
 
@@ -67,3 +76,29 @@ def find_application(at: PartitionScheduler, app_id: str, queue: Queue | None = 
     if app is None or (queue is not None and app.queue is not queue):
         raise Refused(404, "Application not found")
     return app
+
+
+def known_state(text: str, known: Iterable[str]) -> str:
+    """Return the state of a filter in small letters, or an empty text; raises `Refused` if it is unknown."""
+    states = [state.lower() for state in known]
+    if text and text.lower() not in states:
+        raise Refused(400, f"Only following states are allowed: {', '.join(states)}")
+    return text.lower()
+
+
+async def refuse_unknown_queue(call: Call, partition: str, path: str) -> None:
+    """Raise `Refused` with the nearest name unless a queue exists, or an application waits for it."""
+
+    def read(scheduler: Scheduler) -> Generator[None, None, list[str] | None]:
+        _, at = find_partition(scheduler, partition)
+        yield
+        if at.partition.queue(path) is not None:
+            return None
+        if any(is_below(waiting.app.queue_name.lower(), path.lower()) for waiting in at.waiting):
+            return None
+        return [queue.path for queue in islice(find_queue(at, ROOT).walk(), SIMILAR)]
+
+    known = await call.read(read)
+    if known is not None:
+        # A comparison with many names takes long, so it is not made in the core's thread.
+        raise Refused(404, NO_QUEUE + await asyncio.to_thread(suggest, path, known))

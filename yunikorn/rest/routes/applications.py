@@ -12,12 +12,19 @@ from yunikorn.rest.applications import WORKING, is_waiting, read_application
 from yunikorn.rest.endpoints import Call, Endpoint, Query
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
-from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
+from yunikorn.rest.lookup import (
+    check_queue_name,
+    find_application,
+    find_partition,
+    find_queue,
+    known_state,
+    refuse_unknown_queue,
+)
 from yunikorn.rest.partitions import active_applications_of
 from yunikorn.rest.routes.partitions import PARTITION, QUEUE
 from yunikorn.runtime.sliced_reads import Reading, Slices
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.states import REJECTED
+from yunikorn.states import APPLICATION, REJECTED
 
 STATUSES = ("new", "accepted", "starting", "running", "completing", "failing", "resuming")
 """States of applications that have not ended."""
@@ -30,14 +37,20 @@ STATUS = Query(
 )
 USER = Query("user", "only applications of this user", "ann")
 QUEUED = Query("queue", "only applications in this queue or below, as a full path", "root.batch")
-STATE = Query("state", "only applications in this state, in any case", "Failed")
+STATE = Query(
+    "state",
+    f"only applications in this state, in any case: {', '.join(APPLICATION.states)}",
+    "failed",
+    {"enum": tuple(state.lower() for state in APPLICATION.states)},
+)
 
 Wanted = Callable[[Application], bool]
 
 
 def _filters(call: Call) -> Wanted:
-    """Return the filter by user, queue and state that a request wants."""
-    user, queue, state = call.query("user"), call.query("queue").lower(), call.query("state").lower()
+    """Return the filter by user, queue and state of a request; raises `Refused` for an unknown state."""
+    user, queue = call.query("user"), call.query("queue").lower()
+    state = known_state(call.query("state"), APPLICATION.states)
 
     def wanted(app: Application) -> bool:
         path = app.queue.path if app.queue is not None else app.queue_name
@@ -99,7 +112,10 @@ def _read_list(
 async def by_state(call: Call) -> Answer:
     """Answer with the applications of a partition that are active, completed or rejected."""
     name, kind, page = call.text("partition"), call.text("state").lower(), Page.of(call)
-    filters = _filters(call)
+    filters, queue = _filters(call), call.query("queue")
+    if queue and kind == ACTIVE and not page.after:
+        # Ended applications keep the names of removed queues, and a queue may be removed between two pages.
+        await refuse_unknown_queue(call, name, queue)
 
     def reading(gathering: Gathering) -> Reading[str]:
         def read(scheduler: Scheduler) -> Slices[str]:

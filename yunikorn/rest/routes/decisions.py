@@ -14,7 +14,7 @@ from yunikorn.rest.encoding import SLICE
 from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
 from yunikorn.rest.fields import NONE, always, optional
 from yunikorn.rest.lists import unsigned
-from yunikorn.rest.lookup import QUEUE_PATH, check_queue_name, find_partition
+from yunikorn.rest.lookup import QUEUE_PATH, check_queue_name, find_partition, refuse_unknown_queue
 from yunikorn.rest.routes.events import DISABLED
 from yunikorn.rest.routes.partitions import PARTITION
 from yunikorn.runtime.decision_store import DecisionStore, Wish
@@ -59,6 +59,8 @@ async def decisions(call: Call) -> Answer:
         raise Refused(500, DISABLED)
     wish = Wish(source, call.query("application"), path.lower(), call.query("node"))
     found = await _found(call, store, wish, limit)
+    if not found and path and not await _found(call, store, Wish(source, queue=path.lower()), 1):
+        await refuse_unknown_queue(call, name, path)
     return await call.json([_record(one) for one in found], conditional=False)
 
 

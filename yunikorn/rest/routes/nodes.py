@@ -11,17 +11,25 @@ from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.endpoints import Call, Endpoint, Query
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
-from yunikorn.rest.lookup import find_partition
+from yunikorn.rest.lookup import find_partition, known_state
 from yunikorn.rest.nodes import read_node, read_utilization
 from yunikorn.rest.routes.partitions import PARTITION
 from yunikorn.runtime.sliced_reads import Reading, Slices
+from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 
-STATE = Query("state", "only nodes in this state (`Schedulable` or `Draining`), in any case", "Draining")
+STATES = (SCHEDULABLE, NODE_DRAINING)
+STATE = Query(
+    "state",
+    f"only nodes in this state (`{'` or `'.join(STATES)}`), in any case",
+    NODE_DRAINING.lower(),
+    {"enum": tuple(state.lower() for state in STATES)},
+)
 
 
 async def nodes(call: Call) -> Answer:
     """Answer with the nodes of a partition."""
-    name, page, state = call.text("partition"), Page.of(call), call.query("state").lower()
+    name, page = call.text("partition"), Page.of(call)
+    state = known_state(call.query("state"), STATES)
 
     def reading(gathering: Gathering) -> Reading[str]:
         def read(scheduler: Scheduler) -> Slices[str]:
