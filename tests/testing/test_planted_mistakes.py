@@ -13,6 +13,7 @@ import pytest
 
 from tests.testing.test_contract_violations import broken_promises
 from yunikorn.api import (
+    Allocation,
     Application,
     AppSortPolicy,
     Ask,
@@ -21,14 +22,18 @@ from yunikorn.api import (
     EventSink,
     Node,
     NodeSortPolicy,
+    PermitPolicy,
     PlacementRule,
     Plugin,
     Predicate,
+    PreemptionCause,
+    PreemptionPolicy,
     Queue,
     QueueSortPolicy,
     Submission,
     SubmitPolicy,
     UserGroupResolver,
+    Wait,
 )
 from yunikorn.testing import EventSinkContract
 
@@ -159,11 +164,166 @@ class PlacesNowhere(PlacementRule):
         return app.tags.get("project")
 
 
+class SubmitsANumber(SubmitPolicy):
+    """Sets the priority to a tag, whatever it says."""
+
+    name = "submits-a-number"
+
+    def submit(self, app: Submission) -> Submission | None:
+        """Return the application with the priority, if there is one."""
+        given = app.tags.get("priority")
+        return None if given is None else attrs.evolve(app, priority=int(given))
+
+
+class SubmitsALargeNumber(SubmitPolicy):
+    """Sets the priority to a tag if it is a number, however large."""
+
+    name = "submits-a-large-number"
+
+    def submit(self, app: Submission) -> Submission | None:
+        """Return the application with the priority, if there is one."""
+        given = app.tags.get("priority", "")
+        return attrs.evolve(app, priority=int(given[:20])) if given.isdecimal() else None
+
+
+class RejectsWithoutReason(SubmitPolicy):
+    """Rejects with a tag as reason, even if it is empty."""
+
+    name = "rejects-without-reason"
+
+    def submit(self, app: Submission) -> str | None:
+        """Return the tag."""
+        return app.tags.get("refuse")
+
+
+class PermitsANumber(PermitPolicy):
+    """Waits as long as a tag of the application says."""
+
+    name = "permits-a-number"
+
+    def permit(self, allocation: Allocation) -> Wait | None:
+        """Return the wait, if there is one."""
+        given = allocation.app.tags.get("wait")
+        return None if given is None else Wait(max(1, min(int(given), 60)), "as requested")
+
+
+class GroupsByANumber(PermitPolicy):
+    """Numbers the groups by a tag."""
+
+    name = "groups-by-a-number"
+
+    def permit(self, allocation: Allocation) -> None:
+        """Permit each placement."""
+
+    def group(self, allocation: Allocation) -> str | None:
+        """Return the number as text."""
+        return f"group {int(allocation.tags.get('group', '0'))}"
+
+
+class RanksByANumber(PreemptionPolicy):
+    """Reads the rank of a victim from a tag."""
+
+    name = "ranks-by-a-number"
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> int:
+        """Return the tag."""
+        return int(allocation.tags.get("rank", "0"))
+
+
+class ProtectsByAnAttribute(PreemptionPolicy):
+    """Reads the rack of a victim from its node."""
+
+    name = "protects-by-an-attribute"
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> int:
+        """Return the same rank for all."""
+        return 0
+
+    def protects(self, allocation: Allocation, cause: PreemptionCause) -> str | None:
+        """Protect the victims of one rack."""
+        return "rack 7" if int(allocation.node.attributes.get("rack", "0")) == 7 else None
+
+
+class CostsByAProperty(PreemptionPolicy):
+    """Reads the cost from a property of the queue that preempts."""
+
+    name = "costs-by-a-property"
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> int:
+        """Return the same rank for all."""
+        return 0
+
+    def cost(self, allocation: Allocation, cause: PreemptionCause) -> float:
+        """Return the property."""
+        return 1.0 if cause.queue is None else float(cause.queue.properties.get("cost", "1") or "?")
+
+
 @pytest.mark.parametrize(
-    "plugin", [ReadsANumber(), SortsByAText(), PlacesNowhere()], ids=lambda one: one.name
+    "plugin",
+    [
+        ReadsANumber(),
+        SortsByAText(),
+        PlacesNowhere(),
+        SubmitsANumber(),
+        SubmitsALargeNumber(),
+        RejectsWithoutReason(),
+        PermitsANumber(),
+        GroupsByANumber(),
+        RanksByANumber(),
+        ProtectsByAnAttribute(),
+        CostsByAProperty(),
+    ],
+    ids=lambda one: one.name,
 )
 def test_odd_texts_of_the_tags_that_a_plugin_reads_are_tried(plugin: Plugin) -> None:
-    assert "test_odd_texts_in_tags_are_answered" in broken_promises(plugin)
+    assert ", with " in broken_promises(plugin)["test_odd_texts_in_tags_are_answered"]
+
+
+class ChangesTagsWithCare(SubmitPolicy):
+    """Changes the tags and the queue in all ways that work with a submission of the scheduler."""
+
+    name = "changes-tags-with-care"
+
+    def submit(self, app: Submission) -> Submission:
+        """Return the application with more tags, or in another queue."""
+        if app.tags.get("team"):
+            return attrs.evolve(app, queue_name="root.teams")
+        more: Any = app.tags
+        return attrs.evolve(app, tags={"a": "1"} | (more | {"b": "2"}) | more.copy() | ({"c": "3"} | more))
+
+
+def test_submission_may_be_changed_in_all_ways_that_work() -> None:
+    assert not broken_promises(ChangesTagsWithCare())
+
+
+class RemembersTheOwner(SubmitPolicy):
+    """Keeps an entry for every user, and never looks through them."""
+
+    name = "remembers-the-owner"
+    known: ClassVar[dict[str, str | None]] = {}
+
+    def submit(self, app: Submission) -> str | None:
+        """Accept every application."""
+        return self.known.setdefault(app.user, None)
+
+
+class ReadsPrivatePartsOfVictims(PreemptionPolicy):
+    """Reads attributes of the scheduler's own allocations and queues."""
+
+    name = "reads-private-parts-of-victims"
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> float:
+        """Return the number of releases, which no view has."""
+        return float(getattr(allocation, "_releases", 0) + getattr(cause.queue, "_debt", 0))
+
+
+def test_leaks_and_private_attributes_are_found_in_these_kinds_too() -> None:
+    assert (
+        "bound what is kept"
+        in broken_promises(RemembersTheOwner())["test_memory_is_independent_of_earlier_calls"]
+    )
+    found = broken_promises(ReadsPrivatePartsOfVictims())["test_only_documented_attributes_are_read"]
+    assert "Allocation._releases, Queue._debt" in found
 
 
 def opens_a_file(folder: Path) -> object:

@@ -44,24 +44,30 @@ class SubmitPolicyContract(WorkerContract):
             for sample in self.samples()
         ]
 
+    def fault_of(self, answer: Any) -> str:
+        """Return why an answer is neither None, nor a reason, nor a valid submission."""
+        if answer is None or isinstance(answer, str):
+            return "return None if the application is fine, or a reason" if answer == "" else ""
+        if not isinstance(answer, Submission):
+            return "return None, a reason, or attrs.evolve(app, ...)"
+        texts = [answer.queue_name, *answer.tags, *answer.tags.values()]
+        if not all(isinstance(text, str) for text in texts):
+            return "queue and tags must be text"
+        priority = answer.priority
+        fits = priority is None or (type(priority) is int and INT32_MIN < priority <= INT32_MAX)
+        return "" if fits else "the priority must be None or a whole number of 32 bits"
+
     def test_policy_returns_a_submission_a_reason_or_none(self) -> None:
         """Check the type of each answer, that a reason is not empty, and that fixed attributes are kept."""
         policy = self.fresh()
         for sample in self.samples():
             answer = policy.submit(sample)
             what = f"submit() returned {answer!r} for application {sample.id}"
-            if answer is None or isinstance(answer, str):
-                assert answer != "", f"{what}: return None if the application is fine, or a reason"
-                continue
-            assert isinstance(answer, Submission), f"{what}: return None, a reason, or attrs.evolve(app, ...)"
-            changed = [name for name in FIXED if getattr(answer, name) != getattr(sample, name)]
-            assert not changed, f"{what}: {', '.join(changed)} cannot be changed by a submit policy"
-            texts = [answer.queue_name, *answer.tags, *answer.tags.values()]
-            assert all(isinstance(text, str) for text in texts), f"{what}: queue and tags must be text"
-            priority = answer.priority
-            assert priority is None or (type(priority) is int and INT32_MIN < priority <= INT32_MAX), (
-                f"{what}: the priority must be None or a whole number of 32 bits"
-            )
+            fault = self.fault_of(answer)
+            assert not fault, f"{what}: {fault}"
+            if isinstance(answer, Submission):
+                changed = [name for name in FIXED if getattr(answer, name) != getattr(sample, name)]
+                assert not changed, f"{what}: {', '.join(changed)} cannot be changed by a submit policy"
 
 
 def submission(

@@ -13,13 +13,20 @@ from typing import Any
 import attrs
 
 from yunikorn import api
-from yunikorn.testing.samples import ApplicationSample, AskSample, NodeSample, QueueSample
+from yunikorn.testing.samples import (
+    AllocationSample,
+    ApplicationSample,
+    AskSample,
+    NodeSample,
+    QueueSample,
+)
 
 VIEWS: dict[type[Any], tuple[type[Any], ...]] = {
     NodeSample: (api.Node,),
     QueueSample: (api.Queue,),
     ApplicationSample: (api.Application,),
     AskSample: (api.Ask, api.AskClass),
+    AllocationSample: (api.Allocation,),
 }
 """Views that each class of samples implements; the first one names it in messages."""
 TEXTS = ("tags", "attributes", "properties")
@@ -55,7 +62,23 @@ class Reading:
 
     def watch(self, value: Any) -> Any:
         """Return the substitute of a sample; other values are returned as they are."""
-        return Watched(value, self) if type(value) in VIEWS else value
+        if type(value) in VIEWS:
+            return Watched(value, self)
+        if isinstance(value, api.Submission):
+            return self._watch_submission(value)
+        if isinstance(value, api.PreemptionCause):
+            return attrs.evolve(value, queue=self.watch(value.queue), node=self.watch(value.node))
+        return value
+
+    def _watch_submission(self, value: api.Submission) -> api.Submission:
+        # A policy passes the submission to `attrs.evolve`, which needs an object of the class itself. Its
+        # slots make private attributes impossible, so only the tags are watched.
+        return attrs.evolve(
+            value,
+            id=f"{value.id}{self.suffix}",
+            user=f"{value.user}{self.suffix}",
+            tags=WatchedTexts("Submission", "tags", value.tags, self),
+        )
 
     def watch_call(self, call: Any) -> Any:
         """Return a `partial` with its samples replaced by substitutes; other calls are returned unchanged."""
@@ -116,6 +139,17 @@ class WatchedTexts(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._texts)
+
+    # The read-only dictionaries of the scheduler have these three methods, too.
+    def copy(self) -> dict[str, str]:
+        """Return a dictionary with the same texts."""
+        return dict(self)
+
+    def __or__(self, other: Mapping[str, str]) -> dict[str, str]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, str]) -> dict[str, str]:
+        return {**other, **self}
 
     def __repr__(self) -> str:
         return repr(self._texts)
