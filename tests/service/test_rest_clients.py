@@ -72,7 +72,7 @@ def test_stream_to_a_client_that_reads_nothing_is_closed() -> None:
     store = EventStore("instance", 5_000)
     hub = EventHub(store, lambda: 0)
     app = rest_app(attrs.evolve(kit.site, events=hub), ENDPOINTS)
-    stream = b"GET /ws/v1/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    stream = b"GET /ws/v1/events/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
     async def scenario(client: Client) -> None:
         slow = await client.connect()
