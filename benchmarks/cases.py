@@ -15,6 +15,7 @@ from benchmarks import (
     cold_start,
     gangs,
     idle_rms,
+    pods,
     preemption,
     recovery,
     reloading,
@@ -23,6 +24,7 @@ from benchmarks import (
 )
 from benchmarks.machine import peak_megabytes, peak_megabytes_of_children, yardstick
 from benchmarks.measurement import Measurement
+from benchmarks.pods import Pods
 from benchmarks.workload import Workload
 from yunikorn.build import kind_of_build
 
@@ -74,6 +76,7 @@ LEAST_LOST_WORK = "{name: least-lost-work, spare: 10, resource: memory}"
 UNDECLARED = ("taints", "any-rack", "east-only-silent")
 
 
+PODS = Pods(5_000, 10_000, 2, 100, 1, "fifo", "fair")
 MANY_APPS = Workload(5_000, 50_000, 20, 1_000, 1, "fifo", "fair")
 
 
@@ -115,6 +118,15 @@ def _scheduling() -> list[Case]:
         Case("P-books", "rack-spread", MANY_APPS, books.with_rack_spread),
         Case("P-books", "licences", MANY_APPS, books.with_licences),
         Case("P-books", "user-seats", MANY_APPS, books.with_user_seats),
+        *[
+            Case(
+                "K-predicates",
+                kind,
+                Pods(5_000, 10_000, 2, 100, 1, "fifo", "fair", kind=kind),
+                pods.tasks_per_second,
+            )
+            for kind in ("plain", "selector", "spread", "apart")
+        ],
         Case("P-predicates", "undeclared", attrs.evolve(ZONED, predicates=UNDECLARED), measure),
         Case("P-predicates", "tenth", attrs.evolve(TENTH, predicates=("one-slot",)), measure),
         Case(

@@ -38,16 +38,19 @@ def yardstick() -> float:
     return TURNS / best / 1e6
 
 
-def peak_megabytes() -> float:
-    """Return the peak memory of this process (10**6 bytes); 0.0 if the system does not report it."""
+def peak_megabytes(pid: int | None = None) -> float:
+    """Return the peak memory of a process, by default of this one, in 10**6 bytes.
+
+    Return 0.0 if the system does not report it.
+    """
     try:
         # On Linux the figure of getrusage starts at the size of the parent process.
-        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        for line in Path(f"/proc/{pid or 'self'}/status").read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024 / 1e6
     except OSError:
         pass
-    return _resident_maximum(children=False)
+    return _resident_maximum(children=False) if pid is None else 0.0
 
 
 def peak_megabytes_of_children() -> float:

@@ -67,11 +67,7 @@ class ServiceProcess:
 
     def cpu(self) -> float:
         """Return the CPU seconds used so far; 0 if the system does not report them."""
-        try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text("utf-8").rpartition(")")[2].split()
-        except OSError:
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.pid)
 
     def megabytes(self) -> float:
         """Return the resident memory of the service (10**6 bytes); 0 if the system does not report it."""
@@ -86,6 +82,15 @@ class ServiceProcess:
             self._reap()
         else:
             self.stop()
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds that a process has used; 0 if the system does not report them."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_megabytes(pid: int | str = "self") -> float:

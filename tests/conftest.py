@@ -14,7 +14,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.audit import AuditedSimulation
+from tests.child_processes import PYTEST_ENVIRONMENT
 from tests.costs import Bill, Meter
+from tests.kubernetes.cluster.programs import NOT_BUILT
 from tests.markers import mark
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation import run
@@ -76,6 +78,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     mark(item)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Report in one line that the tests of the Kubernetes cluster were skipped."""
+    reports = terminalreporter.getreports("skipped")
+    if count := sum(NOT_BUILT in str(report.longrepr) for report in reports):
+        terminalreporter.write_line(
+            f"{count} tests of the Kubernetes shim were skipped: {NOT_BUILT}", yellow=True
+        )
+
+
 # -- third-party packages, and commands in a process of their own -------------------------------------
 
 
@@ -100,6 +111,7 @@ def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
             cwd=cwd,
             env={
                 **clean,
+                **PYTEST_ENVIRONMENT,
                 "PYTHONPATH": os.pathsep.join(path),
                 "PYTHONDONTWRITEBYTECODE": "1",
                 **environment,

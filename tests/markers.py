@@ -6,6 +6,10 @@
 | `docs` | the test runs or checks a page of the documentation |
 | `packages` | the test builds or installs a package, which requires pip and setuptools |
 | `net` | the test listens or connects, if only on this machine |
+| `kubernetes` | the test uses the test cluster (`tests/kubernetes/cluster`); also `slow` and `net` |
+
+With `--dist loadgroup`, one worker runs all tests of the cluster; otherwise, each worker that runs one starts
+a cluster of its own.
 
 `slow.txt` is measured: `pytest -n auto --costs tests/slow.txt` writes the file, see `costs.py`.
 """
@@ -24,6 +28,8 @@ DOCS = ("tests/documentation/", "tests/test_docs.py", "tests/test_tutorial.py")
 NET = ("tests/client/", "tests/service/")
 BUILDS = "can_build"
 """The fixture required for building a package."""
+CLUSTER = "shared_cluster"
+"""The fixture that starts the test cluster."""
 
 
 def mark(item: pytest.Item) -> None:
@@ -36,3 +42,8 @@ def mark(item: pytest.Item) -> None:
         item.add_marker("net")
     if isinstance(item, pytest.Function) and BUILDS in item.fixturenames:
         item.add_marker("packages")
+    if isinstance(item, pytest.Function) and CLUSTER in item.fixturenames:
+        for name in ("kubernetes", "net", "slow"):
+            item.add_marker(name)
+        if item.config.pluginmanager.hasplugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group("kubernetes"))

@@ -50,6 +50,8 @@ PUBLIC = {
         "node_added(node)",
         "node_removed(node)",
         "domain(node)",
+        "scope(ask, node)",
+        "domain_in(node, scope)",
         "subjects(task)",
     ],
     "EventSink": ["send(batch)"],
@@ -74,7 +76,7 @@ PUBLIC = {
 }
 VALUES = (
     *("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl"),
-    *("Quota", "Refused", "Submission", "parse_quantity"),
+    *("Quota", "Refused", "Submission", "Where", "parse_quantity"),
 )
 TESTING = """
     AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster
@@ -82,8 +84,8 @@ TESTING = """
     PlacementRuleContract PluginContract PredicateContract PreemptionPolicyContract QueueSample
     QueueSortPolicyContract QueueTreeSample QuotaPolicyContract ReservationPolicyContract
     SubmitPolicyContract UserGroupResolverContract allocation application ask assert_node_order assert_order
-    assert_pending_because assert_placed assert_queue assert_rejected_because node queue registry_with
-    submission
+    assert_pending_because assert_placed assert_queue assert_rejected_because foreign_task node queue
+    registry_with submission
 """
 """All names in `yunikorn.testing`: a further name is a further promise, and added deliberately."""
 OF_CLUSTER = """

@@ -31,7 +31,7 @@ from benchmarks.workload import Workload  # noqa: E402
 NAMES = {
     "U-fair", "U-bin", "U-apps", "M-fair", "M-bin", "L-fair", "L-bin", "M-mixed", "L-mixed", "E-events",
     "O-own", "A-aware", "A-classes", "P-books", "P-predicates", "T-stranded", "B-backlog", "C-churn",
-    "G-gang", "X-preempt", "R-recover", "Q-reload", "I-idle", "W-wire", "S-rest", "S-start",
+    "G-gang", "K-predicates", "X-preempt", "R-recover", "Q-reload", "I-idle", "W-wire", "S-rest", "S-start",
 }  # fmt: skip
 
 

@@ -86,6 +86,7 @@ def test_documented_calls_have_real_options(page: Path) -> None:
         with group.make_context("yunikorn", ["--traceback"], resilient_parsing=True) as context:
             command = group.get_command(context, words[0])
             assert command is not None, words
-            options = {option for parameter in command.get_params(context) for option in parameter.opts}
+            parameters = command.get_params(context)
+            options = {option for one in parameters for option in (*one.opts, *one.secondary_opts)}
         given = {word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-z]", word)}
         assert given <= options, f"{words}: no such option {given - options}"

@@ -14,6 +14,7 @@ CHECKOUT = Path(__file__).parent.parent
 CORE = CHECKOUT / "yunikorn"
 ROOTS = {
     "yunikorn": CORE,
+    "yunikorn_kubernetes": CHECKOUT / "plugins" / "yunikorn_kubernetes",
     "yunikorn_plugins": CHECKOUT / "plugins" / "yunikorn_plugins",
     "yunikorn_policies": CHECKOUT / "policies" / "yunikorn_policies",
 }
@@ -27,6 +28,7 @@ FOUNDATION = {
     "yunikorn.quantities",
     "yunikorn.text",
     "yunikorn.event_types",
+    "yunikorn.config.durations",
     "yunikorn.api",
 }
 """Parts without policies or state, which every other part may import."""
@@ -50,6 +52,16 @@ TRANSPORTS = WIRE | {
     "yunikorn.build",
 }
 
+KUBERNETES = "yunikorn_kubernetes."
+SHIM = FOUNDATION | {
+    "yunikorn.states",
+    "yunikorn.interface",
+    "yunikorn.runtime",
+    KUBERNETES + "names",
+    KUBERNETES + "objects",
+}
+"""Parts that each part of the shim for Kubernetes may import."""
+
 MAY_IMPORT = {
     "yunikorn": set(),
     "yunikorn.containment": set(),
@@ -59,6 +71,7 @@ MAY_IMPORT = {
     "yunikorn.event_types": set(),
     "yunikorn.build": set(),
     "yunikorn.resources": {"yunikorn.errors"},
+    "yunikorn.config.durations": {"yunikorn.resources"},
     "yunikorn.quantities": {"yunikorn.errors", "yunikorn.resources"},
     "yunikorn.api": {"yunikorn.quantities", "yunikorn.resources"},
     "yunikorn.states": FOUNDATION,
@@ -88,9 +101,27 @@ MAY_IMPORT = {
     "yunikorn.__main__": {"yunikorn.cli"},
     "yunikorn_plugins": {"yunikorn.api", "yunikorn_plugins"},
     "yunikorn_policies": {"yunikorn.api", "yunikorn_policies"},
+    "yunikorn_kubernetes": set(),
+    KUBERNETES + "names": set(),
+    KUBERNETES + "objects": set(),
+    KUBERNETES + "predicates": {"yunikorn.api", KUBERNETES + "names"},
+    KUBERNETES + "settings": SHIM,
+    KUBERNETES + "config_maps": SHIM | {KUBERNETES + "settings"},
+    KUBERNETES + "translation": SHIM | {KUBERNETES + "settings"},
+    KUBERNETES + "api_server": SHIM,
+    KUBERNETES + "volumes": SHIM
+    | {KUBERNETES + part for part in ("translation", "api_server", "predicates")},
+    KUBERNETES + "admission": SHIM
+    | {KUBERNETES + part for part in ("settings", "config_maps", "translation", "api_server")},
+    KUBERNETES + "shim": SHIM
+    | {KUBERNETES + part for part in ("settings", "config_maps", "translation", "api_server", "volumes")},
 }
 """All parts of the package, and the parts that each may import. A new part is added here deliberately."""
 
+DEFAULTS = ("yunikorn_plugins", "yunikorn_policies")
+"""Packages of default plugins; each is one part."""
+DOORS = {"yunikorn.interface.callback", "yunikorn.interface.constants", "yunikorn.interface.messages"}
+"""Modules of the scheduler interface that a shim may import."""
 FORBIDDEN_CALLS = {
     "time": {"time", "time_ns", "sleep", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"},
     "datetime": {"now", "utcnow", "today"},
@@ -101,7 +132,9 @@ FORBIDDEN_CALLS = {
 }
 STOPWATCHES = {"time.perf_counter", "time.perf_counter_ns", "time.monotonic"}
 CHANCE = CORE / "simulation" / "rng.py"
-"""The only module that may create random numbers."""
+"""The only module that may create random numbers on which decisions depend."""
+JITTER = ROOTS["yunikorn_kubernetes"] / "api_server" / "chance.py"
+"""The only module that may create random numbers for pauses between attempts."""
 TOKENS = CORE / "cli" / "token.py"
 """The only module that may create secrets."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "misc", "tools"}
@@ -168,7 +201,7 @@ def part_of(module: str) -> str:
     A folder or a file directly below the package is always a part, named there or not.
     """
     names = module.split(".")
-    if names[0] != "yunikorn":
+    if names[0] in DEFAULTS:
         return names[0]
     inner = (".".join(names[:length]) for length in range(len(names), 2, -1))
     return next((name for name in inner if name in MAY_IMPORT), ".".join(names[:2]))
@@ -185,7 +218,7 @@ def imports_of(path: Path) -> Iterator[tuple[str, int]]:
             module = ".".join([*above, *([node.module] if node.module else [])])
             for alias in node.names:
                 inner = f"{module}.{alias.name}"
-                yield (inner if module == "yunikorn" and f"{inner}" in MAY_IMPORT else module), node.lineno
+                yield (inner if module in ROOTS and inner in MAY_IMPORT else module), node.lineno
 
 
 @by_folder
@@ -194,7 +227,7 @@ def test_imports_follow_the_layers(paths: list[Path]) -> None:
     for path in paths:
         part = part_of(module_of(path))
         assert part in MAY_IMPORT, f"{part} is a new part of the house: say in MAY_IMPORT what it may import"
-        allowed = MAY_IMPORT[part] | {part, "yunikorn"}
+        allowed = MAY_IMPORT[part] | {part, part.partition(".")[0], "yunikorn"}
         breaches += [
             f"{named(path)}:{line} imports {module}"
             for module, line in imports_of(path)
@@ -263,7 +296,7 @@ def test_folders_have_no_import_circles() -> None:
     for module, path in MODULES.items():
         folder = part_of(module)
         inner = {part_of(imported) for imported in modules_imported(path)}
-        imports[folder] = imports.get(folder, set()) | (inner - {folder, "yunikorn"})
+        imports[folder] = imports.get(folder, set()) | (inner - {folder, "yunikorn", "yunikorn_kubernetes"})
     assert circles(imports) == []
 
 
@@ -274,7 +307,7 @@ def test_core_does_not_import_default_plugins(paths: list[Path]) -> None:
         for path in paths
         if path.is_relative_to(CORE)
         for module, line in imports_of(path)
-        if module.partition(".")[0] in ("yunikorn_plugins", "yunikorn_policies")
+        if module.partition(".")[0] in {*ROOTS} - {"yunikorn"}
     ]
     assert breaches == []
 
@@ -284,9 +317,21 @@ def test_default_plugins_import_only_the_api(paths: list[Path]) -> None:
     breaches = [
         f"{named(path)}:{line} imports {module}"
         for path in paths
-        if not path.is_relative_to(CORE)
+        if module_of(path).startswith((*DEFAULTS, KUBERNETES + "predicates"))
         for module, line in imports_of(path)
         if module.partition(".")[0] == "yunikorn" and module != "yunikorn.api"
+    ]
+    assert breaches == []
+
+
+@by_folder
+def test_the_shim_reaches_the_core_by_the_scheduler_interface(paths: list[Path]) -> None:
+    breaches = [
+        f"{named(path)}:{line} imports {module}"
+        for path in paths
+        if path.is_relative_to(ROOTS["yunikorn_kubernetes"])
+        for module, line in imports_of(path)
+        if module.startswith("yunikorn.interface") and module not in DOORS
     ]
     assert breaches == []
 
@@ -320,17 +365,39 @@ def test_clocks_and_random_numbers_are_injected(paths: list[Path]) -> None:
             found = [call for call in found if call.rpartition(" ")[2] not in STOPWATCHES]
         if path == TOKENS:
             found = [call for call in found if "secrets" not in call]
-        if path == CHANCE:  # creates random streams from seeds that a call passes in
+        if path in (CHANCE, JITTER):  # create random streams from seeds that a call passes in
             found = [call for call in found if not call.endswith("from random import Random")]
         breaches += found
     assert breaches == []
 
 
-def test_random_numbers_always_have_a_seed() -> None:
-    calls = [node for node in ast.walk(syntax_of(CHANCE)) if isinstance(node, ast.Call)]
+@pytest.mark.parametrize("path", [CHANCE, JITTER], ids=named)
+def test_random_numbers_always_have_a_seed(path: Path) -> None:
+    calls = [node for node in ast.walk(syntax_of(path)) if isinstance(node, ast.Call)]
     makers = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Random"]
     assert makers
     assert all(call.args for call in makers)
+
+
+CREDENTIALS = (
+    "yunikorn_kubernetes.api_server.credentials",
+    "yunikorn_kubernetes.api_server.connection",
+    "yunikorn_kubernetes.admission.config_maps",
+    "yunikorn_kubernetes.admission.controller",
+    "yunikorn_kubernetes.admission.server",
+)
+"""The modules that import the client libraries, which take half a second."""
+
+
+def test_client_libraries_are_imported_only_where_a_cluster_is_used() -> None:
+    breaches = [
+        f"{named(path)}:{line} imports {module}"
+        for path in OURS
+        if module_of(path) not in CREDENTIALS
+        for module, line in imports_of(path)
+        if module.partition(".")[0] in ("kubernetes", "aiohttp", "yarl")
+    ]
+    assert breaches == []
 
 
 @all_by_folder

@@ -15,7 +15,7 @@ from tests import costs, markers
 from tests.costs import PROPERTY, Bill, Meter, function_of
 
 CHECKOUT = Path(__file__).parent.parent
-MARKERS = {"slow", "docs", "packages", "net"}
+MARKERS = {"slow", "docs", "packages", "net", "kubernetes"}
 
 
 def marked(request: pytest.FixtureRequest, name: str, *fixtures: str) -> set[str]:
@@ -69,6 +69,10 @@ def test_every_folder_of_a_rule_has_tests() -> None:
 def test_a_test_that_builds_a_package_is_marked(request: pytest.FixtureRequest) -> None:
     assert marked(request, "test_a", "can_build") == {"packages"}
     assert marked(request, "test_a", "install_package") == {"packages"}
+
+
+def test_a_test_of_the_cluster_is_marked(request: pytest.FixtureRequest) -> None:
+    assert marked(request, "test_a", "shared_cluster") == {"kubernetes", "net", "slow"}
 
 
 def test_slow_function_is_written_to_the_file(tmp_path: Path) -> None:

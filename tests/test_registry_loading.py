@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import types
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -12,7 +14,10 @@ import pytest
 
 from yunikorn.api import Ask, Node, Predicate, hookimpl
 from yunikorn.errors import UnknownPlugin
-from yunikorn.framework.registry import DEFAULT_PLUGINS, PREDICATE, RESOLVER, Registry
+from yunikorn.framework.defaults import import_default
+from yunikorn.framework.registry import DEFAULT_PLUGINS, KINDS, PREDICATE, RESOLVER, Kind, Registry
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @attrs.frozen
@@ -30,6 +35,15 @@ class Other(Plain):
     """Says yes under another name."""
 
     name = "b"
+
+
+KUBERNETES = (
+    *("node-unschedulable", "taint-toleration", "node-name", "dynamic-resources"),
+    *("node-affinity", "node-ports"),
+    *("volume-restrictions", "node-volume-limits", "volume-binding", "volume-zone"),
+    *("pod-topology-spread", "inter-pod-affinity"),
+)
+"""Default predicates for pods."""
 
 
 def announce(monkeypatch: pytest.MonkeyPatch, *entries: tuple[str, str]) -> None:
@@ -54,6 +68,7 @@ def test_third_parties_follow_the_defaults_by_name(monkeypatch: pytest.MonkeyPat
         "anti-affinity",
         "licences",
         "rm",
+        *KUBERNETES,
     ]
 
 
@@ -81,6 +96,54 @@ def test_every_entry_point_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         "importing: SystemExit: no licence",
         "importing: SyntaxError: invalid syntax",
         "importing: AttributeError: module 'sound' has no attribute 'missing'",
+    ]
+
+
+@pytest.mark.parametrize("module", DEFAULT_PLUGINS)
+def test_default_plugins_pass_the_checks_of_all_plugins(module: str) -> None:
+    """Check here what a start does not check."""
+    registry = Registry()
+    assert registry.register(import_default(module), module), registry.broken
+    assert registry.offers() == [
+        attrs.evolve(offer, distribution="", version="")
+        for offer in Registry.load(third_party=False).offers()
+        if offer.plugin == module
+    ]
+
+
+def test_the_kinds_of_every_default_module_are_declared() -> None:
+    registry = Registry.load(third_party=False)
+    found: dict[str, list[str]] = {}
+    for offer in registry.offers():
+        kinds = found.setdefault(offer.plugin, [])
+        kinds += [offer.kind.id] if offer.kind.id not in kinds else []
+    assert {module: tuple(kinds) for module, kinds in found.items()} == DEFAULT_PLUGINS
+
+
+NAMES_ONE = """
+import sys
+from yunikorn.framework.registry import PREDICATE, Registry
+registry = Registry.load(third_party=False)
+registry.find(PREDICATE, "taints")
+loaded = {name for name in sys.modules if name.startswith("yunikorn_")}
+assert "yunikorn_plugins.spread" in loaded
+assert "yunikorn_plugins.ldap_groups" not in loaded, loaded
+registry.import_defaults()
+assert "yunikorn_plugins.ldap_groups" in sys.modules
+"""
+
+
+def test_defaults_are_imported_when_their_kind_is_looked_up(run_python: Run) -> None:
+    done = run_python("-c", NAMES_ONE)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("first", KINDS, ids=lambda kind: kind.id)
+def test_order_does_not_depend_on_what_was_looked_up_first(first: Kind) -> None:
+    registry = Registry.load(third_party=False)
+    registry.offers(first)
+    assert [offer.plugin for offer in registry.offers()] == [
+        offer.plugin for offer in Registry.load(third_party=False).offers()
     ]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from enum import Enum
+from typing import Any, Literal
 
 import attrs
 import pytest
@@ -100,3 +101,51 @@ def test_option_with_a_text_is_accepted_in_properties(kind: Any) -> None:
     fields = {"fine": attrs.field(type=kind, default=None)}
     body = {"name": "s", "key": lambda self, app: 0}
     registered(offering(attrs.make_class("Sort", fields, bases=(AppSortPolicy,), class_body=body)))
+
+
+class Direction(Enum):
+    """A choice that is no text."""
+
+    UP = "up"
+    DOWN = 1
+
+
+@attrs.frozen
+class Chooses(AppSortPolicy):
+    """Options with a few values each."""
+
+    name = "chooses"
+    style: Literal["soft", "hard", 2] = "soft"
+    direction: Direction = Direction.UP
+    many: tuple[Literal["a", "b"], ...] = ()
+    maybe: Literal["x"] | None = None
+
+    def key(self, app: Application) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "message"),
+    [
+        ({"style": "hart"}, ".style", "expected 'soft' or 'hard' or 2, got 'hart', did you mean 'hard'?"),
+        ({"style": True}, ".style", "expected 'soft' or 'hard' or 2, got True"),
+        ({"style": ["soft"]}, ".style", "expected 'soft' or 'hard' or 2, got a list"),
+        ({"direction": "left"}, ".direction", "expected 'up' or 1, got 'left'"),
+        ({"many": ["a", "c"]}, ".many[1]", "expected 'a' or 'b', got 'c'"),
+        ({"maybe": "y"}, ".maybe", "expected 'x', got 'y'"),
+    ],
+)
+def test_value_that_is_no_choice_is_reported_with_the_choices(
+    options: dict[str, Any], path: str, message: str
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        registered(offering(Chooses)).make(APP_SORT, "chooses", options)
+    assert caught.value.faults == (
+        (path, f"application sort policy chooses of mine (my-dist 1.2): {message}"),
+    )
+
+
+def test_choices_are_read_from_texts() -> None:
+    options = {"style": "2", "direction": "1", "many": "a,b", "maybe": "x"}
+    made = registered(offering(Chooses)).make(APP_SORT, "chooses", options, comma_lists=True)
+    assert made == Chooses(2, Direction.DOWN, ("a", "b"), "x")

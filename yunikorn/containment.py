@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
-from types import FrameType
+from types import FrameType, GenericAlias, UnionType
 from typing import Any
 
 LONGEST_TEXT = 2000
@@ -46,13 +46,16 @@ def is_interrupt() -> bool:
     """Return True if a `KeyboardInterrupt` in this thread may be a Ctrl-C of the user.
 
     Python raises it in the main thread only, and `Interrupts` and the event loops of asyncio know whether a
-    signal has arrived. Without them, the answer is True, so that a process can always be ended.
+    signal has arrived. A process that ignores the signal, as after `nohup`, gets none. Otherwise the answer
+    is True, so that a process can always be ended.
     """
     if threading.current_thread() is not threading.main_thread():
         return False
     handler = signal.getsignal(signal.SIGINT)
     if isinstance(handler, Interrupts):
         return handler.interrupted
+    if handler is signal.SIG_IGN:
+        return False
     # Event loops handle the signal as an event, and this handler of theirs does nothing.
     return getattr(handler, "__name__", "") != "_sighandler_noop"
 
@@ -224,12 +227,14 @@ def kept_key(value: Any, failed: Callable[[BaseException], object]) -> Hashable:
 
     Plain values, and tuples and frozensets of them, are returned as they are. Others are wrapped: the hash is
     computed once, and an exception of a comparison is passed to `failed` and means "not equal". Raises what
-    hashing and comparing raise, and `ValueError` for a value that does not equal itself.
+    hashing and comparing raise, `ValueError` for a value that does not equal itself, and `RecursionError` for
+    deeply nested tuples.
     """
     if _is_plain(value):
         if value != value:
             raise ValueError("NaN cannot be a key")
         return value  # type: ignore[no-any-return]
+    _descend(value)
     found = hash(value)
     if not value == value:
         raise ValueError(f"{safe_repr(value)} does not equal itself")
@@ -246,6 +251,27 @@ def _is_plain(value: Any) -> bool:
     if kind is tuple or kind is frozenset:
         return all(map(_is_plain, value))
     return kind in _PLAIN
+
+
+def _descend(value: Any) -> None:
+    """Visit the nested entries of a value; raises `RecursionError` if they are nested deeply.
+
+    The hash of tuples and generic types descends into their entries without a limit, and ends the process
+    when the stack is full.
+    """
+    kind = type(value)
+    if issubclass(kind, tuple):
+        for entry in tuple.__iter__(value):
+            _descend(entry)
+    elif issubclass(kind, frozenset):
+        for entry in frozenset.__iter__(value):
+            _descend(entry)
+    elif issubclass(kind, GenericAlias):
+        for entry in vars(GenericAlias)["__args__"].__get__(value):
+            _descend(entry)
+    elif kind is UnionType:
+        for entry in value.__args__:
+            _descend(entry)
 
 
 class KeptKey:

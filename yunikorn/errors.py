@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import attrs
+from typing import NamedTuple
 
 from yunikorn.containment import describe_error
 
@@ -27,8 +26,7 @@ class YunikornError(Exception):
     """Base class of all errors that this package raises on purpose."""
 
 
-@attrs.frozen
-class Problem:
+class Problem(NamedTuple):
     """Problem of a configuration, with its position.
 
     `path` is the key (`partitions[0].queues[1].name`). `line` and `column` count from 1; they are 0 if the
@@ -65,6 +63,10 @@ class OptionError(YunikornError):
 
 class UnknownPlugin(YunikornError):
     """Unknown plugin name; the message has suggestions, known names, and plugins that failed to load."""
+
+
+class DisabledPlugin(UnknownPlugin):
+    """Name of a plugin that the configuration disables."""
 
 
 class PluginError(YunikornError):

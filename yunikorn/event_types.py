@@ -91,6 +91,7 @@ _REASONS_OF_TYPE = {
         "PreemptionFailed",
         "Preempted",
         "QueueResourcesAvailable",
+        "SchedulingFailedOnRM",
         "Unschedulable",
         "UserQuotaAvailable",
     ),

@@ -9,7 +9,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from yunikorn.states import LIFECYCLES, Lifecycle
+from yunikorn.cli.states import lifecycles
+from yunikorn.states import Lifecycle
 
 FOLDER = Path(__file__).parent / "states"
 LOOK = """
@@ -52,7 +53,7 @@ def draw(lifecycle: Lifecycle) -> str:
 def main() -> None:
     """Draw all state machines."""
     FOLDER.mkdir(exist_ok=True)
-    for lifecycle in LIFECYCLES:
+    for lifecycle in lifecycles():
         path = FOLDER / f"{lifecycle.name.lower().replace(' ', '-')}.svg"
         path.write_text(draw(lifecycle), "utf-8")
 

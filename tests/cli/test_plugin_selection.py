@@ -23,6 +23,7 @@ import sys
 from yunikorn.api import Predicate, hookimpl
 print("imported NAME")
 sys.stdout.write("and more\\n")
+sys.__stdout__.write("bypassed NAME\\n")
 
 class Check(Predicate):
     name = "NAME"
@@ -58,6 +59,7 @@ def test_plugins_that_print_do_not_spoil_the_output(site: Path, capsys: pytest.C
     assert main(["plugins", "--json"]) == 0
     written = capsys.readouterr()
     assert {one["name"] for one in json.loads(written.out)["plugins"]} > {"loud-one", "loud-two"}
+    assert "bypassed loud-one" in written.err
     assert "imported loud-one\nand more\n" in written.err
     config = site / "queues.yaml"
     config.write_text(document(partition(queue("a"), predicates=["loud-one"])), "utf-8")
@@ -110,6 +112,18 @@ def test_slow_imports_are_named(site: Path, caplog: pytest.LogCaptureFixture) ->
     assert warning.startswith("importing plugin loud-two (loud-two 1.0) took 2.5 s")
 
 
+def test_slow_imports_of_files_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "yunikorn.plugins")
+    file = tmp_path / "slow.py"
+    file.write_text(LOUD.replace("NAME", "slow"))
+    moments = iter([0.0, 2.5])
+    registry = Registry.load(third_party=False, stopwatch=lambda: next(moments)).trusting(tmp_path)
+    text = document(partition(queue("a"), predicates=["slow"]), plugins={"load": ["./slow.py"]})
+    assert check_config(text, registry).problems == ()
+    (warning,) = [one.getMessage() for one in caplog.records]
+    assert warning == "importing plugin ./slow.py took 2.5 s"
+
+
 EXITS = """
 import sys, threading
 from yunikorn.api import Predicate, hookimpl
@@ -136,6 +150,39 @@ def test_a_plugin_that_exits_is_contained_in_a_command(tmp_path: Path, run_pytho
     done = run("validate", str(config), installed=tmp_path)
     assert done.returncode == 1
     assert "plugin exits of exits (exits 1.0): creating it: " in done.stdout
+
+
+NO_INTERRUPTS = """
+import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+runpy.run_module("yunikorn", run_name="__main__")
+"""
+
+
+def test_an_interrupt_by_a_plugin_is_contained_where_interrupts_are_ignored(
+    tmp_path: Path, run_python: Run
+) -> None:
+    """A process that a shell starts in the background, or after `nohup`, ignores Ctrl-C from its start."""
+    install(tmp_path, "exits", "1.0", EXITS.replace("ABUSE", "raise KeyboardInterrupt"))
+    config = tmp_path / "queues.yaml"
+    config.write_text(document(partition(queue("a"), predicates=["exits"])), "utf-8")
+    done = run_python("-c", NO_INTERRUPTS, "validate", str(config), installed=tmp_path)
+    assert done.returncode == 1
+    assert "plugin exits of exits (exits 1.0): creating it: KeyboardInterrupt" in done.stdout
+
+
+@pytest.mark.parametrize("traceback", [[], ["--traceback"]], ids=["plain", "traceback"])
+def test_an_exit_from_code_that_a_plugin_has_replaced_is_an_error(
+    tmp_path: Path, run_python: Run, traceback: list[str]
+) -> None:
+    source = "import json, sys\njson.JSONEncoder.encode = lambda *_: sys.exit(0)\n" + EXITS.replace(
+        "ABUSE", "pass"
+    )
+    install(tmp_path, "exits", "1.0", source)
+    done = run_python("-m", "yunikorn", *traceback, "plugins", "--json", installed=tmp_path)
+    assert done.returncode not in (0, 1, 2)
+    assert "Error: sys.exit() was called by a plugin or a library: 0" in done.stderr
+    assert ("Traceback (most recent call last)" in done.stderr) == bool(traceback)
 
 
 def test_plugins_that_are_not_required_and_missing_are_listed(
@@ -173,6 +220,16 @@ def test_a_plugin_that_is_left_out_can_be_disabled(
     assert main(["plugins", "--config", config]) == 0
     assert f"Disabled:\n  {name}: not imported\n" in capsys.readouterr().out
     assert "loud_one" not in sys.modules
+
+
+def test_an_override_by_a_plugin_that_is_left_out_means_nothing(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = site / "queues.yaml"
+    for name, status in (("predicate:check@loud-one", 0), ("check@loud-one", 0), ("check@loud-three", 1)):
+        config.write_text(document(partition(queue("a")), plugins={"override": [name]}), "utf-8")
+        assert main(["--no-plugins", "validate", str(config)]) == status, capsys.readouterr()
+    assert "no plugin of 'loud-three' is called 'check'" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["loud-three", "check@loud-three", "nothing:check@loud-one"])

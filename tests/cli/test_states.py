@@ -6,8 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from yunikorn.cli.states import command, diagram, names
-from yunikorn.states import LIFECYCLES
+from yunikorn.cli.states import command, diagram, lifecycles, names
 
 DOCS = Path(__file__).parents[2] / "docs" / "states.md"
 
@@ -15,7 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "states.md"
 def test_all_state_machines_are_printed_with_their_transitions() -> None:
     result = CliRunner().invoke(command)
     assert result.exit_code == 0
-    for lifecycle in LIFECYCLES:
+    for lifecycle in lifecycles():
         assert f"## {lifecycle.name.capitalize()}" in result.output
         for event, sources, target in lifecycle.table:
             for source in sources:
@@ -38,5 +37,5 @@ def test_unknown_state_machine_is_rejected_with_the_known_ones() -> None:
 
 def test_documentation_shows_the_actual_state_machines() -> None:
     text = DOCS.read_text(encoding="utf-8")
-    for lifecycle in LIFECYCLES:
+    for lifecycle in lifecycles():
         assert diagram(lifecycle) in text, f"docs/states.md: run `yunikorn states` for {lifecycle.name}"

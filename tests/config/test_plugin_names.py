@@ -255,3 +255,13 @@ def test_only_the_configuration_of_a_policy_group_with_a_folder_loads_code(
         scheduler.reload_configuration("rm", TEXT + " ")
     with pytest.raises(ConfigError, match="may load plugins"):
         scheduler.register_resource_manager(RegisterResourceManagerRequest("other", config=TEXT), Callback())
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "a b", "7", ".relative", "a..b"])
+def test_text_that_is_neither_a_file_nor_a_module_is_reported(name: str, tmp_path: Path) -> None:
+    text = document(partition(queue("a")), plugins={"load": [name]})
+    (problem,) = check_config(text, Registry.load(third_party=False).trusting(tmp_path)).problems
+    assert problem.path == "plugins.load[0]"
+    assert problem.message == (
+        f"{name!r} is neither a file nor a module: write a path such as ./mine.py, or package.module"
+    )

@@ -12,13 +12,22 @@ from yunikorn.model.allocation import TerminationType
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 MOST = 2
-Entry = tuple[str, str, str, str, str, bool]
-"""Zone and id of the node, application, key, resources, and True for a placeholder."""
+Entry = tuple[str, str, str, str, str, bool, str]
+"""Zone and id of the node, application, key, resources, True for a placeholder, and tags."""
 
 
 def entry(task: api.Task, node: api.Node) -> Entry:
     amount = str(sorted((name, value) for name, value in task.resource.items() if value))
-    return node.attributes.get(ZONE, ""), node.id, task.app.id, task.key, amount, task.placeholder
+    tags = str(sorted(task.tags.items()))
+    return node.attributes.get(ZONE, ""), node.id, task.app.id, task.key, amount, task.placeholder, tags
+
+
+Foreign = tuple[Entry, int]
+"""Entry and priority."""
+
+
+def foreign_entry(task: api.Task, node: api.Node) -> Foreign:
+    return entry(task, node), task.priority
 
 
 class Keeping(api.Predicate):
@@ -31,6 +40,7 @@ class Keeping(api.Predicate):
 
     def placed(self, task: api.Task, node: api.Node) -> Iterable[Hashable] | None:
         assert self.nodes[node.id] == node.attributes.get(ZONE, "")
+        assert not task.foreign
         self.books[entry(task, node)] += 1
         return None
 
@@ -62,6 +72,34 @@ class Ledger(Keeping, api.Predicate):
 
     def check(self, ask: api.Ask, node: api.Node) -> str | None:
         return None
+
+
+class Witness(Ledger):
+    """Keeps books of foreign tasks as well, with their tags."""
+
+    name = "witness"
+    counts_foreign = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.foreign: Counter[Foreign] = Counter()
+
+    def placed(self, task: api.Task, node: api.Node) -> Iterable[Hashable] | None:
+        if task.foreign:
+            self.foreign[foreign_entry(task, node)] += 1
+            assert self.foreign[foreign_entry(task, node)] == 1
+            return None
+        return super().placed(task, node)
+
+    def released(self, task: api.Task, node: api.Node) -> Iterable[Hashable] | None:
+        if task.foreign:
+            del self.foreign[foreign_entry(task, node)]
+            return None
+        return super().released(task, node)
+
+    def node_removed(self, node: api.Node) -> Iterable[Hashable] | None:
+        assert not [one for one in self.foreign if one[0][1] == node.id]
+        return super().node_removed(node)
 
 
 class Few(Keeping, api.Predicate):
@@ -161,7 +199,7 @@ class Sparse(api.NodeSortPolicy):
         return sum(count for one, count in self.books.items() if one[1] == node.id)
 
 
-BOOK_KEEPERS = [Ledger, Few, Even, Alone]
+BOOK_KEEPERS = [Ledger, Few, Even, Alone, Witness]
 
 
 def recount(at: PartitionScheduler) -> Counter[Entry]:
@@ -186,6 +224,10 @@ def check_books(at: PartitionScheduler) -> None:
         if not hasattr(plugin, "books"):
             continue
         assert plugin.books == recount(at), plugin.name
+        if keeper.counts_foreign:
+            assert plugin.foreign == Counter(
+                foreign_entry(one, one.node) for one in at.partition.foreign if not one.awaited
+            )
         assert plugin.nodes == {
             node.id: node.attributes.get(ZONE, "") for node in at.partition.nodes.values()
         }

@@ -188,7 +188,7 @@ def configurations(draw: Any) -> str:
         "shrunknodes": draw(st.booleans()),
         "policy": draw(victim_choosers()),
     }
-    known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", *DEFAULTS]
+    known = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", "witness", *DEFAULTS]
     config["admission"] = draw(admissions())
     config["reservations"] = draw(reservings(without=4))
     config["predicates"] = [one for one in known if draw(st.integers(0, 2)) == 0]

@@ -160,7 +160,8 @@ class StrictRM(GangRM):
     pending ask, an Atomic gang placed in part, and an application that ends with allocations or asks left.
     """
 
-    def __init__(self, config: str, registry: Registry, timeouts: Timeouts) -> None:
+    def __init__(self, config: str, registry: Registry, timeouts: Timeouts, scheduler: Any = None) -> None:
+        """Register at `scheduler`, by default at a new one that records all calls."""
         self.nodes: dict[str, None] = {}
         self.apps: dict[str, Submitted] = {}
         self.wanted: Counter[Ask] = Counter()
@@ -172,7 +173,7 @@ class StrictRM(GangRM):
         """Allocations by uuid that the RM placed or recovered itself; True if they answer an ask."""
         self.sizes: dict[str, Resource] = {}
         """Size by uuid of the allocations that the RM placed or recovered itself."""
-        self.recorded = CallRecordingScheduler(registry, ManualClock(), timeouts)
+        self.recorded = scheduler or CallRecordingScheduler(registry, ManualClock(), timeouts)
         super().__init__(config, scheduler=self.recorded)
 
     # -- messages from the scheduler -----------------------------------------------------------------------
@@ -241,6 +242,8 @@ class StrictRM(GangRM):
         else:
             del self.running[uuid]
             self.evicted.pop(uuid, None)
+            if termination == TerminationType.SCHEDULING_FAILED_ON_RM:
+                self.wanted[one.application_id, one.allocation_key] += 1
 
     def _change(self, app_id: str, state: str) -> None:
         if app_id not in self.apps:
@@ -287,6 +290,15 @@ class StrictRM(GangRM):
         release = AllocationRelease(app_id, uuid, "", termination, "", key)
         self.update_releases(release)
         self.unknown_releases = 0
+
+    def fails_to_start(self, one: Allocation) -> None:
+        """Report that an allocation could not be started."""
+        if one.uuid in self.evicted:
+            # The scheduler takes the report as a confirmation, which is not answered.
+            del self.running[one.uuid], self.evicted[one.uuid]
+        failed = TerminationType.SCHEDULING_FAILED_ON_RM
+        self.update_releases(AllocationRelease(one.application_id, one.uuid, "", failed, "odd"))
+        assert one.uuid not in self.running
 
     def update_releases(self, *releases: AllocationRelease) -> None:
         """Send one update with these releases."""

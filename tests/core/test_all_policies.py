@@ -25,7 +25,7 @@ SCORES = [
     [{"name": "binpacking", "weight": 3}, {"name": "fair", "weight": 1}],
     [{"name": "sparse", "weight": 2}, {"name": "binpacking", "weight": 1}],
 ]
-PREDICATES = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", *DEFAULTS]
+PREDICATES = ["zone", "crowd", "disk", "ledger", "few", "even", "alone", "witness", *DEFAULTS]
 
 
 @st.composite

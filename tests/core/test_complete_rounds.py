@@ -62,6 +62,42 @@ def test_request_that_an_overdue_gang_held_back_reserves_when_the_gang_ends(remo
     assert [ask.key for asks in reserved for ask in asks] == ["large"]
 
 
+@pytest.mark.parametrize("capped", [False, True], ids=["nodes", "quota"])
+@pytest.mark.parametrize("below", ["", ".leaf"], ids=["leaf", "parent"])
+def test_request_before_an_overdue_gang_reserves_and_one_after_it_does_not(capped: bool, below: str) -> None:
+    """The order is that of arrival. Without a node, the first request starves beside smaller ones."""
+    policy = {"policy": "standard", "delay": PATIENCE + 20, "total": 5}
+    resources = {"resources": {"max": {"vcore": "4m"}}} if capped else {}
+    leaf = queue("leaf") if below else None
+    top = queue("a", queues=[leaf], **resources) if leaf else queue("a", **resources)
+    rm = cluster(top, queue("b"), timeouts=TIMEOUTS, reservations=policy)
+    name = f"root.a{below}"
+    fill(rm, 7)
+    fill(rm, 1, name, "own")
+    rm.app("early", name)
+    rm.ask("early", "large", vcore=3)
+    gang(rm, "gang", 4, name)
+    rm.app("late", name)
+    rm.ask("late", "medium", vcore=2)
+    assert rm.schedule() == []
+    reserved = [node.reservations for node in rm.at_work().partition.nodes.values()]
+    for seconds in (PATIENCE, 15):
+        rm.pass_time(seconds)
+        assert rm.schedule() == []
+        assert not any(reserved)
+    rm.pass_time(10)
+    assert rm.schedule() == []
+    assert [ask.key for asks in reserved for ask in asks] == ["large"]
+    rm.pass_time(1000)
+    assert rm.schedule() == []
+    assert [ask.key for asks in reserved for ask in asks] == ["large"]
+    (host,) = [node for node in rm.at_work().partition.nodes.values() if node.reservations]
+    here = [one for one in rm.running.values() if one.node_id == host.id and one.application_id == "filler"]
+    for one in here[:3]:
+        rm.release("filler", one.uuid)
+    assert rm.schedule() == [("early", "large", host.id)]
+
+
 class Turns(AppSortPolicy):
     """Admits one application, and another one from the second minute on."""
 

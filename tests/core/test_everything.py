@@ -202,6 +202,11 @@ class Everything(RuleBasedStateMachine):
             self.rm.release(one.application_id, one.uuid)
             assert one.uuid not in self.rm.running
 
+    @precondition(lambda self: self.rm.running)
+    @rule(data=st.data())
+    def fail_to_start(self, data: st.DataObject) -> None:
+        self.rm.fails_to_start(self._draw_running(data))
+
     def _draw_running(self, data: st.DataObject) -> Allocation:
         return self.rm.running[data.draw(st.sampled_from(list(self.rm.running)))]
 
@@ -263,11 +268,12 @@ class Everything(RuleBasedStateMachine):
         self.rm.ends(app_id, "k0", termination, "nothing#0")
 
     @precondition(lambda self: self.rm.running)
-    @rule(data=st.data(), amount=AMOUNTS)
-    def resize(self, data: st.DataObject, amount: dict[str, int]) -> None:
+    @rule(data=st.data(), amount=AMOUNTS, tags=st.sampled_from([{}, {"label": "a"}, {"label": "b"}]))
+    def resize(self, data: st.DataObject, amount: dict[str, int], tags: dict[str, str]) -> None:
         one = self._draw_running(data)
         self.resized = self.resized or one.placeholder
         changed = Allocation(one.allocation_key, one.application_id, one.uuid, one.node_id, Resource(amount))
+        changed.allocation_tags = tags
         before = len(self.rm.responses)
         self.rm.update(allocations=[changed])
         refused = [one for reported in self.rm.responses[before:] for one in reported.rejected_allocations]
@@ -306,9 +312,10 @@ class Everything(RuleBasedStateMachine):
     def _report(self, made: Allocation) -> None:
         self.rm.update(allocations=[made])
 
-    @rule(key=st.sampled_from(KEYS), node_id=st.sampled_from(NODES), memory=st.integers(0, 3))
-    def put_foreign(self, key: str, node_id: str, memory: int) -> None:
-        tags = {"foreign": "default"}
+    @rule(key=st.sampled_from(KEYS), node_id=st.sampled_from(NODES), memory=st.integers(0, 3),
+          tags=st.sampled_from([{}, {"port": "80"}]))  # fmt: skip
+    def put_foreign(self, key: str, node_id: str, memory: int, tags: dict[str, str]) -> None:
+        tags = {"foreign": "default", **tags}
         pod = Allocation(key, "", "", node_id, Resource(memory=memory), allocation_tags=tags)
         self.rm.update(allocations=[pod])
 
@@ -475,7 +482,7 @@ class Everything(RuleBasedStateMachine):
         """Assert that each pending ask has a reason to wait, and each reservation a pending ask."""
         stopped = "Stopped" in (self.partition.state, self.partition.queues.root.state)
         assert stopped or not self.partition.accounting.node_reservations.inheritable
-        for ask, reason in first_reasons(self.rm.at_work()):
+        for ask, _, reason in first_reasons(self.rm.at_work()):
             assert reason is not POSITION, f"{ask} could be placed"
 
     @invariant()

@@ -162,7 +162,7 @@ class NoStarvation(RuleBasedStateMachine):
     def no_placeable_ask_is_pending(self) -> None:
         """Assert that each pending ask has a reason."""
         at = self.rm.at_work()
-        for ask, reason in first_reasons(at):
+        for ask, _, reason in first_reasons(at):
             assert reason is not POSITION, f"{ask} could be placed"
         for app in at.partition.applications.values():
             for ask in app.asks.values():

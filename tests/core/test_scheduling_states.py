@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, document, partition, queue
 from tests.core.predicate_tags import DISK, ZONE
 from tests.core.predicates import plugins
@@ -167,6 +168,43 @@ def test_requests_of_a_stopped_queue_and_of_applications_that_may_not_run_are_sk
 def test_asks_with_a_required_node_are_not_reported_failed() -> None:
     rm = cluster()
     rm.ask(memory=1, tags={"yunikorn.apache.org/requiredNode": "n9"})
+    assert rm.settle() == []
+
+
+class CuriousGangs(Curious, GangRM):
+    """An RM with gangs that implements the call."""
+
+
+def two_of_three(quota: int) -> CuriousGangs:
+    """Return an RM with a node of 4 m vcore, a queue with a quota, and two of three members of a gang."""
+    rm = CuriousGangs(configuration(queue("a", resources={"max": {"vcore": f"{quota}m"}})))
+    rm.node("n1", vcore=4)
+    rm.gang("app", "Atomic", vcore=9)
+    for number in range(2):
+        rm.task("app", f"m{number}", "members", vcore=3)
+    return rm
+
+
+def test_members_of_an_atomic_gang_fail_when_the_nodes_lack_room_for_the_whole_gang() -> None:
+    """A cluster autoscaler then adds nodes for all of them; before, more nodes would not help."""
+    rm = two_of_three(quota=20)
+    assert rm.settle() == [("m0", "SKIPPED"), ("m1", "SKIPPED")]
+    rm.task("app", "m2", "members", vcore=3)
+    assert rm.settle() == [("m0", "FAILED"), ("m1", "FAILED"), ("m2", "FAILED")]
+    rm.node("n2", vcore=4)
+    assert rm.settle() == []
+    rm.node("n3", vcore=4)
+    assert sorted(rm.settle()) == [("m0", "SCHEDULED"), ("m1", "SCHEDULED"), ("m2", "SCHEDULED")]
+
+
+def test_members_of_an_atomic_gang_over_a_quota_are_skipped() -> None:
+    rm = two_of_three(quota=12)
+    rm.app("other")
+    rm.ask("other", "runs", vcore=4)
+    rm.schedule()
+    assert rm.reported() == [("runs", "SCHEDULED")]
+    rm.task("app", "m2", "members", vcore=3)
+    assert rm.settle() == [("m0", "SKIPPED"), ("m1", "SKIPPED"), ("m2", "SKIPPED")]
     assert rm.settle() == []
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import attrs
 
+from tests.child_processes import PYTEST_ENVIRONMENT
 from tests.documentation.pages import CHECKOUT
 
 HUNG = 300.0
@@ -105,6 +106,7 @@ class Sandbox:
         kept = {name: value for name, value in os.environ.items() if name not in unwanted}
         return {
             **kept,
+            **PYTEST_ENVIRONMENT,
             "HOME": str(self.folder),
             "NO_COLOR": "1",
             "PATH": f"{self.folder / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}",

@@ -32,9 +32,8 @@ import pytest
 from tests.documentation.frames import faults_of_configuration, faults_of_workload, is_configuration, whole
 from tests.documentation.pages import CHECKOUT, PAGES, Block, blocks_of, shown
 from tests.documentation.sandbox import Output, Sandbox, agrees, includes
-from yunikorn.cli.states import diagram
+from yunikorn.cli.states import diagram, lifecycles
 from yunikorn.framework.registry import Registry
-from yunikorn.states import LIFECYCLES
 
 SHOWN_PLUGINS = "yunikorn_"
 
@@ -143,7 +142,7 @@ class Reader:
 
     def mermaid(self, block: Block) -> None:
         """Check a state diagram."""
-        assert any(block.text in diagram(lifecycle) for lifecycle in LIFECYCLES), "run `yunikorn states`"
+        assert any(block.text in diagram(lifecycle) for lifecycle in lifecycles()), "run `yunikorn states`"
 
 
 def commands(text: str) -> Iterator[tuple[str, str]]:

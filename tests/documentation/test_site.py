@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.documentation.pages import CHECKOUT, PAGES
-from yunikorn.states import LIFECYCLES
+from yunikorn.cli.states import lifecycles
 
 pytest.importorskip("material", reason="needs the extra docs: pip install '.[docs]'")
 
@@ -83,5 +83,5 @@ def test_site_loads_no_external_resources(site: Path) -> None:
 
 def test_state_machine_pictures_need_no_network(site: Path) -> None:
     text = (site / "states.html").read_text("utf-8")
-    assert text.count('src="images/states/') == len(LIFECYCLES)
+    assert text.count('src="images/states/') == len(lifecycles())
     assert not [page.name for page in site.rglob("*.html") if 'class="mermaid"' in page.read_text("utf-8")]

@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.documentation.pages import CHECKOUT
-from yunikorn.states import LIFECYCLES, Lifecycle
+from yunikorn.cli.states import lifecycles
+from yunikorn.states import Lifecycle
 
 SVG = "{http://www.w3.org/2000/svg}"
 DRAW = "draw it again: python docs/images/draw_states.py"
@@ -22,7 +23,7 @@ def texts(kind: str, lifecycle: Lifecycle) -> Iterator[tuple[str, list[str]]]:
             yield group.findtext(f"{SVG}title", ""), [text.text or "" for text in group.iter(f"{SVG}text")]
 
 
-@pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda lifecycle: lifecycle.name)
+@pytest.mark.parametrize("lifecycle", lifecycles(), ids=lambda lifecycle: lifecycle.name)
 def test_a_picture_shows_the_states_and_the_events_of_its_machine(lifecycle: Lifecycle) -> None:
     assert {title for title, _ in texts("node", lifecycle)} == set(lifecycle.states), DRAW
     shown = {

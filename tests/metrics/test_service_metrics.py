@@ -209,21 +209,21 @@ async def test_a_core_that_has_stopped_is_counted_as_unavailable() -> None:
 
 
 def test_metrics_are_on_where_rest_is_served() -> None:
-    assert serve._metrics(None, with_rest=True) is ServiceMetrics
-    assert serve._metrics("on", with_rest=True) is ServiceMetrics
-    assert serve._metrics("off", with_rest=True) is None
-    assert serve._metrics(None, with_rest=False) is None
+    assert serve.metrics_class(None, with_rest=True) is ServiceMetrics
+    assert serve.metrics_class("on", with_rest=True) is ServiceMetrics
+    assert serve.metrics_class("off", with_rest=True) is None
+    assert serve.metrics_class(None, with_rest=False) is None
 
 
 def test_metrics_need_rest() -> None:
     with pytest.raises(UsageError, match="--metrics on needs the REST interface"):
-        serve._metrics("on", with_rest=False)
+        serve.metrics_class("on", with_rest=False)
 
 
 def test_metrics_need_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     for module in ("exposition", "service_metrics"):
         monkeypatch.delitem(sys.modules, f"yunikorn.metrics.{module}")
-    assert serve._metrics(None, with_rest=True) is None
+    assert serve.metrics_class(None, with_rest=True) is None
     with pytest.raises(UsageError, match=r"prometheus_client is not installed.*yunikorn\[web\]"):
-        serve._metrics("on", with_rest=True)
+        serve.metrics_class("on", with_rest=True)

@@ -296,6 +296,33 @@ def _one(self: Any, argument: Any) -> Any:
             {"prepare": _one, "check": lambda self, ask, node, state: None, "check_nodes": _one},
             "Odd has both prepare and check_nodes",
         ),
+        (
+            {"placed": _two, "released": _two, "ask_class": _one, "scope": _two},
+            "scope without domain_in",
+        ),
+        (
+            {"placed": _two, "released": _two, "ask_class": _one, "domain_in": _two},
+            "domain_in without scope",
+        ),
+        (
+            {"placed": _two, "released": _two, "scope": _two, "domain_in": _two},
+            "domain_in without ask_class",
+        ),
+        (
+            {
+                **{"placed": _two, "released": _two, "ask_class": _one},
+                **{"scope": _two, "domain_in": _two, "domain": _one},
+            },
+            "both domain and domain_in",
+        ),
+        ({"classes_version": 1}, "classes_version without ask_class"),
+        (
+            {
+                **{"placed": _two, "released": _two, "ask_class": _one},
+                **{"scope": _two, "domain_in": _two, "subjects": _one},
+            },
+            "",
+        ),
         ({"check": lambda self, ask, node, state: None}, "expected check(ask, node)"),
         ({"placed": _two, "released": _two, "ask_class": _one, "domain": _one}, ""),
     ],

@@ -307,7 +307,7 @@ class Limits(RuleBasedStateMachine):
         for at_first, (rack, _, avoids) in enumerate(labels):
             for at_other, (elsewhere, has, _) in enumerate(labels):
                 assert at_first == at_other or rack != elsewhere or not avoids & has
-        for ask, reason in first_reasons(at):
+        for ask, _, reason in first_reasons(at):
             assert reason is not POSITION, f"{ask} could be placed"
 
 

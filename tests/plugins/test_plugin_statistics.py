@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any, ClassVar
 
 import attrs
@@ -26,7 +28,7 @@ from yunikorn.api import (
 )
 from yunikorn.clock import ManualClock
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, PREDICATE, Kind
-from yunikorn.framework.plugin_statistics import SAMPLED, MethodUse, PluginStatistics
+from yunikorn.framework.plugin_statistics import FIRST, MethodUse, PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
@@ -76,17 +78,17 @@ class Key:
     key: str
 
 
-def test_first_calls_are_counted_exactly_and_later_ones_from_samples(statistics: PluginStatistics) -> None:
+def test_calls_and_refusals_are_counted_exactly_and_time_is_sampled(statistics: PluginStatistics) -> None:
     odd = counted(Odd(), PREDICATE, statistics)
-    for number in range(SAMPLED):
+    for number in range(FIRST):
         odd.check(Key(str(number)), None)
     assert list(statistics) == [MethodUse(ORIGIN, "predicate", "check", 64, 0.064, 32)]
-    for _ in range(SAMPLED * 100):
-        odd.check(Key("1"), None)
+    for number in range(FIRST * 100 + 21):
+        odd.check(Key(str(number)), None)
     (use,) = statistics
-    assert (use.calls, use.refusals) == (6464, 32 + 6400)
-    assert use.seconds == pytest.approx(6.464)
-    assert str(use) == f"{ORIGIN}: check: 6,464 calls, 6.46 s (1e+03 µs each), 6,432 refusals"
+    assert (use.calls, use.refusals) == (6485, 32 + 3210)
+    assert use.seconds == pytest.approx(6.485)
+    assert str(use) == f"{ORIGIN}: check: 6,485 calls, 6.49 s (1e+03 µs each), 3,242 refusals"
 
 
 def test_answers_exceptions_and_signatures_are_those_of_the_plugin(statistics: PluginStatistics) -> None:
@@ -204,6 +206,96 @@ def test_decisions_are_the_same_with_statistics(registry: Registry, statistics: 
     }
     assert ByShape.seen
     assert sum(use.refusals for use in statistics) > 0
+
+
+class Hidden(Odd):
+    """As `Odd`, in a way that shows nothing about its inputs; fails for some requests."""
+
+    name = "hidden"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        if int(ask.key) == 17:
+            raise ValueError("seventeen")
+        return super().check(ask, node) if node.id != "n3" else "not there"
+
+
+class Hidden2(Hidden):
+    """Another one."""
+
+    name = "hidden2"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return "no" if int(ask.key) % 4 == 2 and node.id == "n1" else None
+
+
+class Remote(Hidden):
+    """Asked about many nodes at once."""
+
+    name = "remote"
+    asks_ahead = True
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return Odd().check(ask, node)
+
+
+class Even(Predicate):
+    """Shows what its answers depend on."""
+
+    name = "even"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return "even" if ask.priority == 1 and node.id == "n2" else None
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "hidden",
+        "hidden hidden2",
+        "even",
+        "even hidden",
+        "remote",
+        "remote hidden2",
+        "taints hidden",
+        "odd even",
+    ],
+)
+def test_counts_of_predicates_are_exact_in_every_combination(
+    names: str, statistics: PluginStatistics
+) -> None:
+    classes = [Odd, Hidden, Hidden2, Even, Remote]
+    registry = with_plugins(predicates=classes).counting(statistics)
+    calls: dict[Any, int] = {one.check.__code__: 0 for one in classes}
+    refusals = dict(calls)
+
+    def count(frame: FrameType, event: str, answer: object) -> None:
+        caller = frame.f_back
+        if frame.f_code in calls and (caller is None or caller.f_code not in calls):
+            calls[frame.f_code] += event == "call"
+            refusals[frame.f_code] += event == "return" and answer is not None
+
+    scheduler = Scheduler(registry, ManualClock())
+    rm = RM(configuration(queue("a"), predicates=names.split()), scheduler=scheduler)
+    for number in range(1, 50):
+        rm.node(f"n{number}", vcore=1 + number % 3)
+    rm.app("x")
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        for number in range(FIRST + 6):
+            rm.ask("x", str(number), vcore=1, priority=number % 2)
+        rm.schedule()
+        rm.pass_time(2)
+        rm.schedule()
+        scheduler.explain(rm.rm_id, "default", "x")
+    finally:
+        sys.setprofile(before)
+    uses = {use.plugin.partition(" ")[0]: use for use in statistics if use.method == "check"}
+    for cls in classes:
+        use = uses.get(cls.name)
+        expected = calls[cls.check.__code__], refusals[cls.check.__code__]
+        assert (use and (use.calls, use.refusals)) == (expected if expected[0] else None)
+    assert set(names.split()) - {"taints"} <= set(uses)
 
 
 def test_without_statistics_objects_have_their_own_class(registry: Registry) -> None:

@@ -80,7 +80,7 @@ def test_every_invalid_line_is_reported() -> None:
         'f:2: a line must be an object, such as {"schedule": 10}',
         f"f:3: a line must contain exactly one entry, got none; known: {', '.join(KINDS)}",
         f"f:4: schedul: unknown key, did you mean 'schedule'?; known: {', '.join(KINDS)},"
-        " at, rm, callback, within",
+        " at, rm, callback, predicates_in_force, within",
         f"f:5: a line must contain exactly one entry, got schedule and advance; known: {', '.join(KINDS)}",
         "f:6: schedule: expected the maximum number of decisions: a whole number, or null for all",
         "f:7: the key 'schedule' occurs twice in one object",
@@ -100,6 +100,13 @@ def test_every_invalid_line_is_reported() -> None:
         "f:18: fail_application.application: required, but missing",
         "f:18: fail_application.app: unknown key",
         "f:19: configuration.hex: expected bytes as hexadecimal digits",
+    ]
+
+
+def test_invalid_predicates_in_force_are_reported() -> None:
+    assert failures('{"schedule": 1, "predicates_in_force": [3]}') == [
+        "f:1: predicates_in_force: expected a list of names of predicates",
+        "f:1: predicates_in_force: only allowed with register, reconnect and use_callback",
     ]
 
 

@@ -7,6 +7,7 @@ from yunikorn.recording.recording_scheduler import CALLS
 
 WITHOUT_EFFECT = {
     "all_partitions",
+    "change_settings",
     "check_configuration",
     "configuration",
     "core_activity",

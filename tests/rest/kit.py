@@ -48,7 +48,9 @@ class DirectCore:
 class Rest:
     """The REST interface of the scheduler of a test's resource manager."""
 
-    def __init__(self, rm: RM, store: EventStore | None = None) -> None:
+    def __init__(
+        self, rm: RM, store: EventStore | None = None, *, unready: Callable[[], str] = lambda: ""
+    ) -> None:
         self.store = store or EventStore("instance", decisions=DecisionStore())
         events = EventHub(self.store, lambda: 0)
         self.site = Site(
@@ -57,6 +59,7 @@ class Rest:
             lambda: 0,
             events=events,
             profiler=Profiler(stopwatch, second=0),
+            unready=unready,
         )
         self.app = rest_app(self.site, ENDPOINTS)
 

@@ -111,6 +111,28 @@ def test_tracking_is_switched_off_and_on_again() -> None:
     assert "a" not in {one.get("objectID") for one in site.records()}
 
 
+def test_settings_are_changed_while_a_resource_manager_is_registered(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    site = Site()
+    site.register()
+    site.submit("a")
+    site.scheduler.change_settings("rm", {"event.trackingEnabled": "false"})
+    assert site.rest.error("events/batch") == (500, "Event tracking is disabled")
+    assert site.scheduler.session("rm").extra_config == {"event.trackingEnabled": "false"}
+    site.submit("b")
+    site.scheduler.change_settings("rm", {"event.ringBufferCapacity": "1"})
+    assert len(site.records()) == 1
+    site.submit("c")
+    assert "b" not in {one.get("objectID") for one in site.records()}
+    with caplog.at_level(logging.WARNING):
+        site.scheduler.change_settings("rm", {"event.maxStreams": "many"})
+    (record,) = caplog.records
+    assert "event.maxStreams: 'many'" in record.getMessage()
+    with pytest.raises(UsageError, match="no resource manager 'other' is registered"):
+        site.scheduler.change_settings("other", {})
+
+
 def test_tracking_concerns_one_resource_manager() -> None:
     site = Site()
     site.register("quiet", trackingEnabled="false")

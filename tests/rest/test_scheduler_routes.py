@@ -202,6 +202,14 @@ def test_probes(path: str) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
+def test_readiness_fails_while_the_rest_of_the_service_is_not_ready() -> None:
+    rest = Rest(RM(), unready=lambda: "another replica leads")
+    answer = rest.get("/readyz")
+    assert answer.status_code == 503
+    assert "another replica leads" in answer.text
+    assert rest.get("/livez").status_code == 200
+
+
 # -- dumps -----------------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 
 import pytest
 
@@ -14,10 +15,13 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import implements
 from yunikorn.interface.messages import (
+    AcceptedNode,
+    AddApplicationRequest,
     NodePredicatesArgs,
     RegisterResourceManagerRequest,
     UpdateRequest,
     UpdateResponse,
+    UserGroupInformation,
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler, LoopCallback
@@ -67,6 +71,64 @@ def test_responses_arrive_in_the_loop_and_in_order(registry: Registry) -> None:
         await scheduler.update(work(50))
         assert await listener.allocations(50) == [f"app-{i}" for i in range(50)]
         assert listener.threads == {threading.current_thread()}
+
+    play(registry, scenario)
+
+
+class CountedLoop:
+    """Event loop that counts how often another thread wakes it."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.wakes = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.loop, name)
+
+    def call_soon_threadsafe(self, *arguments: Any) -> asyncio.Handle:
+        self.wakes += 1
+        return self.loop.call_soon_threadsafe(*arguments)
+
+
+def test_calls_that_come_while_the_loop_is_busy_wake_it_once(registry: Registry) -> None:
+    """A wake-up is a system call, in which the core's thread loses the interpreter to a busy loop."""
+
+    async def scenario(scheduler: AsyncScheduler) -> None:
+        listener = CoroutineCallback()
+        loop = CountedLoop()
+        adapted = LoopCallback(listener, "rm", scheduler.threaded, cast(asyncio.AbstractEventLoop, loop))
+
+        def report(first: int) -> None:
+            for number in range(first, first + 100):
+                adapted.recv_update_response(UpdateResponse(accepted_nodes=[AcceptedNode(f"{number}")]))
+
+        for turn in range(3):
+            thread = threading.Thread(target=report, args=(100 * turn,))
+            thread.start()
+            thread.join()
+            for number in range(100):
+                response = await listener.received.get()
+                assert response.accepted_nodes == [AcceptedNode(f"{100 * turn + number}")]
+            assert loop.wakes == turn + 1
+
+    play(registry, scenario)
+
+
+def test_answers_arrive_before_the_end_of_their_update(registry: Registry) -> None:
+    async def scenario(scheduler: AsyncScheduler) -> None:
+        seen: list[str] = []
+
+        class Listener:
+            def recv_update_response(self, response: UpdateResponse) -> None:
+                seen.extend(one.application_id for one in response.accepted_applications)
+
+        await scheduler.register_resource_manager(
+            RegisterResourceManagerRequest("rm", config=CONFIG), Listener()
+        )
+        for number in range(200):
+            request = AddApplicationRequest(f"a{number}", "root.a", ugi=UserGroupInformation("ann"))
+            await scheduler.update(UpdateRequest("rm", new_applications=[request]))
+            assert seen[-1] == f"a{number}"
 
     play(registry, scenario)
 

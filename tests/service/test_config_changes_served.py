@@ -124,6 +124,29 @@ def test_a_dry_run_changes_nothing(changed: Changed) -> None:
     changed.run(scenario)
 
 
+def test_a_configuration_from_elsewhere_is_compared_here_and_changed_there(changed: Changed) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
+        parts = (changed.files, changed.loaded, harness.core, changed.registry, changed.reloading)
+        changed.changes = ConfigChanges(*parts, lambda: "that of the ConfigMap here")
+        # The text in use is that of the one resource manager, whatever the files of the process have.
+        await harness.register("cluster", config=PARENT)
+        options = {"policy_group": "", "rm_id": "cluster"}
+        assert (await changed.changes.text("", "cluster")).text == PARENT.encode()
+        deeper = configuration(queue("a", queue("c"), queue("d")))
+        result = await changed.change(deeper, dry_run=True, **options)
+        assert [one.path for one in result.changes] == ["partition default, queue root.a.d"]
+        assert "that of the ConfigMap here: change it there" in result.note
+        assert (await changed.change(BROKEN, **options)).problems
+        refused = await changed.refusal(deeper, **options)
+        assert refused.status == 409
+        assert "nothing was changed: the configuration is that of the ConfigMap here" in str(refused)
+        assert await changed.in_use("cluster") == PARENT
+        # Without a name, the resource manager is that of the process, and its group does not matter.
+        assert (await changed.change(BIGGER, dry_run=True, policy_group="")).resource_managers == ("first",)
+
+    changed.run(scenario)
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_all_problems_are_reported_and_nothing_is_changed(changed: Changed, dry_run: bool) -> None:
     async def scenario(_: ServiceHarness) -> None:

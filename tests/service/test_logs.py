@@ -6,11 +6,13 @@ import io
 import json
 import logging
 import re
+from collections.abc import Mapping
 
+import attrs
 import pytest
 
 from yunikorn.errors import UsageError
-from yunikorn.service.logs import logging_to, parse_levels
+from yunikorn.service.logs import AreaLevels, logging_to, parse_levels
 
 
 def logged(levels: tuple[str, ...], format_: str = "text") -> str:
@@ -76,3 +78,47 @@ def test_logging_is_restored_afterwards() -> None:
 def test_unknown_settings_are_reported(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         parse_levels([text])
+
+
+@attrs.frozen
+class Levels:
+    """Levels as a ConfigMap names them."""
+
+    root: str = "info"
+    areas: Mapping[str, str] = attrs.field(factory=dict)
+
+
+def test_levels_by_names_of_yunikorn_and_by_ours() -> None:
+    def level(name: str) -> str:
+        return logging.getLevelName(logging.getLogger(f"yunikorn.{name}").getEffectiveLevel()).lower()
+
+    used = AreaLevels()
+    with logging_to(io.StringIO(), parse_levels(())):
+        used.use(Levels("error", {"core": "debug", "core.rest": "warning", "shim.tasks": "debug"}))
+        assert [level(name) for name in ("core", "sessions", "rest", "service", "grpc")] == [
+            "debug",
+            "debug",
+            "warning",
+            "debug",
+            "error",
+        ]
+        assert [level(name) for name in ("kubernetes", "kubernetes.tasks", "kubernetes.config")] == [
+            "error",
+            "debug",
+            "error",
+        ]
+        used.use(Levels(areas={"shim": "debug", "audit": "error", "core.queue": "debug"}))
+        assert [level(name) for name in ("kubernetes.tasks", "core", "core.queue", "sessions")] == [
+            "debug",
+            "info",
+            "debug",
+            "info",
+        ]
+        # Changes by operators stay in the log.
+        assert level("audit") == "info"
+        used.use(Levels("warning"))
+        assert [level(name) for name in ("kubernetes.tasks", "core.queue", "audit")] == [
+            "warning",
+            "warning",
+            "info",
+        ]

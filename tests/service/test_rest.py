@@ -186,8 +186,8 @@ def test_without_the_extra_rest_is_off_unless_requested(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.requests", None)
     monkeypatch.setitem(sys.modules, "starlette.datastructures", None)
-    assert serve._web(None) is None
-    assert serve._web("off") is None
+    assert serve.rest_server(None) is None
+    assert serve.rest_server("off") is None
     assert main(["serve", "--demo", "--grpc", "off", "--rest", FREE]) == 2
     error = capsys.readouterr().err
     assert "is not installed, but is needed for --rest: pip install 'yunikorn[web]'" in error

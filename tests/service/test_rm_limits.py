@@ -24,6 +24,7 @@ from yunikorn.interface.messages import (
     AllocationReleasesRequest,
     NewNodeInfo,
     RemoveApplicationRequest,
+    TerminationType,
     UpdateNodeInfo,
     UpdateRequest,
     UpdateResponse,
@@ -172,6 +173,27 @@ def test_ended_allocations_do_not_count(registry: Registry) -> None:
         await stream.send(UpdateRequest("rm", releases=AllocationReleasesRequest([ended], [])))
         await stream.send(more)
         assert list(await stream.allocations(1)) == ["more"]
+
+    serve(registry, scenario, limited(asks=3))
+
+
+def test_a_request_that_could_not_be_started_still_counts(registry: Registry) -> None:
+    async def scenario(harness: ServiceHarness) -> None:
+        await harness.register()
+        stream = harness.stream()
+        await stream.send(work(3))
+        begun: list[Allocation] = []
+        while len(begun) < 3:
+            begun += (await stream.read()).new_allocations
+        failed = AllocationRelease(
+            "app", begun[0].uuid, termination_type=TerminationType.SCHEDULING_FAILED_ON_RM
+        )
+        releases = AllocationReleasesRequest([failed], [])
+        await stream.send(UpdateRequest("rm", asks=[ask("more")], releases=releases))
+        received = [await stream.read()]
+        while not rejected(received):
+            received.append(await stream.read())
+        assert keys(received) == ["more"]
 
     serve(registry, scenario, limited(asks=3))
 

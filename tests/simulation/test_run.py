@@ -6,11 +6,22 @@ from typing import Any
 
 import pytest
 
-from yunikorn.api import Application, AppSortPolicy, hookimpl
+from tests.core.kit import plugin_with
+from yunikorn.api import (
+    AdmissionPolicy,
+    Allocation,
+    Application,
+    AppSortPolicy,
+    PermitPolicy,
+    Plugin,
+    Wait,
+    hookimpl,
+)
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.quantities import in_words
+from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import read_scenario
@@ -205,3 +216,59 @@ def test_placements_that_are_only_held_do_not_keep_a_simulation_going(registry: 
     assert report.outcome == "complete"
     assert report.tasks.waiting == 9
     assert report.allocations == 0
+
+
+class NotYet(AdmissionPolicy):
+    """Makes every application wait for as short as possible."""
+
+    name = "not-yet"
+
+    def admit(self, app: Application) -> Wait:
+        return Wait(0, "not yet")
+
+
+class Releases(PermitPolicy):
+    """Holds every placement, and is asked again as often as possible."""
+
+    name = "releases"
+
+    def permit(self, allocation: Allocation) -> Wait:
+        return Wait(0, "not yet")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "policy", "reason"),
+    [
+        ("admission_policies", "admission", NotYet, "held by admission policy not-yet"),
+        ("permit_policies", "permits", Releases, "placed, and held by permit policy releases"),
+    ],
+)
+def test_policy_that_always_waits_ends_the_simulation_and_is_named(
+    kind: str, key: str, policy: type[Plugin], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yunikorn.simulation.engine.MOST_IDLE", 500)
+    config = TWO_PARTITIONS.replace(
+        "  - name: default\n", f"  - name: default\n    {key}: [{policy.name}]\n", 1
+    )
+    workload = read_scenario(
+        """
+        nodes: [{name: n, resources: {vcore: 4}}]
+        applications:
+          - {id: one, queue: root.a, tasks: [{count: 3, resources: {vcore: 1}, runtime: 10}]}
+          - {id: two, queue: root.a, submit: 1h, tasks: [{count: 1, resources: {vcore: 1}, runtime: 10}]}
+        """,
+        "file",
+        "name",
+    )
+    registry = Registry.load(third_party=False)
+    assert registry.register(plugin_with(**{kind: [policy]}), "mine")
+    seconds: list[float] = []
+
+    def watch(progress: Progress) -> bool:
+        seconds.append(progress.moment / SECOND)
+        return True
+
+    report = simulate(config, workload, registry, watch=watch)
+    assert report.outcome == "complete"
+    assert 3600 + 49 < seconds[-1] < 3600 + 900, "soon after the last event, and not a day later"
+    assert {(one.reason, one.count) for one in report.waiting} == {(reason, 4)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -254,10 +255,23 @@ class TestTogether(PermitPolicyContract):
         ]
 
 
+ELSEWHERE = (
+    "tests.kubernetes.predicates.test_node_affinity",
+    "tests.kubernetes.predicates.test_node_ports",
+    "tests.kubernetes.predicates.test_node_predicates",
+    "tests.kubernetes.predicates.test_pod_affinity",
+    "tests.kubernetes.predicates.test_topology_spread",
+    "tests.kubernetes.volumes.test_contracts",
+)
+"""Modules with the contracts of predicates for pods, whose samples are pods and volumes."""
+
+
 def test_no_default_plugin_is_left_out(registry: Registry) -> None:
+    modules = [globals(), *(vars(importlib.import_module(name)) for name in ELSEWHERE)]
     held = {
         type(contract().given)
-        for contract in globals().values()
+        for namespace in modules
+        for contract in namespace.values()
         if isinstance(contract, type)
         and issubclass(contract, PluginContract)
         and contract.__name__[:4] == "Test"

@@ -258,9 +258,96 @@ class CostsByAProperty(PreemptionPolicy):
         return 1.0 if cause.queue is None else float(cause.queue.properties.get("cost", "1") or "?")
 
 
+class CostsNoNumber(PreemptionPolicy):
+    """Reads the cost from a tag; some texts are infinity or no number."""
+
+    name = "costs-no-number"
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> int:
+        """Return the same rank for all."""
+        return 0
+
+    def cost(self, allocation: Allocation, cause: PreemptionCause) -> float:
+        """Return the number of a tag; 1 for other texts."""
+        try:
+            return max(0.0, float(allocation.tags.get("cost", "1")))
+        except ValueError:
+            return 1.0
+
+
+class RanksByNoNumber(PreemptionPolicy):
+    """Reads the rank from a tag; some texts are no number."""
+
+    name = "ranks-by-no-number"
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> float:
+        """Return the number of a tag; 0 for other texts."""
+        try:
+            return float(allocation.tags.get("rank", "0"))
+        except ValueError:
+            return 0.0
+
+
+class ProtectsWithoutReason(PreemptionPolicy):
+    """Returns the text of a tag, which may be empty."""
+
+    name = "protects-without-reason"
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> int:
+        """Return the same rank for all."""
+        return 0
+
+    def protects(self, allocation: Allocation, cause: PreemptionCause) -> str | None:
+        """Return the tag."""
+        return allocation.tags.get("protect")
+
+
+class WaitsForever(PermitPolicy):
+    """Waits as long as a tag says, without a bound."""
+
+    name = "waits-forever"
+
+    def permit(self, allocation: Allocation) -> Wait | None:
+        """Return the wait, if the tag has a number above 0."""
+        try:
+            seconds = float(allocation.tags.get("wait", "0"))
+        except ValueError:
+            return None
+        return Wait(seconds, "as requested") if seconds > 0 else None
+
+
+class LooksAtNeighbours(Predicate):
+    """Reads a tag of each task on a node."""
+
+    name = "looks-at-neighbours"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        """Refuse a node with a loud task."""
+        noise = sum(int(one.tags.get("noise", "0")) for one in node.allocations.values())
+        return "loud" if noise > 3 else None
+
+
+class LooksAtItsOwn(Predicate):
+    """Reads a tag of each task of an application."""
+
+    name = "looks-at-its-own"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        """Refuse a node with a loud task of the same application."""
+        here = ask.app.allocations_by_node.get(node.id, ())
+        noise = sum(int(one.tags.get("noise", "0")) for one in here)
+        return "loud" if noise + len(ask.app.allocations) > 99 else None
+
+
 @pytest.mark.parametrize(
     "plugin",
     [
+        LooksAtNeighbours(),
+        LooksAtItsOwn(),
+        CostsNoNumber(),
+        RanksByNoNumber(),
+        ProtectsWithoutReason(),
+        WaitsForever(),
         ReadsANumber(),
         SortsByAText(),
         PlacesNowhere(),

@@ -135,7 +135,14 @@ def test_our_fields_use_distinct_numbers(name: str) -> None:
     }
     assert all(number >= 1000 for number in added.values()), added
     values = {place: number for place, number in enums(ours(name)).items() if place[0] in enum_names(name)}
-    assert all(number >= 1000 for place, number in values.items() if place not in enums(published(name)))
+    added = {place: number for place, number in values.items() if place not in enums(published(name))}
+    if name == "si_current.proto":
+        assert added.pop(EXPECTED) == 5
+    assert all(number >= 1000 for number in added.values())
+
+
+EXPECTED = ("TerminationType", "SCHEDULING_FAILED_ON_RM")
+"""Value that the next published file has, with the number that follows the last (docs/decisions/0120)."""
 
 
 def enum_names(name: str) -> set[str]:

@@ -104,7 +104,7 @@ def test_all_errors_are_reported_together() -> None:
         "update.updatedNodes: expected a list, got an object",
         "update.releases.allocationsToRelease[0].terminationType: TerminationType has no 'TIMED_OUT', did you"
         " mean 'TIMEOUT'?; it has: STOPPED_BY_RM, TIMEOUT, PREEMPTED_BY_SCHEDULER, PLACEHOLDER_REPLACED,"
-        " UNKNOWN_TERMINATION_TYPE",
+        " UNKNOWN_TERMINATION_TYPE, SCHEDULING_FAILED_ON_RM",
         "update.releases.allocationsToRelease[1].terminationType: expected a name or a number, got true",
     ]
 

@@ -134,6 +134,7 @@ def test_unknown_fields_are_skipped() -> None:
         (TerminationType.TIMEOUT, 1),
         (TerminationType.PREEMPTED_BY_SCHEDULER, 2),
         (TerminationType.PLACEHOLDER_REPLACED, 3),
+        (TerminationType.SCHEDULING_FAILED_ON_RM, 1005),
     ],
 )
 def test_terminations_have_the_numbers_of_the_release(kind: TerminationType, number: int) -> None:

@@ -13,7 +13,7 @@ from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
 from yunikorn.event_types import EventChange, EventDetail
-from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, TerminationType
+from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, ReportedEnds, TerminationType
 from yunikorn.model.application import COUNTED
 from yunikorn.model.lifetime_usage import LifetimeUsage
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
@@ -39,6 +39,7 @@ _REMOVAL_DETAIL = {
     TerminationType.TIMEOUT: EventDetail.ALLOC_TIMEOUT,
     TerminationType.PREEMPTED_BY_SCHEDULER: EventDetail.ALLOC_PREEMPT,
     TerminationType.PLACEHOLDER_REPLACED: EventDetail.ALLOC_REPLACED,
+    TerminationType.SCHEDULING_FAILED_ON_RM: EventDetail.ALLOC_CANCEL,
 }
 _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 
@@ -68,6 +69,10 @@ class AllocationGangs(Protocol):
 
     def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
         """Account for the end of a placeholder."""
+        ...
+
+    def returned(self, placeholder: Allocation) -> None:
+        """Account for a placeholder that is pending again."""
         ...
 
     def rest(self, app: Application, gone: Allocation) -> None:
@@ -108,6 +113,7 @@ class AllocationAccounting:
             pending_classes, usage, self.node_reservations, event_recorder
         )
         self._serial = serial
+        self.ends = ReportedEnds()
         self.gangs: AllocationGangs
         """Set by the partition."""
         self.books: Books | None = None
@@ -295,8 +301,18 @@ class AllocationAccounting:
 
         `at_once` if nothing has been decided since: nothing else is worth retrying then.
         """
-        app, ask, node = allocation.app, allocation.ask, allocation.node
+        app, ask = allocation.app, allocation.ask
         assert ask is not None
+        self._withdraw(allocation, gained=not at_once)
+        allocation.ensure_extras().hold = None
+        app.unannounced -= 1
+        ask.live -= 1
+        self.pending_accounting.restore(ask)
+        self.recount(app)
+
+    def _withdraw(self, allocation: Allocation, *, gained: bool) -> None:
+        """End an allocation whose request is about to wait again; `gained` if others may use the room."""
+        app, node = allocation.app, allocation.node
         allocation.end("stop")
         if self._by_uuid is not None:
             del self._by_uuid[allocation.uuid]
@@ -306,20 +322,36 @@ class AllocationAccounting:
             self.books.released(allocation, node)
         app.lose(allocation)
         node.give_back(allocation)
-        self.node_changed(node, gained=not at_once)
+        self.node_changed(node, gained=gained)
         self._book_allocated(app, _less(allocation.resource))
         self.usage.unbook(app, tuple(allocation.resource.items()))
-        if not at_once:
+        if gained:
             for queue in app.chain:
                 if queue.over_quota:
                     queue.room_grew()
         if allocation.eviction is not None:
             allocation.eviction.left(allocation)
-        allocation.ensure_extras().hold = None
-        app.unannounced -= 1
-        ask.live -= 1
+
+    def return_to(self, ask: Ask, allocation: Allocation, message: str) -> None:
+        """End an allocation that the RM could not start: a replica of `ask`, of its key, is pending again."""
+        app, own = allocation.app, allocation.ask
+        if app.lifetime is None:
+            app.lifetime = LifetimeUsage()
+        app.lifetime.ending(allocation, self.event_recorder.now())
+        if self.measurements is not None:
+            self.measurements.count_release(allocation)
+        self._withdraw(allocation, gained=True)
+        if allocation.placeholder:
+            self.gangs.returned(allocation)
+        if own is not None:
+            own.live -= 1
         self.pending_accounting.restore(ask)
+        if app.is_reactivated_by_asks:
+            app.advance("ask added")
         self.recount(app)
+        if self.event_recorder.wants_releases:
+            failed = TerminationType.SCHEDULING_FAILED_ON_RM
+            self.event_recorder.released(allocation, _REMOVAL_DETAIL[failed], message)
 
     def allocate_sized(self, ask: Ask, node: Node, now: int, uuid: str, resource: Resource) -> Allocation:
         """Allocate one pending replica of the ask with a size, and optionally a `uuid`, chosen by the RM."""

@@ -2,7 +2,8 @@
 
 The tasks in the books are the allocations on nodes, with one difference: from the decision to replace a
 placeholder, the real task counts instead of the placeholder, so that nothing else takes its place before the
-resource manager has ended the placeholder. See `docs/decisions/0066`.
+resource manager has ended the placeholder. See `docs/decisions/0066`. Plugins with `counts_foreign` also get
+the foreign tasks of the nodes (`docs/decisions/0117`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.api import Where
 from yunikorn.containment import contained, entries_of, kept_key
 from yunikorn.model.allocation import TerminationType
 
@@ -18,19 +20,24 @@ if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy, PermitPolicy, Predicate, Task
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
+    from yunikorn.model.foreign_allocation import ForeignAllocation
     from yunikorn.model.node import Node
 
 ADDING, REMOVING = "adding to its books", "removing from its books"
-Others = tuple[Hashable, ...]
-"""Domains, other than the node's own, in which a refusal may have ended."""
+Others = tuple[Hashable, ...] | Where
+"""Domains in which a refusal may have ended, besides that of the node of a task that is released."""
 
 
 class Keeper:
     """One plugin that keeps books."""
 
-    def __init__(self, plugin: Predicate | NodeSortPolicy | PermitPolicy, origin: str) -> None:
+    def __init__(
+        self, plugin: Predicate | NodeSortPolicy | PermitPolicy, origin: str, *, counts_foreign: bool = False
+    ) -> None:
         self.plugin = plugin
         self.origin = origin
+        self.counts_foreign = counts_foreign
+        """True if the books contain foreign tasks, too."""
         self.failed = ""
         """Message of the failure that made the books unknown; empty while they are exact."""
         self.on_change: Callable[[Task | None, Node, Others, bool], None] | None = None
@@ -55,6 +62,7 @@ class Books:
     ) -> None:
         """Create books that have not been filled; `distrust` gets a plugin whose books became unknown."""
         self._keepers = keepers
+        self._foreign = [keeper for keeper in keepers if keeper.counts_foreign]
         self._failures = failures
         self._distrust = distrust
 
@@ -69,26 +77,47 @@ class Books:
         if not new:
             return
         hosts = list(nodes)
-        tasks = [(task, node) for node in hosts for task in counted_on(node)]
+        tasks: list[tuple[Allocation | ForeignAllocation, Node]] = [
+            (task, node) for node in hosts for task in counted_on(node)
+        ]
+        if any(keeper.counts_foreign for keeper in new):
+            tasks += ((task, node) for node in hosts for task in foreign_on(node))
         tasks.sort(key=lambda one: one[0].placed)
         for keeper in new:
             for node in hosts:
                 self._call(keeper, "node_added", ADDING, node)
             for task, node in tasks:
-                self._call(keeper, "placed", ADDING, task, node)
+                if keeper.counts_foreign or not task.foreign:
+                    self._call(keeper, "placed", ADDING, task, node)
 
     # -- decisions ----------------------------------------------------------------------------------
 
     def placed(self, task: Task, node: Node) -> None:
         """Add a task; undone by `released`."""
-        for keeper in self._keepers:
+        self._placed(self._keepers, task, node)
+
+    def released(self, task: Task, node: Node) -> None:
+        """Remove a task."""
+        self._released(self._keepers, task, node)
+
+    def foreign_placed(self, task: ForeignAllocation) -> None:
+        """Add a foreign task to the books that contain such tasks."""
+        if self._foreign and not task.awaited:
+            self._placed(self._foreign, task, task.node)
+
+    def foreign_released(self, task: ForeignAllocation) -> None:
+        """Remove a foreign task."""
+        if self._foreign and not task.awaited:
+            self._released(self._foreign, task, task.node)
+
+    def _placed(self, keepers: Sequence[Keeper], task: Task, node: Node) -> None:
+        for keeper in keepers:
             others = self._call(keeper, "placed", ADDING, task, node)
             if others and keeper.on_change is not None:
                 keeper.on_change(task, node, others, False)
 
-    def released(self, task: Task, node: Node) -> None:
-        """Remove a task."""
-        for keeper in self._keepers:
+    def _released(self, keepers: Sequence[Keeper], task: Task, node: Node) -> None:
+        for keeper in keepers:
             others = self._call(keeper, "released", REMOVING, task, node)
             if keeper.on_change is not None:
                 keeper.on_change(task, node, others, True)
@@ -116,9 +145,15 @@ class Books:
                 keeper.on_change(None, node, others, False)
         for task in counted_on(node):
             self.placed(task, node)
+        if self._foreign:
+            for foreign in foreign_on(node):
+                self.foreign_placed(foreign)
 
     def node_removed(self, node: Node) -> None:
         """Remove a node and the tasks on it."""
+        if self._foreign:
+            for foreign in reversed(foreign_on(node)):
+                self.foreign_released(foreign)
         for task in reversed(counted_on(node)):
             self.released(task, node)
         for keeper in self._keepers:
@@ -136,13 +171,20 @@ class Books:
             changed = getattr(keeper.plugin, method)(*what)
             if changed is None:
                 return ()
+            if type(changed) is Where:
+                return changed
             return tuple(kept_key(key, keeper.failed_comparison) for key in entries_of(changed))
         except contained() as error:
             node: Node = what[-1]
             where = node.label
             if len(what) > 1:
                 task: Task = what[0]
-                where = f"task {task.key} of application {task.app.id} on {where}"
+                of = (
+                    f"foreign task {task.key}"
+                    if task.foreign
+                    else f"task {task.key} of application {task.app.id}"
+                )
+                where = f"{of} on {where}"
             keeper.failed = str(self._failures.report(keeper.origin, operation, error, where))
             keeper.on_failure(keeper.failed)
             self._distrust(keeper.plugin)
@@ -158,3 +200,8 @@ def counted_on(node: Node) -> list[Allocation]:
         elif (real := one.replacement) is not None and real.node is node:
             found.append(real)
     return found
+
+
+def foreign_on(node: Node) -> list[ForeignAllocation]:
+    """Return the foreign tasks on `node` that books may contain, in the order of their reports."""
+    return [one for one in node.foreign.values() if not one.awaited]

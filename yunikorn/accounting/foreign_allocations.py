@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.accounting.event_recorder import EventRecorder
-    from yunikorn.model.node import ForeignAllocation, Node
+    from yunikorn.model.foreign_allocation import ForeignAllocation
+    from yunikorn.model.node import Node
 
 
 class ForeignAllocations:
@@ -32,14 +33,20 @@ class ForeignAllocations:
         return len(self._known)
 
     def put(self, one: ForeignAllocation) -> None:
-        """Add a foreign allocation, or update the size or the node of a known one."""
-        known = self._known.get(one.key)
+        """Add a foreign allocation, or update the size, tags or node of a known one."""
+        known, books = self._known.get(one.key), self._accounting.books
+        is_same = False
         if known is not None:
-            one.since = known.since
+            one.placed = known.placed
+            is_same = one.equals(known)
+            if books is not None and not is_same:
+                books.foreign_released(known)
             del known.node.foreign[one.key]
             if known.node is not one.node:
                 self._changed(known.node)
         self._known[one.key] = one.node.foreign[one.key] = one
+        if books is not None and not is_same:
+            books.foreign_placed(one)
         self._changed(one.node)
 
     def release(self, key: str) -> bool:
@@ -47,14 +54,19 @@ class ForeignAllocations:
         known = self._known.pop(key, None)
         if known is None:
             return False
+        if self._accounting.books is not None:
+            self._accounting.books.foreign_released(known)
         del known.node.foreign[key]
         self._changed(known.node)
         return True
 
     def forget(self, node: Node) -> None:
         """Remove all foreign allocations of a node that is removed."""
-        for key in node.foreign:
+        books = self._accounting.books
+        for key, one in node.foreign.items():
             del self._known[key]
+            if books is not None:
+                books.foreign_released(one)
         node.foreign.clear()
 
     def _changed(self, node: Node) -> None:

@@ -125,10 +125,8 @@ class PartitionGangs:
     @staticmethod
     def promised(ask: Ask) -> list[Allocation]:
         """Return the outstanding replacements for an ask, whose placeholders the RM has not ended yet."""
-        if ask.app.gang is None:
-            return []
-        coming = [placeholder.replacement for placeholder in ask.app.allocations.values()]
-        return [real for real in coming if real is not None and real.ask is ask]
+        gang = ask.app.gang
+        return [] if gang is None else [*gang.promised.get(ask, ())]
 
     def forget(self, ask: Ask) -> None:
         """Undo the outstanding replacements for a dropped ask."""
@@ -195,6 +193,14 @@ class PartitionGangs:
         self._accounting.recount(app)
         self._block_or_unblock(app, group, before)
 
+    def returned(self, placeholder: Allocation) -> None:
+        """Account for a placeholder that is pending again; the time limit of the gang continues."""
+        gang = placeholder.app.gang
+        assert gang is not None
+        gang.placeholders -= 1
+        shrink(gang.placed, placeholder.resource)
+        self._group(placeholder.app, placeholder).placeholders.pop(placeholder.uuid, None)
+
     def end(self, placeholder: Allocation, termination: TerminationType, message: str) -> None:
         """Request the release of a placeholder; its resources count as used until the RM confirms."""
         placeholder.ensure_extras().releasing = termination
@@ -213,6 +219,8 @@ class PartitionGangs:
         """Start the replacement of a placeholder by one replica of `ask` on `node` (first step)."""
         real = self._accounting.promise(ask, node, self._clock.now())
         placeholder.ensure_extras().replacement, real.ensure_extras().replaces = real, placeholder
+        assert ask.app.gang is not None
+        ask.app.gang.promise(ask, real)
         if node is not placeholder.node:
             node.take(real)
             self._accounting.node_changed(node, gained=False)
@@ -233,12 +241,14 @@ class PartitionGangs:
             self.undo(real)
             return False
         placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
+        gang = app.gang
+        assert gang is not None
+        assert real.ask is not None
+        gang.settle(real.ask, real)
         asked = placeholder.ask
         real.ensure_extras().placeholder_requested = placeholder.placed if asked is None else asked.created
         real.placed = self._clock.now()
         self._accounting.enter(real, on_node=on_its_node)
-        gang = app.gang
-        assert gang is not None
         # The last placeholder starts an application. The first real allocation does not, even while other
         # placeholders are pending: as in YuniKorn 1.9 the application is Accepted until the second real
         # allocation.
@@ -256,6 +266,8 @@ class PartitionGangs:
         assert placeholder is not None
         assert ask is not None
         placeholder.ensure_extras().replacement = real.ensure_extras().replaces = None
+        assert ask.app.gang is not None
+        ask.app.gang.settle(ask, real)
         if node is not placeholder.node:
             node.give_back(real)
             self._accounting.node_changed(node, gained=True)
@@ -295,8 +307,7 @@ class PartitionGangs:
         """
         if gang.worked or _announced(app) > gang.placeholders:
             return True
-        promised = any(placeholder.replacement is not None for placeholder in app.allocations.values())
-        return promised and app.state != ACCEPTED
+        return bool(gang.promised) and app.state != ACCEPTED
 
     def _drop_asks(self, app: Application, *, placeholders_only: bool) -> None:
         for ask in list(app.asks.values()):

@@ -279,6 +279,13 @@ class PendingAccounting:
         if ask.task_group:
             self.gangs.count(ask, difference)
 
+    def adopt(self, ask: Ask) -> None:
+        """Enter an ask, without pending replicas, for an allocation whose own ask is unknown."""
+        ask.state = ASK.next(ask.label, ASK.next(ask.label, ask.state, "ask"), "allocate")
+        ask.app.asks[ask.key] = ask
+        if self.index is not None:
+            self.index.add(ask.app, ask.key)
+
     def restore(self, ask: Ask) -> None:
         """Make a replica pending again whose placement was taken back; the counts of its gang include it."""
         if ask.pending:

@@ -13,7 +13,7 @@ Units: `vcore` in milli-vcores, `memory` in bytes, times in nanoseconds since 19
 
 from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
 from yunikorn.api.event_sinks import EventSink
-from yunikorn.api.node_choice import Predicate
+from yunikorn.api.node_choice import Predicate, Where
 from yunikorn.api.permits import PermitPolicy
 from yunikorn.api.preemption import PreemptionCause, PreemptionPolicy
 from yunikorn.api.quotas import Quota, QuotaPolicy
@@ -74,6 +74,7 @@ __all__ = [
     "Task",
     "UserGroupResolver",
     "Wait",
+    "Where",
     "dotless",
     "hookimpl",
     "parse_quantity",

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from yunikorn.api.base import Plugin
 from yunikorn.api.views import Ask, Node, Task
+
+
+class Where(Enum):
+    """Answer of `placed`, `released` and others: where refusals may have ended, without naming domains."""
+
+    HERE = "here"
+    """In the domain of the node; for `placed`, because a release has this effect in any case."""
+    EVERYWHERE = "everywhere"
+    """In all domains, for requests that have a subject in common with the task."""
+
+
+Changed = Iterable[Hashable] | Where | None
+"""Domains in which refusals may have ended, or a constant, or None for no others."""
 
 
 class Predicate(Plugin):
@@ -18,6 +32,16 @@ class Predicate(Plugin):
     depends on anything else must implement neither, with one exception: a predicate that *keeps books* of
     running tasks (`placed` and `released`) declares what its answer depends on by `ask_class`, `domain` and
     `subjects`.
+    """
+
+    counts_foreign: ClassVar[bool] = False
+    """True if `placed` and `released` are called for foreign tasks as well, which are not scheduled here."""
+
+    on_reservation: ClassVar[bool] = True
+    """False if the predicate is not asked before a node is reserved, only before a request is placed.
+
+    For conditions that may change while the request waits for the room. Preemption and the replacement of a
+    placeholder ask all predicates.
     """
 
     if TYPE_CHECKING:
@@ -82,6 +106,14 @@ class Predicate(Plugin):
         """Return the class of a request; requests of equal classes get equal answers."""
         return None
 
+    @property
+    def classes_version(self) -> int:
+        """Number that changes whenever `ask_class` may return other values for known requests.
+
+        The core then computes the classes of all pending requests again, before the next round of decisions.
+        """
+        return 0
+
     def node_class(self, node: Node) -> Hashable:
         """Return the class of a node, from its attributes only; nodes of equal classes get equal answers."""
         return None
@@ -95,7 +127,7 @@ class Predicate(Plugin):
 
     # -- books --------------------------------------------------------------------------------------
 
-    def placed(self, task: Task, node: Node) -> Iterable[Hashable] | None:
+    def placed(self, task: Task, node: Node) -> Changed:
         """Add a task to the books; implement together with `released`.
 
         Called inside the decision, so that the books are exact at every `check`: with an `Allocation` for a
@@ -103,18 +135,19 @@ class Predicate(Plugin):
         undone by `released`. Called as well for everything that runs already when the object comes into use.
         The views may or may not contain the task yet: count from the arguments only, regardless of order.
 
-        Returns None, or the domains other than the node's own in which a refusal may have ended.
+        Returns None, or the domains other than the node's own in which a refusal may have ended; or a
+        constant of `Where`.
         """
         return None
 
-    def released(self, task: Task, node: Node) -> Iterable[Hashable] | None:
+    def released(self, task: Task, node: Node) -> Changed:
         """Remove a task from the books; undoes `placed` with the same task and node.
 
         Returns None, or the domains other than the node's own in which a refusal may have ended.
         """
         return None
 
-    def node_added(self, node: Node) -> Iterable[Hashable] | None:
+    def node_added(self, node: Node) -> Changed:
         """Add a node, which runs no task yet; only called for classes that keep books.
 
         A node whose attributes change is removed with the tasks on it, and added again.
@@ -122,7 +155,7 @@ class Predicate(Plugin):
         """
         return None
 
-    def node_removed(self, node: Node) -> Iterable[Hashable] | None:
+    def node_removed(self, node: Node) -> Changed:
         """Remove a node, which runs no task any more; only called for classes that keep books.
 
         Returns None, or the domains other than the node's own in which a refusal may have ended.
@@ -135,6 +168,22 @@ class Predicate(Plugin):
         For predicates that keep books and implement `ask_class`: all nodes of a domain then get the same
         answer. A refusal is remembered until a task with one of the request's `subjects` is released in the
         domain, or until `placed` or `released` returns the domain.
+        """
+        return None
+
+    def scope(self, ask: Ask, node: Node) -> Hashable:
+        """Return which attributes of the node the refusal of a request depends on, such as names of labels.
+
+        For predicates whose domains depend on the request: implement `domain_in` instead of `domain`. Called
+        after `check` has refused the request on the node. All nodes that are in one domain for the scope
+        refuse the request for the same reason. There should be few scopes: each has a domain for every node.
+        """
+        return None
+
+    def domain_in(self, node: Node, scope: Hashable) -> Hashable:
+        """Return the part of the cluster that has one refusal of a scope, from the node's attributes only.
+
+        Implemented together with `scope`. `placed` and others return constants of `Where`.
         """
         return None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from yunikorn.api.base import Plugin, Wait
 from yunikorn.api.views import Allocation, Node, Task
 
@@ -12,6 +14,9 @@ class PermitPolicy(Plugin):
     A held placement is booked: on its node, in its queues, for its user and in the books of plugins. The
     resource manager is not informed of it before all policies have permitted it.
     """
+
+    counts_foreign: ClassVar[bool] = False
+    """True if `placed` and `released` are called for foreign tasks as well, which are not scheduled here."""
 
     def permit(self, allocation: Allocation) -> str | Wait | None:
         """Return None to permit a placement, the reason for taking it back, or `Wait` to hold it for now.

@@ -80,6 +80,9 @@ class QueueSortPolicy(Plugin):
 class NodeSortPolicy(Plugin):
     """Base class of policies that order the nodes of a partition."""
 
+    counts_foreign: ClassVar[bool] = False
+    """True if `placed` and `released` are called for foreign tasks as well, which are not scheduled here."""
+
     @property
     def refresh_every(self) -> float | None:
         """Seconds after which all scores are recomputed, for scores that depend on the time; None for never.

@@ -202,7 +202,12 @@ class Task(Protocol):
 
     @property
     def app(self) -> Application:
-        """Application that the task belongs to."""
+        """Application that the task belongs to; for a foreign task an owner with an empty id and no queue."""
+        ...
+
+    @property
+    def foreign(self) -> bool:
+        """True for a task that is not scheduled here; only plugins with `counts_foreign` get such tasks."""
         ...
 
     @property

@@ -19,6 +19,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from traceback import format_exception
 from typing import Any
 
 import click
@@ -71,7 +72,9 @@ SECTIONS = {
     },
     "Service": {
         "serve": "Serve resource managers over gRPC, and the state over REST.",
+        "kubernetes": "Schedule the pods of a Kubernetes cluster.",
         "token": "Make a token for an operator who changes things over REST.",
+        "admission": "Prepare the pods of a Kubernetes cluster for the scheduler.",
     },
     "Look into a running scheduler": {
         "top": "Show queues, nodes or apps, refreshed on the terminal.",
@@ -216,10 +219,10 @@ def _run(arguments: list[str], owner: object) -> int:
         return INTERRUPTED
     except SystemExit as stop:
         # No command calls sys.exit(): this is a plugin or a library, and an exit status of 0 would hide it.
-        if "--traceback" in arguments:
-            raise
         if COMPLETION in os.environ:
             return stop.code if type(stop.code) is int else BUG  # click ends a completion in this way
+        if "--traceback" in arguments:
+            click.echo("".join(format_exception(stop)), err=True, nl=False)
         click.echo(f"Error: sys.exit() was called by a plugin or a library: {safe_text(stop)}", err=True)
         return stop.code if type(stop.code) is int and stop.code != 0 else BUG
     except (BrokenPipeError, ReaderLeft):

@@ -39,8 +39,13 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
 @contextlib.contextmanager
 def results_only() -> Iterator[None]:
     """Reserve standard output for `echo`; all other output of this process goes to standard error."""
-    with contextlib.redirect_stdout(_Prints(results())):
-        yield
+    stand_in, original = _Prints(results()), sys.__stdout__
+    setattr(sys, "__stdout__", stand_in)  # noqa: B010
+    try:
+        with contextlib.redirect_stdout(stand_in):
+            yield
+    finally:
+        setattr(sys, "__stdout__", original)  # noqa: B010
 
 
 _MARK = "_yunikorn_results_only"

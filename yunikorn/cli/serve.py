@@ -250,7 +250,7 @@ def command(
     events = EventLimits.parse(event_limits)
     settings = Settings(
         address,
-        _tls(tls_cert, tls_key, tls_client_ca),
+        tls_files(tls_cert, tls_key, tls_client_ca),
         insecure_bind,
         callback_default == "accept",
         Limits(per_rm=RMLimits.parse(limits)),
@@ -261,8 +261,8 @@ def command(
             rest or DEFAULT_REST, rest is None, rest_hosts, rest_open, rest_credentials, audit_log, events
         ),
     )
-    web = _web(rest)
-    _check_steering(settings.rest, web is not None)
+    web = rest_server(rest)
+    check_steering(settings.rest, web is not None)
     files = ConfigFiles(configs)
     network = None if address == OFF else _network(settings.tls)
     options = ServiceOptions(
@@ -276,7 +276,7 @@ def command(
         record_size,
         stats=stats,
         rest=web,
-        metrics=_metrics(metrics, web is not None),
+        metrics=metrics_class(metrics, web is not None),
     )
     # A user who sets another GRPC_VERBOSITY wants the lines of gRPC on standard error as they are.
     reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
@@ -286,7 +286,8 @@ def command(
         return serve(options, load_registry(), lambda bound: echo(_welcome(options, bound)))
 
 
-def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> ServerTls | None:
+def tls_files(certificate: Path | None, key: Path | None, authority: Path | None) -> ServerTls | None:
+    """Return the TLS files of a server; None for a server without TLS. Raises `UsageError`."""
     if certificate is None and key is None:
         if authority is not None:
             raise UsageError("--tls-client-ca needs --tls-cert and --tls-key: clients are checked over TLS")
@@ -312,7 +313,7 @@ def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Netw
     return Server
 
 
-def _web(rest: str | None) -> MakeWeb | None:
+def rest_server(rest: str | None) -> MakeWeb | None:
     """Return the factory of the REST server; None if REST is off, or not installed and not requested."""
     if rest == OFF:
         return None
@@ -329,14 +330,15 @@ def _web(rest: str | None) -> MakeWeb | None:
     return Rest
 
 
-def _check_steering(settings: RestSettings, with_rest: bool) -> None:
+def check_steering(settings: RestSettings, with_rest: bool) -> None:
+    """Raise `UsageError` for credentials or an audit log that would have no effect."""
     if settings.credentials is not None and not with_rest:
         raise UsageError("--rest-credentials needs REST, which is off or not installed: give --rest")
     if settings.audit_log is not None and settings.credentials is None:
         raise UsageError("--audit-log needs --rest-credentials: without it nothing can be changed over REST")
 
 
-def _metrics(wanted: str | None, with_rest: bool) -> type[ServiceMetrics] | None:
+def metrics_class(wanted: str | None, with_rest: bool) -> type[ServiceMetrics] | None:
     """Return the class of the metrics; None if metrics are off, or cannot be served and not requested."""
     if wanted == OFF or not (wanted or with_rest):
         return None

@@ -140,7 +140,7 @@ def _load_plugins(draft: SchedulerDraft, registry: Registry) -> tuple[LoadedPlug
                     "only a configuration file of the operator may load plugins, not a configuration that a"
                     " resource manager sends"
                 )
-            one = load_plugin(name, registry.folder)
+            one = load_plugin(name, registry.folder, registry.stopwatch)
             registry.configured((), (), [*found, one])
         except UnknownPlugin as error:
             draft.table.findings.problem(spot, str(error))
@@ -150,13 +150,18 @@ def _load_plugins(draft: SchedulerDraft, registry: Registry) -> tuple[LoadedPlug
 
 
 def _check_overriding(draft: SchedulerDraft, registry: Registry) -> None:
-    """Report entries of `plugins.override` that mean nothing, and leave them out."""
+    """Report entries of `plugins.override` that mean nothing, and leave them out.
+
+    An entry about a plugin that this process leaves out is none of them: the configuration is the same as for
+    processes with all plugins.
+    """
     fine = []
     for name, spot in draft.overriding:
         try:
             registry.find_all(name)
         except UnknownPlugin as error:
-            draft.table.findings.problem(spot, str(error))
+            if not registry.installed.may_offer_left_out(name):
+                draft.table.findings.problem(spot, str(error))
         else:
             fine.append((name, spot))
     draft.overriding = fine

@@ -23,6 +23,7 @@ from yunikorn.quantities import in_words
 from yunikorn.resources import INT64_MIN, sum_of
 from yunikorn.scheduling.obstacles import bound_of, obstacles
 from yunikorn.states import ACTIVE, STOPPED
+from yunikorn.text import listed
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
+    from yunikorn.model.failed_starts import FailedStarts
     from yunikorn.model.gang import AtomicGang
     from yunikorn.resources import Resource
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -49,6 +51,7 @@ CHECKS = (
     "nodes",
     "predicates",
     "reservation",
+    "start",
     "permit",
 )
 """Checks that may stop a request; `quota` is the headroom of a queue, `limit` that of a user or group."""
@@ -156,18 +159,21 @@ def _order_reason(at: PartitionScheduler) -> Reason:
     return POSITION
 
 
-def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
-    """Yield every pending request of a partition with the first condition that stops it.
+def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, int, Reason]]:
+    """Yield every pending request of a partition, its number of replicas, and what stops them first.
 
-    Requests with the same answers to all checks are evaluated once. A request without pending replicas is
-    included once for each placement that a permit policy holds.
+    Requests with the same answers to all checks are evaluated once. A request is included once more for each
+    of its placements that a permit policy holds.
     """
     known: dict[Hashable, Reason] = {}
     for app in at.partition.applications.values():
         of_app = next(chain(of_application(at, app), _of_backoff(at, app)), None)
+        running = app.allocations.values() if app.unannounced else ()
+        held = {one.ask for one in running if one.hold is not None}
         for ask in app.asks.values():
+            if ask in held:
+                yield from ((ask, 1, reason) for reason in _of_holds(at, ask))
             if not ask.pending:
-                yield from ((ask, held) for held in _of_holds(at, ask))
                 continue
             reason = of_app
             if reason is None:
@@ -175,7 +181,7 @@ def first_reasons(at: PartitionScheduler) -> Iterator[tuple[Ask, Reason]]:
                 reason = known.get(key)
                 if reason is None:
                     reason = known[key] = next(_of_request(at, ask, SCAN), None) or _order_reason(at)
-            yield ask, reason
+            yield ask, ask.pending, reason
 
 
 def likeness_of(at: PartitionScheduler, ask: Ask) -> Hashable:
@@ -183,7 +189,8 @@ def likeness_of(at: PartitionScheduler, ask: Ask) -> Hashable:
     app = ask.app
     if ask.gang_blocked:
         return (app.id, "" if app.atomic is not None else ask.task_group)
-    alone = 0 if at.policies.predicates.are_shared else ask.arrival
+    is_shared = at.policies.predicates.are_shared and ask.failed_starts is None
+    alone = 0 if is_shared else ask.arrival
     return (ask.pending_class.bit, app.chain[0].path, ask.reserved, ask.eviction, alone)
 
 
@@ -230,6 +237,8 @@ def _of_request(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Re
     if ask.gang_blocked:
         yield from _of_gang(at, ask, scan)
         return
+    if ask.failed_starts is not None:
+        yield from _of_failed_starts(at, ask.failed_starts)
     if ask.unpermitted:
         yield Reason("permit", "refused by a permit policy; tried again after a change", ask.unpermitted)
     yield from _of_preemption(ask)
@@ -239,6 +248,21 @@ def _of_request(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Re
         yield reason
     if stopped and not ask.making_way:
         yield from _of_next_attempt(at, ask)
+
+
+def _of_failed_starts(at: PartitionScheduler, failed: FailedStarts) -> Iterator[Reason]:
+    now = at.partition.clock.now()
+    avoided = [node_id for node_id, end in failed.avoided.items() if end > now]
+    if failed.paused_until <= now and not avoided:
+        return
+    summary = "could not be started by the resource manager"
+    text = failed.text
+    if failed.paused_until > now:
+        text += f"; tried again in {describe_duration(failed.paused_until - now)}"
+    if avoided:
+        left = describe_duration(max(failed.avoided.values()) - now)
+        text += f"; avoided for up to {left}: {listed(avoided)}"
+    yield Reason("start", summary, text)
 
 
 def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reason]:

@@ -53,7 +53,7 @@ class RequestGroup:
     placed: bool = False
     """True if the requests are placed, and permit policies hold the placements."""
     keys: list[str] = attrs.Factory(list)
-    """Keys of the first requests, at most `KEYS`."""
+    """Keys of the first requests, at most `KEYS` unless the caller wants more."""
     asks: int = 0
     waiting: int = 0
     """Number of allocations that the requests wait for, or that are held."""
@@ -61,9 +61,9 @@ class RequestGroup:
     """Rank of the first of them among the pending requests of the queue."""
     last: int = 0
 
-    def add(self, key: str, waiting: int, asks: int = 1) -> None:
+    def add(self, key: str, waiting: int, asks: int = 1, most_keys: int = KEYS) -> None:
         """Count a request."""
-        if len(self.keys) < KEYS:
+        if len(self.keys) < most_keys:
             self.keys.append(key)
         self.asks += asks
         self.waiting += waiting
@@ -85,14 +85,16 @@ class GroupedExplanation:
     """Rank of the queue and of each queue above among siblings with pending requests."""
 
 
-def explain_in_groups(at: PartitionScheduler, app: Application, limit: int) -> Slices[GroupedExplanation]:
-    """Explain the pending requests of `app` in at most `limit` groups."""
+def explain_in_groups(
+    at: PartitionScheduler, app: Application, limit: int, most_keys: int = KEYS
+) -> Slices[GroupedExplanation]:
+    """Explain the pending requests of `app` in at most `limit` groups, each with up to `most_keys` keys."""
     found = GroupedExplanation()
     if app.queue is not None:
         requests = yield from _in_order_of_app(app)
         ahead, found.of = yield from _ahead(app, at.partition.clock.now())
         found.queues = tuple((yield from _queue_positions(app, at.partition.clock.now())))
-        yield from _explain_requests(at, requests, ahead, limit, found)
+        yield from _explain_requests(at, requests, ahead, limit, found, most_keys)
     yield from _add_held(at, app, limit, found)
     return found
 
@@ -172,7 +174,12 @@ def _parts(members: list[Any]) -> Iterator[list[Any]]:
 
 
 def _explain_requests(
-    at: PartitionScheduler, requests: list[Ask], ahead: int, limit: int, found: GroupedExplanation
+    at: PartitionScheduler,
+    requests: list[Ask],
+    ahead: int,
+    limit: int,
+    found: GroupedExplanation,
+    most_keys: int,
 ) -> Slices[None]:
     known: dict[Hashable, RequestGroup] = {}
     alike: dict[Hashable, RequestGroup] = {}
@@ -197,7 +204,7 @@ def _explain_requests(
         if group is None:
             found.omitted += pending
         else:
-            group.add(ask.key, pending)
+            group.add(ask.key, pending, most_keys=most_keys)
             group.first = group.first or ahead + 1
             group.last = ahead + pending
         ahead += pending

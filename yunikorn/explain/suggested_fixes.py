@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
-from yunikorn.containment import contained, safe_text
+from yunikorn.containment import contained, describe_error, safe_text
 from yunikorn.explain.node_fit import SCAN, NodeFit, NodeScan
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
@@ -188,23 +188,24 @@ def _another_node(ask: Ask, best: NodeFit | None) -> str:
         return f"a node with room for {amount}: the nearest, {best.node.id}, is too small by {short}"
     if refusal is None:
         return f"a node with room for {amount}"
-    wish = _wish(refusal[0], ask)
+    wish, failed = _wish(refusal[0], ask)
     if required:
         return (
             f"give node {required} {wish}"
             if wish
-            else f"predicate {refusal[0].name} must allow node {required}"
+            else f"predicate {refusal[0].name} must allow node {required}{failed}"
         )
     if wish:
         return f"a node with {wish} and room for {amount}"
-    return f"a node with room for {amount} that predicate {refusal[0].name} allows"
+    return f"a node with room for {amount} that predicate {refusal[0].name} allows{failed}"
 
 
-def _wish(predicate: Predicate, ask: Ask) -> str:
+def _wish(predicate: Predicate, ask: Ask) -> tuple[str, str]:
+    """Return what a predicate wants, and a remark on its failure: explanations report no failures."""
     try:
-        return safe_text(predicate.wanted(ask) or "")
-    except contained():
-        return ""  # a failing `wanted` only makes the suggestion less specific
+        return safe_text(predicate.wanted(ask) or ""), ""
+    except contained() as error:
+        return "", f" (its wanted() failed: {describe_error(error)})"
 
 
 def _count(number: int, what: str) -> str:

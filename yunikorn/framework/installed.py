@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import metadata
 
 import attrs
@@ -30,6 +31,18 @@ SLOW = 2.0
 """Seconds after which an import is reported."""
 
 
+@contextmanager
+def timed(what: str, stopwatch: Callable[[], float] | None, advice: str = "") -> Iterator[None]:
+    """Log `what` if it takes long; measure nothing without a stopwatch."""
+    before = 0.0 if stopwatch is None else stopwatch()
+    try:
+        yield
+    finally:
+        seconds = 0.0 if stopwatch is None else stopwatch() - before
+        if seconds > SLOW:
+            _log.warning("%s took %.1f s%s", what, seconds, advice)
+
+
 @attrs.frozen
 class InstalledPlugin:
     """Plugin of an installed package."""
@@ -46,17 +59,10 @@ class InstalledPlugin:
 
     def load_timed(self, stopwatch: Callable[[], float] | None) -> object:
         """Import the plugin, and log an import that takes long; raises what the import raises."""
-        if stopwatch is None:
+        name, distribution, version = map(printable, (self.name, self.distribution, self.version))
+        what = f"importing plugin {name} ({distribution} {version})"
+        with timed(what, stopwatch, "; YUNIKORN_PLUGINS can leave it out"):
             return self.load()
-        before = stopwatch()
-        try:
-            return self.load()
-        finally:
-            seconds = stopwatch() - before
-            if seconds > SLOW:
-                text = "importing plugin %s (%s %s) took %.1f s; YUNIKORN_PLUGINS can leave it out"
-                shown = (printable(one) for one in (self.name, self.distribution, self.version))
-                _log.warning(text, *shown, seconds)
 
 
 def installed_plugins() -> list[InstalledPlugin]:
@@ -133,10 +139,14 @@ class PendingPlugins:
 
         It is the name of an installed plugin, or `NAME@SOURCE` with the source of a plugin that is left out.
         """
+        return name in self.names or self.may_offer_left_out(name)
+
+    def may_offer_left_out(self, name: str) -> bool:
+        """Return True if a name is `NAME@SOURCE` or `KIND:NAME@SOURCE` of a plugin that is left out."""
         kind_id, colon, rest = name.rpartition(":")
         plain, _, source = rest.partition("@")
         is_kind = not colon or any(kind.id == kind_id for kind in KINDS)
-        return name in self.names or (is_kind and bool(plain) and source in self._sources)
+        return is_kind and bool(plain) and source in self._sources
 
     def load(self, disabled: frozenset[str]) -> None:
         """Import all plugins but the `disabled` ones, once."""

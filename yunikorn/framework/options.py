@@ -10,15 +10,17 @@ import re
 from collections import abc
 from collections.abc import Callable
 from dataclasses import is_dataclass
+from enum import Enum
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, is_typeddict
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
 
 import attrs
 import cattrs
 from cattrs.gen import make_dict_structure_fn
 
 from yunikorn.containment import safe_repr, safe_text
+from yunikorn.text import suggest
 
 TRUE = frozenset({"true", "yes", "on", "y"})
 FALSE = frozenset({"false", "no", "off", "n"})
@@ -83,12 +85,40 @@ def make_converter(*, comma_lists: bool = False) -> cattrs.Converter:
     for target, hook in ((int, to_int), (float, to_float), (bool, to_bool), (str, to_text)):
         converter.register_structure_hook(target, hook)
     converter.register_structure_hook(Path, lambda value, _: Path(to_text(value)))
+    converter.register_structure_hook_factory(_is_choice, _choice_hook)
     converter.register_structure_hook_factory(_is_list, lambda kind: _list_hook(converter, kind, comma_lists))
     converter.register_structure_hook_factory(
         _is_mapping, lambda kind: _mapping_hook(converter, kind, comma_lists)
     )
     converter.register_structure_hook_factory(attrs.has, lambda cls: _class_hook(converter, cls))
     return converter
+
+
+def _is_choice(kind: Any) -> bool:
+    return get_origin(kind) is Literal or (isinstance(kind, type) and issubclass(kind, Enum))
+
+
+def _choice_hook(kind: Any) -> Callable[[Any, Any], Any]:
+    """Return the function that finds the value of a `Literal` or the member of an `Enum`."""
+    if isinstance(kind, type):
+        choices = [(member.value, member) for member in kind]  # type: ignore[attr-defined]
+    else:
+        choices = [(value, value) for value in get_args(kind)]
+
+    def structure(value: Any, _: Any) -> Any:
+        for known, choice in choices:
+            if known is value or (type(known) is type(value) and known == value):
+                return choice
+        if isinstance(value, str):  # a number in a queue property is a text
+            for known, choice in choices:
+                if type(known) is int and value == str(known):
+                    return choice
+        names = [known for known, _ in choices if isinstance(known, str)]
+        hint = suggest(value, names) if isinstance(value, str) else ""
+        expected = " or ".join(show(known) for known, _ in choices)
+        raise ValueError(f"expected {expected}, got {show(value)}{hint}")
+
+    return structure
 
 
 _LISTS: dict[Any, Callable[[Any], Any]] = {

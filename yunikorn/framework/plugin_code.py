@@ -14,12 +14,14 @@ import importlib.util
 import re
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 
 from yunikorn.containment import contained, describe_error
-from yunikorn.errors import UnknownPlugin
+from yunikorn.errors import UnknownPlugin, printable
+from yunikorn.framework.installed import timed
 
 _loading = threading.RLock()
 """Held while a file is executed, because configurations are loaded by several threads."""
@@ -36,17 +38,28 @@ class LoadedPlugin:
     module: object = attrs.field(eq=False, repr=False)
 
 
+_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
+
+
 def is_file(name: str) -> bool:
     """Return True if an entry of `plugins.load` names a file, and False for a module."""
     return name.endswith(".py") or "/" in name or "\\" in name
 
 
-def load_plugin(name: str, folder: Path) -> LoadedPlugin:
-    """Import a module, or execute a file relative to `folder`. Raises `UnknownPlugin` with the reason."""
+def load_plugin(name: str, folder: Path, stopwatch: Callable[[], float] | None = None) -> LoadedPlugin:
+    """Import a module, or execute a file relative to `folder`. Raises `UnknownPlugin` with the reason.
+
+    With a stopwatch, an import that takes long is logged.
+    """
+    if not is_file(name) and not _MODULE.match(name):
+        raise UnknownPlugin(
+            f"{name!r} is neither a file nor a module: write a path such as ./mine.py, or package.module"
+        )
     try:
-        if is_file(name):
-            return _load_file(name, folder / name)
-        return LoadedPlugin(name, "", importlib.import_module(name))
+        with timed(f"importing plugin {printable(name)}", stopwatch):
+            if is_file(name):
+                return _load_file(name, folder / name)
+            return LoadedPlugin(name, "", importlib.import_module(name))
     except contained() as error:
         raise UnknownPlugin(f"plugin {name} cannot be loaded: {describe_error(error)}") from None
 

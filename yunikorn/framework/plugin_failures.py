@@ -147,6 +147,19 @@ def read_flag(owner: object, name: str, origin: str, failures: PluginFailures) -
         return False
 
 
+def read_version(owner: object, origin: str, failures: PluginFailures) -> int:
+    """Return the `classes_version` of a predicate; 0 if it is invalid."""
+    try:
+        version = getattr(owner, "classes_version", 0)
+        if type(version) is int:
+            return version
+        cause: BaseException | str = f"{safe_repr(version)} is not a whole number"
+    except contained() as error:
+        cause = error
+    failures.report(origin, "reading its classes_version", cause)
+    return 0
+
+
 LONGEST_SECONDS = 1e9
 """Upper bound of timing options of policies (about 30 years); larger numbers are rejected."""
 SHORTEST = {"refresh_every": 0.1}
@@ -161,7 +174,9 @@ def read_seconds(policy: object, option: str, origin: str, failures: PluginFailu
     """
     try:
         said = getattr(policy, option, None)
-        number = 0 if said is None else number_or_none(said)
+        if said is None:
+            return None
+        number = number_or_none(said)
         if number is not None and 0 <= number < LONGEST_SECONDS:
             shortest = SHORTEST.get(option, 0.0)
             if not 0 < number < shortest:

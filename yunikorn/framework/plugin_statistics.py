@@ -1,16 +1,18 @@
 """Statistics of plugins: how often their methods are called, how long they take, and how often they refuse.
 
 A registry that counts (`Registry.counting`) gives every object that it makes a class derived from that of the
-plugin, whose methods pass each call on. One call in `SAMPLED` is measured, and stands for the others. Without
-statistics nothing is added to a call (`docs/decisions/0083`).
+plugin, whose methods pass each call on. Calls and refusals are counted exactly. The time of one call in
+`SAMPLED` is measured, and stands for the others. Searches for a node count their calls of predicates
+themselves (`SearchCount`). Without statistics nothing is added to a call. See `docs/decisions/0083`, `0133`.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from functools import wraps
-from itertools import chain, cycle, repeat
+from functools import partial, wraps
+from itertools import chain, compress, cycle, repeat
+from operator import length_hint
 from threading import Lock
 from types import FunctionType
 from typing import Any
@@ -21,13 +23,18 @@ from yunikorn.api import Plugin
 from yunikorn.containment import contained
 from yunikorn.framework.kinds import Kind
 
-SAMPLED = 64
-"""One of so many calls is measured; the first calls, as many as this, are all measured."""
+FIRST = 64
+"""The first calls of a method, as many as this, are all measured."""
+SAMPLED = 512
+"""Later, one of so many calls is measured: a measured call costs several microseconds of a busy core."""
 SECOND = 1_000_000_000
-
+MOST = 2**62
+"""Largest number of calls that is counted."""
 
 _COUNTED = "_counted_by_yunikorn"
 """Attribute of a derived class with the class of the plugin."""
+_METERS = "_meters_of_yunikorn"
+"""Attribute of a derived class with the meters of its methods."""
 
 
 def uncounted(cls: type[Any]) -> type[Any]:
@@ -46,11 +53,11 @@ class MethodUse:
     """Id of the kind, such as `app-sort`."""
     method: str
     calls: int
-    """Number of calls, exact up to `SAMPLED`, then too low by less than `SAMPLED`."""
+    """Number of calls."""
     seconds: float
     """Time spent in the calls, estimated from those that were measured."""
     refusals: int
-    """Number of calls that refused, estimated likewise; 0 for methods that cannot refuse."""
+    """Number of calls that refused by their answer; 0 for methods that cannot refuse."""
 
     def __str__(self) -> str:
         each = self.seconds / max(1, self.calls) * 1e6
@@ -59,43 +66,77 @@ class MethodUse:
         return f"{text}, {self.refusals:,} refusals" if self.refusals else text
 
 
-class _Meter:
+@attrs.define
+class SearchCount:
+    """Numbers of answers of a method that the callers count themselves; see `CountedChain`."""
+
+    accepted: int = 0
+    refused: int = 0
+    failed: int = 0
+
+    def failed_instead(self) -> None:
+        """Count a call that failed, and that the caller counts as a refusal later."""
+        self.failed += 1
+        self.refused -= 1
+
+
+class Meter:
     """Measurements of one method of a plugin."""
 
-    __slots__ = ("_lock", "early_refusals", "early_time", "refusals", "samples", "time")
+    __slots__ = ("_early_time", "_lock", "_samples", "_stopwatch", "_time", "called", "refused", "searches")
 
-    def __init__(self) -> None:
+    def __init__(self, stopwatch: Callable[[], int]) -> None:
+        self._stopwatch = stopwatch
         self._lock = Lock()
         """Taken for measured calls only; workers call policies of several partitions at the same time."""
-        self.samples = 0
-        """Number of measured calls."""
-        self.early_time = self.early_refusals = 0
-        """Time (ns) and refusals of the first `SAMPLED` calls."""
-        self.time = self.refusals = 0
-        """Time (ns) and refusals of later measured calls."""
+        self._samples = self._early_time = self._time = 0
+        """Number of measured calls; time (ns) of the first `FIRST` of them, and of the others."""
+        self.called, self.refused = repeat(True, MOST), repeat(True, MOST)
+        """Iterators that each call and each refusal advances, in C, and therefore in any thread."""
+        self.searches = SearchCount()
 
-    def add(self, time: int, refused: bool) -> None:
+    def add(self, time: int) -> None:
         """Add a measured call, in any thread."""
         with self._lock:
-            if self.samples < SAMPLED:
-                self.early_time += time
-                self.early_refusals += refused
+            if self._samples < FIRST:
+                self._early_time += time
             else:
-                self.time += time
-                self.refusals += refused
-            self.samples += 1
+                self._time += time
+            self._samples += 1
+
+    def measuring(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that measures its calls of `inner`."""
+        stopwatch, add = self._stopwatch, self.add
+
+        def measured(*arguments: Any, **named: Any) -> Any:
+            start = stopwatch()
+            try:
+                return inner(*arguments, **named)
+            finally:
+                add(stopwatch() - start)
+
+        return measured
+
+    def sampling(
+        self, inner: Callable[..., Any], *, first: int = FIRST, sampled: int = SAMPLED
+    ) -> Iterator[Callable[..., Any]]:
+        """Yield the function to call: `first` times one that measures, then that once in `sampled` times."""
+        measured = self.measuring(inner)
+        return chain(repeat(measured, first), cycle((*repeat(inner, sampled - 1), measured)))
 
     def use(self, plugin: str, kind: str, method: str) -> MethodUse:
         """Return the use of the method."""
-        later = max(0, self.samples - SAMPLED)
-        return MethodUse(
-            plugin,
-            kind,
-            method,
-            self.samples + later * (SAMPLED - 1),
-            (self.early_time + self.time * SAMPLED) / SECOND,
-            self.early_refusals + self.refusals * SAMPLED,
-        )
+        found = self.searches
+        calls = MOST - length_hint(self.called) + found.accepted + found.refused + found.failed
+        refusals = MOST - length_hint(self.refused) + found.refused
+        with self._lock:
+            early = min(self._samples, FIRST)
+            time, samples = float(self._early_time), self._samples - early
+            if samples:
+                time += self._time / samples * (calls - early)
+            elif early:
+                time *= calls / early
+        return MethodUse(plugin, kind, method, calls, time / SECOND, refusals)
 
 
 class PluginStatistics:
@@ -107,7 +148,7 @@ class PluginStatistics:
     def __init__(self, stopwatch: Callable[[], int]) -> None:
         """Create without counts; `stopwatch` returns a time in nanoseconds that never goes back."""
         self._stopwatch = stopwatch
-        self._meters: dict[tuple[str, str, str], _Meter] = {}
+        self._meters: dict[tuple[str, str, str], Meter] = {}
         """Measurements by origin, kind and method."""
         self._counted: dict[tuple[type[Any], str], type[Any] | None] = {}
         """Derived class of each class and origin; None for a class that cannot be counted."""
@@ -115,7 +156,8 @@ class PluginStatistics:
     def __iter__(self) -> Iterator[MethodUse]:
         """Return the use of each method that was called, by kind, plugin and method."""
         meters = sorted(list(self._meters.items()), key=lambda item: (item[0][1], item[0][0], item[0][2]))
-        return iter([meter.use(*key) for key, meter in meters if meter.samples])
+        uses = (meter.use(*key) for key, meter in meters)
+        return iter([use for use in uses if use.calls])
 
     def count(self, plugin: Plugin, kind: Kind, origin: str) -> None:
         """Count the calls of an object from now on, if its class permits that."""
@@ -131,13 +173,15 @@ class PluginStatistics:
     def _derive(self, cls: type[Any], kind: Kind, origin: str) -> type[Any] | None:
         """Return a class with the same layout whose methods count; None if there can be none."""
         namespace: dict[str, Any] = {"__slots__": (), "__doc__": None, "__module__": cls.__module__}
-        namespace[_COUNTED] = cls
+        meters: dict[Callable[..., Any], Meter] = {}
+        namespace |= {_COUNTED: cls, _METERS: meters}
         for name in sorted({*dir(kind.base), kind.method}):
             found = inspect.getattr_static(cls, name)
             is_own = found is not inspect.getattr_static(kind.base, name, None)
             if is_own and not hasattr(Plugin, name) and isinstance(found, FunctionType):
-                meter = self._meters.setdefault((origin, kind.id, name), _Meter())
-                namespace[name] = self._counting(found, meter, name in kind.refusing)
+                meter = self._meters.setdefault((origin, kind.id, name), Meter(self._stopwatch))
+                namespace[name] = wraps(found)(_passing(found, meter, name in kind.refusing))
+                meters[namespace[name]] = meter
         metaclass: Any = type(cls)
         try:
             derived: type[Any] = metaclass(cls.__name__, (cls,), namespace)
@@ -147,63 +191,60 @@ class PluginStatistics:
             return None  # a metaclass, `__init_subclass__` or layout that permits no derived class
         return derived
 
-    def _counting(self, inner: FunctionType, meter: _Meter, refuses: bool) -> Callable[..., Any]:
-        stopwatch = self._stopwatch
 
-        def measured(*arguments: Any, **named: Any) -> Any:
-            refused, start = False, stopwatch()
-            try:
-                answer = inner(*arguments, **named)
-                refused = refuses and answer is not None
-                return answer
-            finally:
-                meter.add(stopwatch() - start, refused)
-
-        later: Iterator[Callable[..., Any]] = cycle((*repeat(inner, SAMPLED - 1), measured))
-        # The choice of the function is made in C, which costs less than a counter in Python.
-        return wraps(inner)(_passing(inner, chain(repeat(measured, SAMPLED), later).__next__))
+def meter_of(plugin: Plugin, method: Callable[..., Any]) -> Meter | None:
+    """Return the meter of a function that is a method of the plugin's class; None if it counts no calls."""
+    found: dict[Any, Meter] = type.__getattribute__(type(plugin), "__dict__").get(_METERS, {})
+    return found.get(method)
 
 
-def _passing(inner: FunctionType, pick: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """Return a method that passes its arguments to the function that `pick` returns."""
+def _passing(inner: FunctionType, meter: Meter, refuses: bool) -> FunctionType:
+    """Return a method that counts its calls, and passes its arguments on to `inner`."""
+    # The function is chosen and the call counted in C, by reading a property: as cheap as a call can be.
+    chosen = compress(meter.sampling(inner), meter.called)
+    box = type("Choice", (), {"__slots__": (), "function": property(partial(next, chosen))})()
+    namespace = {"__builtins__": __builtins__, "box": box, "refused": meter.refused}
     parameters = inspect.signature(inner).parameters.values()
     plain = all(one.kind is one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in parameters)
-    maker = {2: _with_one, 3: _with_two, 4: _with_three}.get(len(parameters)) if plain else None
-    if maker is None:
-        return _with_any(pick)
-    passing = maker(pick)
+    # The shapes of hot methods.
+    template = {2: _with_one, 3: _refusing_with_two if refuses else _with_two}.get(len(parameters))
+    if template is None or not plain or (refuses and template is not _refusing_with_two):
+        template = _refusing_with_any if refuses else _with_any
+        return FunctionType(template.__code__, namespace, inner.__name__)
     # Arguments may be passed by name.
     names = tuple(one.name for one in parameters)
-    passing.__code__ = passing.__code__.replace(co_varnames=names, co_name=inner.__name__)
-    return passing
+    locals_too = names + template.__code__.co_varnames[len(names) :]
+    code = template.__code__.replace(co_varnames=locals_too, co_name=inner.__name__)
+    return FunctionType(code, namespace, inner.__name__)
 
 
-def _with_one(pick: Callable[[], Callable[..., Any]]) -> FunctionType:
-    def passing(self: Any, one: Any) -> Any:
-        return pick()(self, one)
-
-    assert isinstance(passing, FunctionType)
-    return passing
+box: Any = None
+"""In the namespace of each function made of those below: its property returns the function to call."""
+refused: Iterator[bool] = iter(())
+"""Likewise, the iterator that a refusal advances."""
 
 
-def _with_two(pick: Callable[[], Callable[..., Any]]) -> FunctionType:
-    def passing(self: Any, one: Any, two: Any) -> Any:
-        return pick()(self, one, two)
-
-    assert isinstance(passing, FunctionType)
-    return passing
+def _with_one(self: Any, one: Any) -> Any:
+    return box.function(self, one)
 
 
-def _with_three(pick: Callable[[], Callable[..., Any]]) -> FunctionType:
-    def passing(self: Any, one: Any, two: Any, three: Any) -> Any:
-        return pick()(self, one, two, three)
-
-    assert isinstance(passing, FunctionType)
-    return passing
+def _with_two(self: Any, one: Any, two: Any) -> Any:
+    return box.function(self, one, two)
 
 
-def _with_any(pick: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    def passing(*arguments: Any, **named: Any) -> Any:
-        return pick()(*arguments, **named)
+def _with_any(*arguments: Any, **named: Any) -> Any:
+    return box.function(*arguments, **named)
 
-    return passing
+
+def _refusing_with_two(self: Any, one: Any, two: Any) -> Any:
+    answer = box.function(self, one, two)
+    if answer is not None:
+        next(refused)
+    return answer
+
+
+def _refusing_with_any(*arguments: Any, **named: Any) -> Any:
+    answer = box.function(*arguments, **named)
+    if answer is not None:
+        next(refused)
+    return answer

@@ -99,7 +99,9 @@ class Inputs:
     own: tuple[tuple[str, Any], ...]
     """Attributes of the plugin object that the code reads."""
     names: tuple[tuple[Mapping[str, Any], str, Any], ...]
-    """Names that the code reads: where they are looked up, and the object found there, or `MISSING`."""
+    """Names that the code reads: where they are looked up, and the object found there."""
+    absent: tuple[tuple[Mapping[str, Any], tuple[str, ...]], ...]
+    """Names that the code would read, had they not been absent there."""
     functions: tuple[tuple[FunctionType, Any, Any], ...]
     """Functions that are called, with their code and defaults."""
 
@@ -109,6 +111,9 @@ class Inputs:
             return False
         for scope, name, value in self.names:
             if scope.get(name, MISSING) is not value:
+                return False
+        for scope, names in self.absent:
+            if not scope.keys().isdisjoint(names):
                 return False
         # No class intercepts these reads, because the names of the classes have not changed.
         for name, value in self.own:
@@ -177,12 +182,17 @@ class _Reading:
 
     def inputs(self) -> Inputs:
         """Return the result."""
+        absent: dict[int, tuple[Mapping[str, Any], list[str]]] = {}
+        for scope, name, value in self._names.values():
+            if value is MISSING:
+                absent.setdefault(id(scope), (scope, []))[1].append(name)
         return Inputs(
             tuple(self._paths),
             self._plugin,
             type(self._plugin).__mro__,
             tuple(self._own_names.items()),
-            tuple(self._names.values()),
+            tuple(one for one in self._names.values() if one[2] is not MISSING),
+            tuple((scope, tuple(names)) for scope, names in absent.values()),
             tuple(self._functions.values()),
         )
 

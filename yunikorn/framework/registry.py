@@ -9,10 +9,8 @@ the reason; all other configurations are not affected.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,10 +21,10 @@ import pluggy
 
 from yunikorn import __version__
 from yunikorn.containment import contained, describe_error, entries_of, safe_repr
-from yunikorn.errors import OptionError, PluginError, UnknownPlugin
-from yunikorn.framework import hookspecs
-from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
-from yunikorn.framework.event_wants import read_wants
+from yunikorn.errors import DisabledPlugin, UnknownPlugin
+from yunikorn.framework.creation import create
+from yunikorn.framework.defaults import DEFAULT_PLUGINS, PendingDefaults, import_default
+from yunikorn.framework.hook_manager import plugin_manager
 from yunikorn.framework.installed import InstalledPlugin, PendingPlugins
 from yunikorn.framework.kinds import (
     ADMISSION,
@@ -52,10 +50,9 @@ from yunikorn.framework.offers import (
     Option,
     check_class,
     describe_origin,
-    has_options,
     type_name,
 )
-from yunikorn.framework.options import UNKNOWN_KEY, faults, has_text_form, make_converter
+from yunikorn.framework.options import has_text_form, make_converter
 from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.text import listed, suggest
@@ -92,7 +89,7 @@ class Registry:
     """Plugins by kind and name."""
 
     def __init__(self) -> None:
-        self._pm = _plugin_manager()
+        self._pm = plugin_manager()
         self._beneath: Registry | None = None
         """Registry that this one extends, or None."""
         self._below: tuple[Registry, ...] = ()
@@ -100,6 +97,7 @@ class Registry:
         self._offers: dict[tuple[str, str], tuple[Offer, ...]] = {}
         """Offers registered here, by kind and name, in the order of registration."""
         self._broken: list[Broken] = []
+        self._defaults = PendingDefaults({}, self._load_default)
         self.installed = PendingPlugins()
         """Installed plugins, which are imported when an offer is looked up."""
         self._disabled: frozenset[str] = frozenset()
@@ -107,6 +105,8 @@ class Registry:
         """Offers that a configuration uses instead of others of the same name, by kind and name."""
         self.folder: Path | None = None
         """Folder of a configuration that may load plugins; None for one that may not. See `trusting`."""
+        self.stopwatch: Callable[[], float] | None = None
+        """Stopwatch for imports (s); None if they are not measured."""
         self._plain = make_converter()
         self._comma = make_converter(comma_lists=True)
         self.statistics: PluginStatistics | None = None
@@ -122,25 +122,31 @@ class Registry:
     ) -> Registry:
         """Return a registry of the default plugins and the installed third-party plugins.
 
-        Third-party plugins are imported at the first look-up, except those that the look-up has disabled.
+        Default plugins are imported at the first look-up of their kind, third-party plugins at the first
+        look-up of any kind, except those that the look-up has disabled.
         `only` has the names of the plugins or distributions to use, or is None for all; raises `UsageError`
         for a name that is not installed. With a `stopwatch` (seconds), slow imports are logged.
         """
         registry = cls()
-        for module in DEFAULT_PLUGINS:
-            default = InstalledPlugin(module, DISTRIBUTION, __version__, partial(import_default, module))
-            registry._load(default, None)
+        registry.stopwatch = stopwatch
+        registry._defaults = PendingDefaults(DEFAULT_PLUGINS, registry._load_default)
         if third_party:
             registry.installed = PendingPlugins.found(only, registry._load, stopwatch)
         return registry
 
-    def _load(self, one: InstalledPlugin, stopwatch: Callable[[], float] | None) -> None:
+    def _load_default(self, module: str) -> None:
+        default = InstalledPlugin(module, DISTRIBUTION, __version__, partial(import_default, module))
+        self._load(default, None, checked=False)
+
+    def _load(
+        self, one: InstalledPlugin, stopwatch: Callable[[], float] | None, *, checked: bool = True
+    ) -> None:
         try:
             plugin = one.load_timed(stopwatch)
         except contained() as error:
             self._blame(one.name, one.distribution, one.version, f"importing: {describe_error(error)}")
             return
-        self.register(plugin, one.name, one.distribution, one.version)
+        self.register(plugin, one.name, one.distribution, one.version, checked=checked)
 
     @property
     def broken(self) -> list[Broken]:
@@ -149,16 +155,28 @@ class Registry:
         found = [broken for registry in (*self._below, self) for broken in registry._broken]
         return [broken for broken in found if broken.plugin not in self._disabled]
 
-    def _import_pending(self) -> None:
+    def import_defaults(self) -> None:
+        """Import all default plugins now instead of at the first look-up of their kinds."""
+        self._defaults.load()
+
+    def _import_pending(self, kind_id: str = "") -> None:
+        """Import the default plugins of a kind, or all, and the installed plugins that are not disabled."""
+        self._defaults.load(kind_id)
         self.installed.load(self._disabled)
 
     # -- registration -------------------------------------------------------------------------------
 
-    def register(self, plugin: object, name: str, distribution: str = "", version: str = "") -> bool:
+    def register(
+        self, plugin: object, name: str, distribution: str = "", version: str = "", *, checked: bool = True
+    ) -> bool:
         """Register all classes that `plugin`, a module or an object with hookimpls, offers, or none of them.
 
-        Returns False if the plugin is not usable; the reason is then the last entry of `broken`.
+        Returns False if the plugin is not usable; the reason is then the last entry of `broken`. The classes
+        of default plugins need not be `checked` at each start, because tests check them.
         """
+        if checked:
+            # Names and order do not depend on what was looked up before.
+            self._defaults.load()
         key = name
         if distribution and self.has_plugin(name) and self._beneath is None:
             key = f"{name}@{distribution}"
@@ -170,7 +188,7 @@ class Registry:
                 raise InvalidOffer(f"the plugin is already registered as '{self._pm.get_name(plugin)}'")
             self._pm.register(plugin, key)
             self._check_hooks(plugin)
-            offers = self._collect(plugin, name, distribution, version)
+            offers = self._collect(plugin, name, distribution, version, checked)
         except contained() as error:
             if taken is None and self._pm.has_plugin(key):
                 self._pm.unregister(name=key)
@@ -215,14 +233,18 @@ class Registry:
         if not marked:
             raise InvalidOffer("it implements no hook; write a function such as yunikorn_placement_rules")
 
-    def _collect(self, plugin: object, name: str, distribution: str, version: str) -> list[Offer]:
+    def _collect(
+        self, plugin: object, name: str, distribution: str, version: str, checked: bool
+    ) -> list[Offer]:
         offers: list[Offer] = []
         for kind in KINDS:
             for impl in getattr(self._pm.hook, kind.hook).get_hookimpls():
                 if impl.plugin is plugin:
                     for cls in _classes(kind, impl.function()):
-                        offer = Offer(kind, check_class(kind, cls), cls, name, distribution, version)
-                        self._check_types(offer)
+                        known = check_class(kind, cls) if checked else kind.normal(cls.name)
+                        offer = Offer(kind, known, cls, name, distribution, version)
+                        if checked:
+                            self._check_types(offer)
                         self._refuse_taken(offer, offers)
                         offers.append(offer)
         return offers
@@ -275,7 +297,7 @@ class Registry:
         other = Registry.__new__(Registry)
         other.__dict__.update(self.__dict__)
         other._below = (*self._below, self)
-        other._pm, other._offers, other._broken = _plugin_manager(), {}, []
+        other._pm, other._offers, other._broken = plugin_manager(), {}, []
         return other
 
     @property
@@ -355,17 +377,20 @@ class Registry:
             names |= _disabling(offer)
         return sorted(names | self.installed.names)
 
-    def _all(self) -> list[Offer]:
-        self._import_pending()
-        return [
+    def _all(self, kind_id: str = "") -> list[Offer]:
+        """Return all offers of a kind, or of all kinds: the default plugins first."""
+        self._import_pending(kind_id)
+        found = [
             offer
             for registry in (*self._below, self)
-            for offers in list(registry._offers.values())
+            for (offered, _), offers in list(registry._offers.items())
+            if not kind_id or offered == kind_id
             for offer in offers
         ]
+        return sorted(found, key=_place)
 
     def _offers_of(self, kind_id: str, name: str) -> tuple[Offer, ...]:
-        self._import_pending()
+        self._import_pending(kind_id)
         found: tuple[Offer, ...] = ()
         for registry in (*self._below, self):
             found += registry._offers.get((kind_id, name), ())
@@ -373,11 +398,7 @@ class Registry:
 
     def offers(self, kind: Kind | None = None) -> list[Offer]:
         """Return the offers that are not disabled, in order of registration; of one kind if given."""
-        return [
-            offer
-            for offer in self._all()
-            if (kind is None or offer.kind is kind) and not self._is_disabled(offer)
-        ]
+        return [offer for offer in self._all("" if kind is None else kind.id) if not self._is_disabled(offer)]
 
     def _is_disabled(self, offer: Offer) -> bool:
         return bool(self._disabled) and not self._disabled.isdisjoint(_disabling(offer))
@@ -387,7 +408,7 @@ class Registry:
 
         Several distributions may offer one name. Then the name alone means the offer that the configuration
         has chosen by `plugins.override`, or else the default plugin. Raises `UnknownPlugin` if there is no
-        such offer, if it is disabled, or if the name is ambiguous.
+        such offer, or if the name is ambiguous, and `DisabledPlugin` if the offer is disabled.
         """
         plain, _, source = name.partition("@")
         offers = self._offers_of(kind.id, kind.normal(plain))
@@ -400,7 +421,7 @@ class Registry:
             )
         enabled = [offer for offer in fitting if not self._is_disabled(offer)]
         if not enabled:
-            raise UnknownPlugin(f"{kind.title} '{name}' is disabled by plugins.disable")
+            raise DisabledPlugin(f"{kind.title} '{name}' is disabled by plugins.disable")
         chosen = self._overriding.get((kind.id, kind.normal(plain)))
         if not source and chosen is not None and chosen in enabled:
             return chosen
@@ -462,25 +483,7 @@ class Registry:
         `UnknownPlugin`, `OptionError` (with paths below the options), or `PluginError` if the class raises
         an unexpected exception.
         """
-        offer = self.find(kind, name)
-        if not has_options(offer.cls):
-            if options:
-                raise OptionError((f".{key}", _no_options(offer)) for key in options)
-            return _make_plain(offer)
-        converter = self._comma if comma_lists else self._plain
-        try:
-            made: Any = converter.structure(deepcopy(dict(options)), offer.cls)
-        except contained() as error:
-            raise _refusal(offer, error) from error
-        if kind is EVENT_SINK and "wants" in options:
-            _check_wants(offer, made)
-        return made
-
-
-def _plugin_manager() -> pluggy.PluginManager:
-    made = pluggy.PluginManager("yunikorn")
-    made.add_hookspecs(hookspecs)
-    return made
+        return create(self.find(kind, name), options, self._comma if comma_lists else self._plain)
 
 
 MOST_BROKEN = 5
@@ -508,6 +511,14 @@ def _classes(kind: Kind, answer: object) -> Iterable[Any]:
     return entries_of(answer)
 
 
+_PLACES = {module: place for place, module in enumerate(DEFAULT_PLUGINS)}
+
+
+def _place(offer: Offer) -> int:
+    """Return the place of a default plugin, however late it was imported; others follow in their order."""
+    return _PLACES.get(offer.plugin, len(_PLACES))
+
+
 def _disabling(offer: Offer) -> set[str]:
     names = {offer.plugin, offer.name, f"{offer.kind.id}:{offer.name}"}
     if offer.distribution != DISTRIBUTION:
@@ -530,58 +541,3 @@ def _reference(offer: Offer) -> str:
 
 def _sources(offers: Iterable[Offer]) -> str:
     return " and ".join(describe_origin(offer.plugin, offer.distribution, offer.version) for offer in offers)
-
-
-def _check_wants(offer: Offer, made: Any) -> None:
-    try:
-        read_wants(made.wants)
-    except OptionError as error:
-        raise OptionError((".wants", _explain(offer, ".wants", text)) for _, text in error.faults) from error
-
-
-def _make_plain(offer: Offer) -> Any:
-    try:
-        return offer.cls()
-    except contained() as error:
-        raise PluginError(offer.origin, "creating it", error) from error
-
-
-def _refusal(offer: Offer, error: BaseException) -> OptionError | PluginError:
-    """Return the error to raise for an object that could not be made."""
-    try:
-        leaves = _leaves(error)
-        if isinstance(error, Exception) and all(map(_is_option_fault, leaves)):
-            return OptionError((path, _explain(offer, path, message)) for path, message in faults(error))
-        return PluginError(offer.origin, "creating it", leaves[0])
-    except contained() as second:
-        return PluginError(offer.origin, "creating it", second)
-
-
-def _no_options(offer: Offer) -> str:
-    text = f"{offer.kind.title} {offer.origin} takes no options"
-    if inspect.get_annotations(offer.cls):
-        text += f"; to make its typed attributes options, write @attrs.frozen above {offer.cls.__qualname__}"
-    return text
-
-
-def _explain(offer: Offer, path: str, message: str) -> str:
-    if message == UNKNOWN_KEY and path.count(".") == 1:
-        known = [option.name for option in offer.options]
-        asked = path.removeprefix(".")
-        message = f"unknown option '{asked}'{suggest(asked, known)}; known: {listed(known)}"
-    return f"{offer.kind.title} {offer.origin}: {message}"
-
-
-def _leaves(error: BaseException) -> list[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
-    return [error]
-
-
-def _is_option_fault(error: BaseException) -> bool:
-    if isinstance(error, KeyError):
-        notes = getattr(error, "__notes__", ())
-        return any(
-            isinstance(note, cattrs.AttributeValidationNote) and error.args == (note.name,) for note in notes
-        )
-    return isinstance(error, (ValueError, TypeError)) or type(error).__module__.startswith("cattrs")

@@ -211,10 +211,11 @@ def _implicit_application(at: PartitionScheduler, ask: AllocationAsk) -> tuple[s
 
 
 def _node_of(at: PartitionScheduler, one: Allocation) -> str:
-    """Return the node of the allocation with this key, or an empty text if there is none."""
+    """Return the node of the allocation with this key that the RM knows, or an empty text."""
     app = at.partition.applications.get(one.application_id)
     placed = app.of_key(one.allocation_key) if app is not None else ()
-    return placed[0].node.id if placed else ""
+    # A placement that permit policies hold is still a request for the RM.
+    return next((known.node.id for known in placed if known.hold is None), "")
 
 
 def ask_of(one: Allocation) -> AllocationAsk:

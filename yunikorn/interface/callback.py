@@ -11,7 +11,8 @@ callback behind the `rm` of a configuration.
 The plugins of a resource manager are its callback as `rm` and its own plugins. They apply to its partitions
 only, and end with its session. Its predicates and event sinks are in use even if a configuration does not
 name them (those that need options only if it does). A configuration that names one sets its position among
-the others and its options; `plugins: {disable: [...]}` switches it off (`docs/decisions/0046`).
+the others and its options; `plugins: {disable: [...]}` switches it off (`docs/decisions/0046`). A callback
+may also name installed predicates that are in use in this way (`predicates_in_force`, `docs/decisions/0119`).
 """
 
 from __future__ import annotations
@@ -25,14 +26,22 @@ from yunikorn.config.queues_yaml import PluginRef, SchedulerConfig
 from yunikorn.containment import (
     class_name,
     contained,
+    describe_error,
     exact_text,
     items_of,
     safe_repr,
     safe_text,
     text_or_none,
 )
-from yunikorn.errors import CallbackError, UsageError
-from yunikorn.framework.registry import EVENT_SINK, PREDICATE, Kind, Registry, describe_origin
+from yunikorn.errors import (
+    CallbackError,
+    ConfigError,
+    DisabledPlugin,
+    Problem,
+    UnknownPlugin,
+    UsageError,
+)
+from yunikorn.framework.registry import EVENT_SINK, PREDICATE, Kind, Offer, Registry, describe_origin
 from yunikorn.interface.event_records import EventRecords
 from yunikorn.interface.messages import (
     EventRecord,
@@ -77,6 +86,10 @@ class ResourceManagerCallback:
     Every method is called in the core's thread, while it decides, and should return soon. An error of a
     method is contained and reported; it stops neither the core nor another RM.
     """
+
+    predicates_in_force: Sequence[str] = ()
+    """Installed predicates that apply to all partitions of the RM, in this order, unless its configuration
+    names or disables them; read when the callback is registered or replaced."""
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         """Apply a response of the scheduler; called after each update and each scheduling round."""
@@ -125,8 +138,28 @@ def implements(callback: object, method: str) -> bool:
     return callable(found) and getattr(found, "__func__", found) is not inherited
 
 
+def predicates_in_force(rm_id: str, callback: object) -> tuple[str, ...]:
+    """Return the predicates that a callback puts in force; raise `UsageError` if it names them wrongly."""
+    try:
+        named = getattr(callback, "predicates_in_force", None)
+        names = [] if named is None else [*named]
+    except contained() as error:
+        raise UsageError(
+            f"resource manager {rm_id}: reading 'predicates_in_force' of its callback failed:"
+            f" {describe_error(error)}"
+        ) from error
+    if isinstance(named, str) or not all(isinstance(name, str) and name for name in names):
+        raise UsageError(
+            f"resource manager {rm_id}: 'predicates_in_force' of its callback must be a list of names,"
+            f" it is {safe_repr(named)}"
+        )
+    return tuple(dict.fromkeys(exact_text(name) for name in names))
+
+
 class CallbackAdapter:
     """Access to a callback: its methods are determined once, and its failures name the resource manager.
+
+    Raises `UsageError` if the callback names predicates in force that are no names.
 
     Notifications report an error to the `PluginFailures` and return whether they succeeded. Queries raise
     `CallbackError`, since the caller has to decide how to go on without an answer.
@@ -137,6 +170,8 @@ class CallbackAdapter:
         self.whose = f"resource manager {rm_id}"
         self.methods = frozenset(method for method in OPTIONAL if implements(callback, method))
         """The methods of `OPTIONAL` that the callback implements."""
+        self.predicates_in_force = predicates_in_force(rm_id, callback)
+        """Names of installed predicates that apply although a configuration does not name them."""
         self._failures = failures
         self._optional: Any = callback
         """The callback again, typed for calls of optional methods."""
@@ -145,6 +180,11 @@ class CallbackAdapter:
         self.answers = self.answers_at_once or "predicates" in self.methods
         """True if the callback implements predicates of either kind."""
         self._predicates: Any = getattr(callback, "predicates", None)
+
+    @property
+    def offers(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Implemented optional methods and predicates in force: what a configuration is completed with."""
+        return self.methods, self.predicates_in_force
 
     @property
     def wants_states(self) -> bool:
@@ -326,23 +366,71 @@ def registry_for(rm_id: str, callback: object, registry: Registry, failures: Plu
 def with_rm(config: SchedulerConfig, enabled: Registry, callback_adapter: CallbackAdapter) -> SchedulerConfig:
     """Return the configuration as it applies to an RM.
 
-    The plugins of the RM are added, and references to methods that its callback lacks are removed.
+    The plugins of the RM and its predicates in force are added, and references to methods that its callback
+    lacks are removed. Raises `ConfigError` with all predicates in force that cannot be used.
     """
     events_wanted = "send_events" in callback_adapter.methods
-    partitions = tuple(
-        attrs.evolve(one, predicates=_with(one.predicates, PREDICATE, enabled, callback_adapter.answers))
-        for one in config.partitions
-    )
+    in_force, problems = _offers_in_force(enabled, callback_adapter)
+    partitions = []
+    for one in config.partitions:
+        added = _unnamed(in_force, one.predicates, enabled)
+        problems += (
+            Problem(
+                "",
+                f"{callback_adapter.whose} puts predicate '{offer.name}' in force, which needs options:"
+                f" name it under 'predicates' of partition {one.name}, or disable it",
+            )
+            for offer in added
+            if _needs_options(offer)
+        )
+        refs = (*one.predicates, *(PluginRef(enabled.reference(offer)) for offer in added))
+        partitions.append(
+            attrs.evolve(one, predicates=_with(refs, PREDICATE, enabled, callback_adapter.answers))
+        )
+    if problems:
+        raise ConfigError(problems)
     return attrs.evolve(
-        config, partitions=partitions, sinks=_with(config.sinks, EVENT_SINK, enabled, events_wanted)
+        config,
+        partitions=tuple(partitions),
+        sinks=_with(config.sinks, EVENT_SINK, enabled, events_wanted),
     )
+
+
+def _offers_in_force(
+    enabled: Registry, callback_adapter: CallbackAdapter
+) -> tuple[list[Offer], list[Problem]]:
+    """Return the offers that a callback puts in force, without disabled ones, and why others cannot be."""
+    found: list[Offer] = []
+    problems: list[Problem] = []
+    for name in callback_adapter.predicates_in_force:
+        try:
+            found.append(enabled.find(PREDICATE, name))
+        except DisabledPlugin:
+            continue
+        except UnknownPlugin as error:
+            problems.append(Problem("", f"{callback_adapter.whose} puts '{name}' in force: {error}"))
+    return found, problems
+
+
+def _unnamed(offers: Iterable[Offer], refs: Iterable[PluginRef], enabled: Registry) -> list[Offer]:
+    """Return the offers that no reference names."""
+    named: list[Offer] = []
+    for ref in refs:
+        try:
+            named.append(enabled.find(PREDICATE, ref.name))
+        except UnknownPlugin:
+            continue  # reported when the configuration is used
+    return [offer for offer in offers if not any(offer is one for one in named)]
+
+
+def _needs_options(offer: Offer) -> bool:
+    return any(option.required for option in offer.options)
 
 
 def _with(refs: Iterable[PluginRef], kind: Kind, enabled: Registry, has_rm: bool) -> tuple[PluginRef, ...]:
     named = [ref for ref in refs if ref.name != RM or has_rm]
     names = {ref.name for ref in named}
-    own = enabled.own_offers(kind)
-    unnamed = [offer.name for offer in own if not any(option.required for option in offer.options)]
+    unnamed = [offer.name for offer in enabled.own_offers(kind) if not _needs_options(offer)]
     if has_rm and any(offer.name == RM for offer in enabled.offers(kind)):
         unnamed.append(RM)
     return (*named, *(PluginRef(name) for name in unnamed if name not in names))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from yunikorn.model.ask import REQUIRED_NODE_TAG as REQUIRED_NODE_TAG
+from yunikorn.model.ask import TERMINATING_TAG as TERMINATING_TAG
 from yunikorn.model.gang import CREATION_TAG as CREATION_TAG_OF_APPLICATION
 from yunikorn.scheduling.ask_admission import CREATION_TAG as CREATION_TAG
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG as FOREIGN_TAG
@@ -66,5 +67,5 @@ TAGS_OF_APPLICATIONS: Final = (
 )
 """Tags of an application that the core interprets; placement rules may read any other."""
 
-TAGS_OF_ALLOCATIONS: Final = (CREATION_TAG, FOREIGN_TAG, REQUIRED_NODE_TAG)
+TAGS_OF_ALLOCATIONS: Final = (CREATION_TAG, FOREIGN_TAG, REQUIRED_NODE_TAG, TERMINATING_TAG)
 """Tags of an ask or allocation that the core interprets; predicates may read any other."""

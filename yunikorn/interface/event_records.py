@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from yunikorn.api import Event
 
 
+_FORGOTTEN = (TerminationType.STOPPED_BY_RM, TerminationType.SCHEDULING_FAILED_ON_RM)
+"""Termination types of allocations that run no more."""
+
+
 class EventRecords:
     """Converter of events to records; keeps the queues of applications, which the events do not name."""
 
@@ -92,7 +96,7 @@ def cache_changes(outboxes: Iterable[Outbox]) -> ReSyncSchedulerCacheArgs | None
         begun = {placed.uuid: placed for placed in outbox.allocations}
         for release in outbox.releases:
             gone = release.allocation
-            if release.termination == TerminationType.STOPPED_BY_RM and not begun.pop(gone.uuid, None):
+            if release.termination in _FORGOTTEN and not begun.pop(gone.uuid, None):
                 args.forget_allocations.append(ForgotAllocation(gone.key, gone.node.id))
         args.assumed_allocations += [
             AssumedAllocation(placed.key, placed.node.id) for placed in begun.values()

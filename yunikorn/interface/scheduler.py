@@ -8,7 +8,7 @@ response would be empty.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -272,6 +272,13 @@ class Scheduler:
 
     # -- what a resource manager brings along ---------------------------------------------------------
 
+    def change_settings(self, rm_id: str, extra_config: Mapping[str, str]) -> None:
+        """Replace the further settings of a registration; those of events apply at once.
+
+        No decision depends on them. Raises `UsageError` if the resource manager is not registered.
+        """
+        self._session_for("change_settings", rm_id).change_settings(extra_config)
+
     def use_callback(self, rm_id: str, callback: Callback) -> None:
         """Replace the callback of a resource manager without a new registration.
 
@@ -496,10 +503,7 @@ class Scheduler:
         return self._switch("stop_partition", rm_id, partition, queue_admin.stop_partition)
 
     def start_partition(self, rm_id: str, partition: str) -> bool:
-        """Start a stopped partition; return True if the partition was stopped.
-
-        Raises `UsageError` if there is no such partition.
-        """
+        """Start a stopped partition; return True if it was stopped. Raises `UsageError` if there is none."""
         return self._switch("start_partition", rm_id, partition, queue_admin.start_partition)
 
     def drain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
@@ -549,10 +553,10 @@ class Scheduler:
         return at, application_named(at, app_id)
 
     def first_reasons(self, rm_id: str) -> Iterator[tuple[str, int, Reason]]:
-        """Yield the application, number of pending requests and first reason of each pending ask."""
+        """Yield application, number of replicas and first reason of what is pending or held."""
         for at in self.partitions(rm_id):
-            for ask, reason in first_reasons(at):
-                yield ask.app.id, ask.pending or 1, reason
+            for ask, count, reason in first_reasons(at):
+                yield ask.app.id, count, reason
 
     def core_activity(self, thread_id: int) -> CoreActivity | None:
         """Return the current activity of a thread in which this scheduler works, or None for no such thread.
@@ -576,11 +580,7 @@ class Scheduler:
 
         Unlike `partitions`, this has no effect on the next decisions.
         """
-        return [
-            (session.rm_id, partition)
-            for session in self._sessions.values()
-            for partition in session.partitions
-        ]
+        return [(one.rm_id, partition) for one in self._sessions.values() for partition in one.partitions]
 
     def _session_for(self, call: str, rm_id: str) -> Session:
         """Return the session that a call is about to change."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+
+import attrs
 
 from yunikorn.accounting.event_recorder import EventRecorder
 from yunikorn.config.load import load_config
@@ -258,12 +260,11 @@ class Session:
 
     def reconnect(self, callback: Callback) -> None:
         """Replace the callback after a new connection, send RESYNC, and restart the registration timeout."""
+        callback_adapter = CallbackAdapter(self.rm_id, callback, self.failures)
         reason = f"{self.label} has reconnected and must register again"
         self.pause(reason, reachable=True)
         assert self.paused_state is not None
-        self.callback_adapter = self._rm_facade.callback_adapter = CallbackAdapter(
-            self.rm_id, callback, self.failures
-        )
+        self.callback_adapter = self._rm_facade.callback_adapter = callback_adapter
         self.paused_state.reachable = True
         self._give_up_after_a_while(self.paused_state)
 
@@ -326,7 +327,7 @@ class Session:
             CallbackAdapter(self.rm_id, callback, self.failures),
         )
         self._rm_facade.callback_adapter = self.callback_adapter
-        if self.callback_adapter.methods == before.methods:
+        if self.callback_adapter.offers == before.offers:
             return
         try:
             self.reload(self.config)
@@ -446,6 +447,18 @@ class Session:
             return False
         self.reload(config)
         return True
+
+    def change_settings(self, extra_config: Mapping[str, str]) -> None:
+        """Use other settings than those of the registration; problems are logged."""
+        if extra_config == self.introduction.extra_config:
+            return
+        self.introduction = attrs.evolve(self.introduction, extra_config=dict(extra_config))
+        self._event_settings = event_settings_of(self.label, extra_config)
+        receiver = self._event_receiver
+        if receiver is not None:
+            receiver.configure(self.rm_id, self._event_settings)
+            self.sinks.receive(None if self._event_settings.tracking is False else receiver)
+            self._listen()
 
     def differs(self, config: SchedulerConfig) -> bool:
         """Return True if a configuration is not the one in use."""

@@ -76,6 +76,10 @@ class Sinks:
             wanted.append(self._receiver.wanted)
         return union_of(wanted)
 
+    def receive(self, receiver: EventReceiver | None) -> None:
+        """Send events to another receiver, or to none."""
+        self._receiver = receiver
+
     def plan(self, refs: Iterable[PluginRef], registry: Registry) -> InstancePlan:
         """Return a plan of the sinks that a configuration names.
 

@@ -221,21 +221,21 @@ PLUGIN_CALLS = Family(
     "yunikorn_plugin_calls_total",
     COUNTER,
     ("plugin", "kind", "method"),
-    "Calls of a method of a plugin, estimated from one call in 64, with --stats.",
+    "Calls of a method of a plugin, with --stats.",
     own=True,
 )
 PLUGIN_CALL_TIME = Family(
     "yunikorn_plugin_call_seconds_total",
     COUNTER,
     ("plugin", "kind", "method"),
-    "Time of the calls of a method of a plugin, in seconds, estimated likewise.",
+    "Time of the calls of a method of a plugin, in seconds, estimated from samples, with --stats.",
     own=True,
 )
 PLUGIN_REFUSALS = Family(
     "yunikorn_plugin_refusals_total",
     COUNTER,
     ("plugin", "kind", "method"),
-    "Calls of a method of a plugin that refused, estimated likewise.",
+    "Calls of a method of a plugin that refused, with --stats.",
     own=True,
 )
 PLUGIN_FAULTS = Family(

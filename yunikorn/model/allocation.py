@@ -27,6 +27,8 @@ class TerminationType(enum.IntEnum):
     TIMEOUT = 2
     PREEMPTED_BY_SCHEDULER = 3
     PLACEHOLDER_REPLACED = 4
+    SCHEDULING_FAILED_ON_RM = 5
+    """The RM could not start the task: the request waits again (`docs/decisions/0120`)."""
 
 
 ALLOCATION_EVENT = {
@@ -35,13 +37,18 @@ ALLOCATION_EVENT = {
     TerminationType.TIMEOUT: "timeout",
     TerminationType.PREEMPTED_BY_SCHEDULER: "preempt",
     TerminationType.PLACEHOLDER_REPLACED: "stop",
+    TerminationType.SCHEDULING_FAILED_ON_RM: "stop",
 }
 """Event of the allocation's state machine for each termination type."""
 
 
 def is_own(termination: TerminationType) -> bool:
     """Return True if a release of this type is the RM's own decision rather than a confirmation."""
-    return termination in (TerminationType.STOPPED_BY_RM, TerminationType.UNKNOWN)
+    return termination in (
+        TerminationType.STOPPED_BY_RM,
+        TerminationType.UNKNOWN,
+        TerminationType.SCHEDULING_FAILED_ON_RM,
+    )
 
 
 class Eviction:
@@ -64,7 +71,10 @@ class Eviction:
     def add(self, victims: Iterable[Allocation]) -> None:
         """Add victims, and count their resources as `preempting` in their queues."""
         for victim in victims:
-            victim.ensure_extras().eviction = self
+            extras = victim.ensure_extras()
+            if extras.eviction is not None:
+                extras.eviction.left(victim)
+            extras.eviction = self
             self.outstanding[victim.uuid] = victim.resource
             for queue in victim.app.chain:
                 grow(queue.preempting, victim.resource)
@@ -87,6 +97,33 @@ class Eviction:
         """True if the request still waits for the room that the eviction makes."""
         ask = self.ask
         return ask is not None and ask.eviction is self and ask.pending > 0 and ask.made == self.made
+
+
+class ReportedEnds(Eviction):
+    """Set of the allocations that the RM is ending by itself, such as pods with a deletion time."""
+
+    __slots__ = ("allocations",)
+
+    def __init__(self) -> None:
+        super().__init__(None, None, 0)
+        self.allocations: dict[str, Allocation] = {}
+        """Allocations that have not ended yet, by uuid."""
+
+    def add(self, victims: Iterable[Allocation]) -> None:
+        """Add allocations, and count their resources as `preempting` in their queues."""
+        added = [*victims]
+        super().add(added)
+        self.allocations.update((one.uuid, one) for one in added)
+
+    def left(self, victim: Allocation) -> None:
+        """Remove an allocation that ended, while the allocation is still in its queues."""
+        super().left(victim)
+        del self.allocations[victim.uuid]
+
+    def resized(self, victim: Allocation, resource: Resource) -> None:
+        """Update the size of an allocation that has not ended yet."""
+        super().resized(victim, resource)
+        self.allocations[victim.uuid] = victim
 
 
 class AllocationExtras:

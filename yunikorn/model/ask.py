@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Eviction
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.failed_starts import FailedStarts
     from yunikorn.model.gang import AtomicGang
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClass
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"
 """Tag of an ask with the id of the only node that may run the ask."""
+
+TERMINATING_TAG = "yunikorn.apache.org/terminating"
+"""Tag of an allocation that the RM is ending already; the value is "true"."""
 
 _NO_TAGS: dict[str, str] = {}
 
@@ -64,6 +68,18 @@ class AskSpec:
         """True if the allocations are placeholders, which reserve room for the real tasks of the task
         group."""
 
+    def with_tags(self, tags: Mapping[str, str]) -> AskSpec:
+        """Return the spec with other tags."""
+        return AskSpec(
+            tags,
+            may_preempt=self.may_preempt,
+            may_be_preempted=self.may_be_preempted,
+            originator=self.originator,
+            execution_timeout=self.execution_timeout,
+            task_group=self.task_group,
+            placeholder=self.placeholder,
+        )
+
     def without_placeholder(self) -> AskSpec:
         """Return the spec of a request that is no placeholder."""
         return AskSpec(
@@ -85,6 +101,11 @@ class WithSpec:
     __slots__ = ("spec",)
 
     spec: AskSpec
+
+    @property
+    def foreign(self) -> bool:
+        """False: the task belongs to an application of this scheduler."""
+        return False
 
     @property
     def tags(self) -> Mapping[str, str]:
@@ -129,6 +150,7 @@ class AskExtras:
         "attempt_change",
         "barred_until",
         "eviction",
+        "failed_starts",
         "gang",
         "gang_blocked",
         "limit_reported",
@@ -168,10 +190,12 @@ class AskExtras:
     """True if the ask is not scheduled because of its gang; it is then unschedulable as well."""
     gang: AtomicGang | None
     """The atomic gang that this ask represents with all its members; None for an ordinary ask."""
+    failed_starts: FailedStarts | None
+    """Failures of the RM to start the allocations; None without any."""
 
     def __init__(self) -> None:
         self.limit_reported = self.quota_reported = self.unschedulable = self.gang_blocked = False
-        self.eviction = self.reserved = self.gang = None
+        self.eviction = self.reserved = self.gang = self.failed_starts = None
         self.made = self.tries = self.refused_at = 0
         self.barred_until = INT64_MIN
         self.attempt_change = -1
@@ -316,6 +340,16 @@ class Ask(WithSpec):
         if self.extras is not None and self.extras.unschedulable:
             return self.extras.refused_at
         return self.ask_class.refused_at if self.refusals else 0
+
+    @property
+    def failed_starts(self) -> FailedStarts | None:
+        """Failures of the RM to start the allocations; None without any."""
+        return None if self.extras is None else self.extras.failed_starts
+
+    def is_paused(self, now: int) -> bool:
+        """Return True if the request is not tried yet after the RM could not start it."""
+        failed = self.failed_starts
+        return failed is not None and now < failed.paused_until
 
     @property
     def unpermitted(self) -> str:

@@ -61,6 +61,10 @@ dropped."""
 
 NOTHING_REFUSED: Mapping[str, int] = MappingProxyType({})
 
+NO_NODES: frozenset[str] = frozenset()
+_AVOIDING = "\0avoiding"
+"""Marks the avoided nodes among the classes for predicates."""
+
 Pairs = tuple[tuple[str, int], ...]
 """Names and amounts of resources."""
 Key = tuple[Resource, str, str, tuple[Hashable, ...], Hashable]
@@ -71,6 +75,7 @@ class AskClass:
     """Properties and search results shared by equivalent requests."""
 
     __slots__ = (
+        "avoids",
         "bit",
         "classes",
         "key",
@@ -83,6 +88,7 @@ class AskClass:
         "required",
         "reserving_ask",
         "resource",
+        "searched_apart",
         "tries",
         "unschedulable",
         "value",
@@ -95,6 +101,10 @@ class AskClass:
         self.resource, self.node_order, self.required, self.classes, self.value = key
         self.pairs: Pairs = tuple(self.resource.items())
         self.bit = bit
+        self.searched_apart = bool(self.required)
+        """True if the search for a node differs: one node is required, or some are avoided."""
+        self.avoids = NO_NODES
+        """Nodes on which requests are not placed, because the RM could not start them there."""
         self.pending_classes: dict[tuple[UsageTracker | None, ...], PendingClass] = {}
         """Pending classes by limit trackers; the key ends with an additional None for gangs whose visits are
         forced."""
@@ -111,8 +121,8 @@ class AskClass:
         self.waiting = 0
         """Number of pending classes with waiting requests."""
         self.verdicts: dict[Hashable, str | None] = {}
-        """Results of predicates that declare node classes, by node class: None, or the reason for a
-        refusal."""
+        """Results of predicates that declare node classes, by node class: None, or the reason for a refusal.
+        Ask classes may share a mapping."""
         self.refused: dict[str, tuple[int, str]] = {}
         """Refusals by other predicates, by node id: the node's version and the reason."""
 
@@ -139,6 +149,20 @@ class AskClass:
             if amount > available.get(name, 0):
                 return False
         return True
+
+
+class AvoidingClass(AskClass):
+    """Ask class of requests that failed to start on some nodes; otherwise as another ask class."""
+
+    __slots__ = ()
+
+    def avoid(self, nodes: frozenset[str]) -> None:
+        """Set the nodes that are avoided; called once."""
+        self.avoids, self.searched_apart = nodes, True
+
+    def fits(self, node: Node) -> bool:
+        """Return True if `node` has room for one request and is not avoided."""
+        return node.id not in self.avoids and super().fits(node)
 
 
 class AskClasses:
@@ -189,6 +213,15 @@ class AskClasses:
             ask_class = self._ask_classes[key] = kind(key, self.take_bit())
             self._idle += 1
         return ask_class
+
+    def avoiding(self, ask_class: AskClass, nodes: frozenset[str]) -> AskClass:
+        """Return the ask class of requests of `ask_class` that avoid these nodes."""
+        resource, node_order, required, classes, value = ask_class.key
+        # Classes of predicates are tuples of their values; this one has a longer tuple.
+        found = self.of(resource, node_order, required, (*classes, (_AVOIDING, nodes)), AvoidingClass, value)
+        if isinstance(found, AvoidingClass) and not found.avoids:
+            found.avoid(nodes)
+        return found
 
     def take_bit(self) -> int:
         """Return a bit that no ask class has, until `return_bits` or the end of its ask class."""
@@ -257,7 +290,7 @@ class AskClasses:
     def forget_verdicts(self) -> None:
         """Discard all results of predicates, because the predicates changed."""
         for ask_class in self._ask_classes.values():
-            ask_class.verdicts.clear()
+            ask_class.verdicts = {}
             ask_class.refused.clear()
 
     def _drop_idle(self) -> None:

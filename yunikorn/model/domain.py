@@ -45,8 +45,8 @@ class Domain:
         for subject in closing.subjects:
             self.by_subject.setdefault(subject, {})[ask_class] = None
 
-    def open(self, ask_class: AskClass) -> None:
-        """Forget the refusal of an ask class."""
+    def open(self, ask_class: AskClass) -> Closing:
+        """Forget the refusal of an ask class, and return it."""
         closing = self.closed.pop(ask_class)
         for subject in closing.subjects:
             alike = self.by_subject.get(subject)
@@ -54,3 +54,4 @@ class Domain:
                 alike.pop(ask_class, None)
                 if not alike:
                     del self.by_subject[subject]
+        return closing

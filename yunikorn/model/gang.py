@@ -92,7 +92,9 @@ class TaskGroup:
 class Gang:
     """Gang of an application: its task groups and the resources held by placeholders."""
 
-    __slots__ = ("groups", "placed", "placeholders", "style", "timeout", "timer", "total", "worked")
+    __slots__ = (
+        "groups", "placed", "placeholders", "promised", "style", "timeout", "timer", "total", "worked",
+    )  # fmt: skip
 
     def __init__(self, total: Resource, style: str, timeout: int) -> None:
         self.total = total
@@ -105,6 +107,8 @@ class Gang:
         """Resources of the allocated placeholders."""
         self.placeholders = 0
         """Number of allocated placeholders."""
+        self.promised: dict[Ask, list[Allocation]] = {}
+        """Replacements by request whose placeholders the resource manager has not ended yet."""
         self.timer: Timer | None = None
         self.worked = False
         """True if a real allocation of the application has ended."""
@@ -115,6 +119,17 @@ class Gang:
         if group is None:
             group = self.groups[name] = TaskGroup(name, size)
         return group
+
+    def promise(self, ask: Ask, real: Allocation) -> None:
+        """Note that a replacement by a replica of `ask` has begun."""
+        self.promised.setdefault(ask, []).append(real)
+
+    def settle(self, ask: Ask, real: Allocation) -> None:
+        """Note that a replacement was finished or undone."""
+        left = self.promised[ask]
+        left.remove(real)
+        if not left:
+            del self.promised[ask]
 
     @property
     def is_complete(self) -> bool:

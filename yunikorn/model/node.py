@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.domain import Domain
-
-
-NO_TAGS: Mapping[str, str] = MappingProxyType({})
+    from yunikorn.model.foreign_allocation import ForeignAllocation
 
 
 class Node:
@@ -176,29 +174,3 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node {self.id} {self.state} {dict(self.available)} of {dict(self.capacity)}>"
-
-
-class ForeignAllocation:
-    """Resources of a node used by a pod that is not scheduled here."""
-
-    __slots__ = ("fixed", "key", "node", "priority", "resource", "since", "tags")
-
-    def __init__(
-        self,
-        key: str,
-        node: Node,
-        resource: Resource,
-        fixed: bool,
-        tags: Mapping[str, str] = NO_TAGS,
-        priority: int = 0,
-        since: int = 0,
-    ) -> None:
-        self.key = key
-        self.node = node
-        self.resource = resource
-        self.fixed = fixed
-        """True if the allocation belongs to the node, such as a static pod, and ends only with the node."""
-        self.tags = tags
-        self.priority = priority
-        self.since = since
-        """Time at which the allocation was first reported (ns)."""

@@ -45,7 +45,7 @@ class DecisionKind(StrEnum):
     PERMITTED = "permitted"
     """An application or a placement waits no more."""
     TAKEN_BACK = "taken back"
-    """A permit policy refused a placement."""
+    """A permit policy refused a placement, or the resource manager could not start it."""
     ACCEPTED = "accepted"
     """An application was placed in a queue."""
     LEFT = "left"
@@ -116,6 +116,7 @@ _OF_REASON: Mapping[str, DecisionKind] = {
     "PlaceholderMismatch": DecisionKind.REFUSED,
     "PreemptionFailed": DecisionKind.REFUSED,
     "Preempted": DecisionKind.PREEMPTED,
+    "SchedulingFailedOnRM": DecisionKind.TAKEN_BACK,
     "QueueResourcesAvailable": DecisionKind.FITS_AGAIN,
     "Unschedulable": DecisionKind.REFUSED,
     "UserQuotaAvailable": DecisionKind.FITS_AGAIN,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from yunikorn.clock import Timer
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.gang import AtomicGang
     from yunikorn.model.node import Node
     from yunikorn.scheduling.obstacles import Holder
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -123,11 +124,12 @@ class SchedulingStateReporter:
     def _inspect(self) -> None:
         self._timer = None
         rooms: dict[AskClass, bool] = {}
+        gangs: dict[AtomicGang, bool] = {}
         for ask in list(self._open):
-            reason = self._obstacle(ask)
+            reason = self._obstacle(ask, gangs)
             if reason:
                 self._report(ask, SKIPPED, reason)
-            elif self._found_no_node(ask):
+            elif ask.gang_blocked or self._found_no_node(ask):
                 del self._open[ask]
                 self._failed[ask] = count = self._fitting(ask)
                 self._count_against_quotas(ask, count)
@@ -144,9 +146,12 @@ class SchedulingStateReporter:
             rooms[ask_class] = any(node.schedulable and ask_class.fits(node) for node in nodes)
         return shortened(REFUSED + counted(refusals)) if refusals and rooms[ask_class] else NO_NODE
 
-    def _obstacle(self, ask: Ask) -> str:
-        """Return what other than a lack of nodes stops a request; empty if nothing does."""
-        if ask.gang_blocked:
+    def _obstacle(self, ask: Ask, gangs: dict[AtomicGang, bool]) -> str:
+        """Return what other than a lack of nodes stops a request; empty if nothing does.
+
+        `gangs` caches answers per gang, computed before its members count against quotas.
+        """
+        if ask.gang_blocked and not self._gang_found_no_nodes(ask, gangs):
             return "the request waits for its gang"
         if ask.unpermitted:
             return shortened(ask.unpermitted)
@@ -156,6 +161,22 @@ class SchedulingStateReporter:
             if not self._room(holder, ask):
                 return f"over the quota of {holder.label}"
         return ""
+
+    def _gang_found_no_nodes(self, ask: Ask, gangs: dict[AtomicGang, bool]) -> bool:
+        """Return True for a member of an Atomic gang that is whole, and that only a lack of nodes stops."""
+        gang = ask.app.atomic
+        if gang is None or ask.key not in gang.needed:
+            return False
+        known = gangs.get(gang)
+        if known is None:
+            request = gang.request
+            known = gangs[gang] = (
+                request is not None
+                and not (gang.held or gang.refusals or gang.is_too_large)
+                and self._found_no_node(request)
+                and all(self._room(holder, request) for holder in _quotas(ask))
+            )
+        return known
 
     def _found_no_node(self, ask: Ask) -> bool:
         """Return True if no node accepted the request, or the full cluster prevents an attempt."""

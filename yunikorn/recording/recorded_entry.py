@@ -208,6 +208,8 @@ class RecordedEntry:
     """Nanoseconds since the start of the recorded core."""
     offered: tuple[str, ...] = ()
     """Optional methods of the callback that is passed with a registration."""
+    predicates_in_force: tuple[str, ...] = ()
+    """Installed predicates that the callback of a registration or another callback puts in force."""
     within: bool = False
     """True if a callback made this call while it processed the response on the previous line."""
     file: str = ""
@@ -253,13 +255,18 @@ def _read_around(line: RecordedEntry, document: Mapping[str, object], report: Re
         if line.kind != "register":
             text = "only allowed with register; reconnect and use_callback contain theirs"
             report(Problem("callback", text))
+    if "predicates_in_force" in document:
+        line.predicates_in_force = _names(document["predicates_in_force"], "predicates_in_force", report)
+        if line.kind not in ("register", "reconnect", "use_callback"):
+            text = "only allowed with register, reconnect and use_callback"
+            report(Problem("predicates_in_force", text))
     if "within" in document:
         line.within = document["within"] is True
         if not isinstance(document["within"], bool):
             report(Problem("within", "expected true or false"))
 
 
-AROUND = ("at", "rm", "callback", "within")
+AROUND = ("at", "rm", "callback", "predicates_in_force", "within")
 """Keys that may accompany the key of the kind."""
 
 
@@ -296,6 +303,13 @@ def _count(value: object, path: str, report: Report) -> int | None:
         return value
     report(Problem(path, "expected the maximum number of decisions: a whole number, or null for all"))
     return None
+
+
+def _names(value: object, path: str, report: Report) -> tuple[str, ...]:
+    if isinstance(value, list) and all(isinstance(name, str) and name for name in value):
+        return tuple(value)
+    report(Problem(path, "expected a list of names of predicates"))
+    return ()
 
 
 def _methods(value: object, path: str, report: Report) -> tuple[str, ...]:

@@ -133,7 +133,7 @@ class _Reader:
 
     def _take(self, document: object, number: int) -> None:
         def report(problem: Problem) -> None:
-            self._problems.append(attrs.evolve(problem, line=number))
+            self._problems.append(problem._replace(line=number))
 
         line = read_line(document, number, report)
         if line is None:

@@ -21,7 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from yunikorn.interface.callback import OPTIONAL, Callback, implements
+from yunikorn.errors import UsageError
+from yunikorn.interface.callback import OPTIONAL, Callback, implements, predicates_in_force
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
@@ -96,9 +97,18 @@ class RecordingSink(Protocol):
         ...
 
 
-def offered(callback: object) -> tuple[str, ...]:
-    """Return the optional methods that a callback implements, in a fixed order."""
-    return tuple(method for method in OPTIONAL if implements(callback, method))
+class Offered(tuple[str, ...]):
+    """Optional methods that a callback implements, in a fixed order, and its predicates in force."""
+
+    predicates_in_force: tuple[str, ...] = ()
+
+
+def offered(callback: object) -> Offered:
+    """Return what a callback offers; predicates that the core is about to refuse are left out."""
+    found = Offered(method for method in OPTIONAL if implements(callback, method))
+    with contextlib.suppress(UsageError):
+        found.predicates_in_force = predicates_in_force("", callback)
+    return found
 
 
 PREDICATES = ("predicates", "node_predicates")

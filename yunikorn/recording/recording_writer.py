@@ -343,7 +343,15 @@ def _unusual(timeouts: Timeouts) -> dict[str, str | None]:
 
 def _register(request: Any, offered: Any) -> Content:
     content = {"rm": request.rm_id, "register": to_json(v0_11.REGISTER_REQUEST.to_wire(request))}
-    return {**content, "callback": list(offered)} if offered else content
+    if offered:
+        content["callback"] = list(offered)
+    return _with_predicates(content, offered)
+
+
+def _with_predicates(content: Content, offered: Any) -> Content:
+    """Return the content of a line with the predicates that a callback puts in force, if there are any."""
+    named = getattr(offered, "predicates_in_force", ())
+    return {**content, "predicates_in_force": list(named)} if named else content
 
 
 def _update(request: Any) -> Content:
@@ -368,7 +376,7 @@ def _named_call(kind: str) -> Callable[..., Content]:
 
 
 def _offering(kind: str) -> Callable[..., Content]:
-    return lambda rm_id, offered: {"rm": rm_id, kind: list(offered)}
+    return lambda rm_id, offered: _with_predicates({"rm": rm_id, kind: list(offered)}, offered)
 
 
 def _queue(kind: str) -> Callable[..., Content]:

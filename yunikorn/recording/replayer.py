@@ -8,7 +8,7 @@ schedules as much as possible after each line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -244,7 +244,7 @@ class Replay:
 
     def callback(self, entry: RecordedEntry, offered: Iterable[str]) -> _ReplayedCallback:
         """Return the callback of an RM, with the optional methods that were recorded."""
-        return _ReplayedCallback(self, entry.rm_id, offered)
+        return _ReplayedCallback(self, entry.rm_id, offered, entry.predicates_in_force)
 
     def received(self, rm_id: str, response: UpdateResponse) -> None:
         """Compare a response with the recorded one, and play the calls that were made within the callback."""
@@ -287,8 +287,11 @@ class Replay:
 class _ReplayedCallback:
     """Callback that gives the recorded answers, and has only the recorded optional methods."""
 
-    def __init__(self, replay: Replay, rm_id: str, offered: Iterable[str]) -> None:
+    def __init__(
+        self, replay: Replay, rm_id: str, offered: Iterable[str], predicates_in_force: Sequence[str]
+    ) -> None:
         self._replay, self._rm_id = replay, rm_id
+        self.predicates_in_force = predicates_in_force
         methods: dict[str, Callable[[Any], Any]] = {
             "predicates": self._predicates,
             "node_predicates": self._node_predicates,

@@ -135,7 +135,7 @@ def parse_credentials(text: str, *, certificates: bool = True) -> Credentials:
 
 def _without_values(problems: Iterable[Problem]) -> list[Problem]:
     """Return problems of the parser without the names that they quote, which may be misplaced tokens."""
-    return [attrs.evolve(one, message=_VALUES.sub("...", one.message)) for one in problems]
+    return [one._replace(message=_VALUES.sub("...", one.message)) for one in problems]
 
 
 _VALUES = re.compile(r"'[^']*'|[*&]\S+")

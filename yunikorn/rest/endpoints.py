@@ -50,6 +50,8 @@ class Site:
     """Log levels of the process."""
     core_alive: Callable[[], bool] = lambda: True
     """Returns False after the core has stopped."""
+    unready: Callable[[], str] = lambda: ""
+    """Returns why the service is not ready although its core is; empty if it is ready."""
     patience: float = 30.0
     """Seconds in which the body of a request must arrive."""
     history: History = attrs.field(factory=History)

@@ -9,10 +9,10 @@ from yunikorn.interface.constants import HOST_NAME, RACK_NAME
 from yunikorn.rest import shapes
 from yunikorn.rest.applications import in_steps, present, read_allocation
 from yunikorn.rest.queues import percentages
-from yunikorn.scheduling.existing_allocations import MARK
 
 if TYPE_CHECKING:
-    from yunikorn.model.node import ForeignAllocation, Node
+    from yunikorn.model.foreign_allocation import ForeignAllocation
+    from yunikorn.model.node import Node
 
 STEP = 50
 """Number of nodes whose use is counted without a pause."""
@@ -26,7 +26,7 @@ def read_node(node: Node) -> Generator[None, None, shapes.Node]:
     The node itself, with its sums and the lists of its allocations, is of one moment.
     """
     allocations = list(node.allocations.values())
-    foreign = [one for one in node.foreign.values() if not one.key.startswith(MARK)]
+    foreign = [one for one in node.foreign.values() if not one.awaited]
     found = _scalars(node)
     return shapes.Node(
         allocations=(yield from in_steps(allocations, read_allocation)),
@@ -70,7 +70,7 @@ def read_foreign(foreign: ForeignAllocation) -> shapes.ForeignAllocation:
     return shapes.ForeignAllocation(
         allocation_key=foreign.key,
         allocation_tags=foreign.tags,
-        allocation_time=foreign.since,
+        allocation_time=foreign.placed,
         resource=foreign.resource,
         priority=str(foreign.priority),
         node_id=foreign.node.id,

@@ -30,7 +30,7 @@ class PluginFault:
 
 @attrs.frozen(kw_only=True)
 class PluginCalls:
-    """Calls of a method of a plugin, estimated from one call in 64."""
+    """Calls of a method of a plugin; the time is estimated from samples."""
 
     method: str = always("name of the method")
     calls: int = always("number of calls")

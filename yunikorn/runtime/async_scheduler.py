@@ -123,8 +123,11 @@ class AsyncScheduler:
 
 ASKED = ("predicates", "node_predicates", "update_configuration")
 """Methods whose answer the core waits for."""
-WAITING = 10_000
-"""Maximum number of calls that wait for the event loop."""
+WAITING = 250_000
+"""Maximum number of calls that wait for the event loop.
+
+A round that places the backlog of a large cluster makes one call for each request in a few seconds.
+"""
 PATIENCE = 10.0
 """Seconds for which the core waits for an answer."""
 
@@ -155,6 +158,9 @@ class LoopCallback:
         self._taken = 0
         """Number of completed calls; counted in the loop."""
         self._calls: deque[tuple[str, object]] = deque()
+        """Calls for the loop; the core's thread adds them, and the loop takes them."""
+        self._is_woken = False
+        """True while the loop has a wake-up before it: each costs the core's thread the interpreter."""
         self._worker: asyncio.Task[None] | None = None
         for method in OPTIONAL:
             if not implements(callback, method):
@@ -180,15 +186,24 @@ class LoopCallback:
         if self._handed - self._taken >= WAITING:
             raise RuntimeError(f"its event loop has {WAITING} pending calls and executes none of them")
         self._handed += 1
-        self._loop.call_soon_threadsafe(self._add, method, argument)
-
-    def _add(self, method: str, argument: object) -> None:
         self._calls.append((method, argument))
+        if not self._is_woken:
+            # Set first: the loop may clear it before the call below returns.
+            self._is_woken = True
+            try:
+                self._loop.call_soon_threadsafe(self._wake)
+            except RuntimeError:
+                self._is_woken = False
+                raise
+
+    def _wake(self) -> None:
+        self._is_woken = False
         if self._worker is None:
             self._worker = self._loop.create_task(self._work())
 
     async def _work(self) -> None:
-        while self._calls:
+        """Execute the calls that have arrived by now; those that arrive meanwhile follow in a later turn."""
+        for _ in range(len(self._calls)):
             method, argument = self._calls.popleft()
             try:
                 await self._call(method, argument)
@@ -196,6 +211,8 @@ class LoopCallback:
                 self._report(method, error)
             self._taken += 1
         self._worker = None
+        if self._calls:
+            self._loop.call_soon(self._wake)
 
     def _report(self, method: str, error: BaseException) -> None:
         whose, operation = f"resource manager {self._rm_id}", f"calling {method}"

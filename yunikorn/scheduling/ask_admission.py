@@ -141,8 +141,17 @@ class AskAdmission:
 
     def classify(self, ask: Ask) -> None:
         """Compute the pending class of an ask of which no replica is pending."""
-        ask.pending_class = self._partition.pending_classes.of(self.ask_class_of(ask), ask.app.limit_trackers)
+        ask_class = self.class_of_known(ask)
+        ask.pending_class = self._partition.pending_classes.of(ask_class, ask.app.limit_trackers)
         ask.share_amount()
+
+    def class_of_known(self, ask: Ask) -> AskClass:
+        """Return the equivalence class of an ask that may have failed to start on some nodes."""
+        ask_class, failed = self.ask_class_of(ask), ask.failed_starts
+        if failed is None or ask_class.required:
+            return ask_class
+        failed.review(self._partition.clock.now())
+        return self._partition.ask_classes.avoiding(ask_class, failed.nodes) if failed.avoided else ask_class
 
     def ask_class_of(self, ask: Ask) -> AskClass:
         """Return the equivalence class of the ask with respect to nodes, given the policies in use."""

@@ -22,6 +22,7 @@ from yunikorn.scheduling.predicate_chain import counted
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.model.allocation import Allocation
+    from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.gang import AtomicGang, Members
@@ -53,6 +54,8 @@ class AtomicGangs:
         self._unschedulable_queue = unschedulable_queue
         self._silenced: list[tuple[Queue, int]] = []
         self._closed: list[UsageTracker] = []
+        self._holding_back: dict[Application, tuple[Ask, Queue]] = {}
+        """Applications whose gangs hold back all requests after them in a queue, with the gang's request."""
         self._refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons why nodes refused the member that found none in the latest plan, with counts."""
         self.stops = False
@@ -76,6 +79,17 @@ class AtomicGangs:
             for pending_class in tracker.pending_classes.values():
                 self._pending_classes.refresh(pending_class)
         self._silenced, self._closed = [], []
+        self._holding_back = {}
+
+    def look(self, look: Callable[[Mapping[Application, tuple[Ask, Queue]]], None]) -> None:
+        """Call `look` with the gangs that hold back others; requests before them are visible meanwhile."""
+        silenced = [queue for queue, _ in self._silenced]
+        for queue, bits in reversed(self._silenced):
+            queue.activate(bits)
+        look(self._holding_back)
+        self._silenced = [(queue, queue.bits) for queue in silenced]
+        for queue in silenced:
+            queue.bits = 0
 
     def _apply_backpressure(self, gang: AtomicGang, cause: Holder) -> bool:
         """Apply back-pressure until the search ends; False if the gang is not overdue or can never run."""
@@ -83,6 +97,8 @@ class AtomicGangs:
         self._formation.set_force_visit(gang, wanted=holds_back)
         if not holds_back:
             return False
+        if isinstance(cause, Queue) and gang.request is not None:
+            self._holding_back[gang.app] = (gang.request, cause)
         if cause is self._root:
             self.stops = True
         elif isinstance(cause, Queue):

@@ -125,8 +125,8 @@ class Cycle:
             wanted = 0 if self.atomic.stops else root.bits & pending_classes.schedulable
             if not wanted:
                 by_policy = self.reservations.by_policy
-                if by_policy is not None and not self.atomic.stops:
-                    by_policy.look()
+                if by_policy is not None:
+                    self.atomic.look(by_policy.look)
                 if self._accounting.node_reservations.inheritable and self.reservations.give_up_inheritable():
                     return self._decide_again()
                 if self._accounting.changed_nodes:

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from yunikorn.accounting.new_tags import change_tags, note_end
 from yunikorn.accounting.outbox import Refusal, UnknownRelease
 from yunikorn.event_types import EventType
 from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
-from yunikorn.model.node import ForeignAllocation
+from yunikorn.model.foreign_allocation import ForeignAllocation
 from yunikorn.model.queue import RECOVERY
 from yunikorn.resources import Resource, has_negative, is_zero
 from yunikorn.scheduling.ask_admission import created_at
@@ -57,7 +58,8 @@ class AwaitedAllocations:
         named = attrs.evolve(one, uuid=one.uuid or self._partition.accounting.new_uuid(one.key))
         self._waiting.setdefault(one.app_id, {})[named.uuid] = named
         self._partition.accounting.awaited.add(named.uuid)
-        self._partition.foreign.put(ForeignAllocation(self._key(named), node, one.resource, fixed=False))
+        room = ForeignAllocation(self._key(named), node, one.resource, fixed=False, awaited=True)
+        self._partition.foreign.put(room)
         return named.uuid
 
     def take(self, app_id: str) -> list[ExistingAllocation]:
@@ -209,7 +211,7 @@ class ExistingAllocations:
                 return f"ask {one.key} has {len(same)} allocations: identify one by its uuid"
             known = same[0] if same else None
         if known is not None:
-            return self._resize(known, app, node, one.resource)
+            return self._change(known, app, node, one)
         if app.state == FAILING:
             return f"application {one.app_id} is failing and accepts no new allocations"
         ask = app.asks.get(one.key)
@@ -229,16 +231,20 @@ class ExistingAllocations:
         spec = _spec(one, app)
         priority = one.priority if app.ask_priority is None else app.ask_priority
         booked = accounting.recover(app, node, uuid, one.key, one.resource, priority, spec, created)
+        note_end(accounting, booked)
         self._preemption.booked(app)
         return booked
 
-    def _resize(self, known: Allocation, app: Application, node: Node, resource: Resource) -> str:
+    def _change(self, known: Allocation, app: Application, node: Node, one: ExistingAllocation) -> str:
+        """Apply a new size and new tags to an allocation; empty tags leave those that it has."""
         if known.app is not app:
             return f"allocation {known.uuid} belongs to application {known.app.id}"
         if known.node is not node:
             return f"allocation {known.uuid} is on node {known.node.id} and cannot move to {node.id}"
-        if known.resource != resource:
-            self._partition.accounting.resize(known, resource)
+        if one.tags and known.tags != one.tags:
+            change_tags(self._partition.accounting, known, dict(one.tags))
+        if known.resource != one.resource:
+            self._partition.accounting.resize(known, one.resource)
             self._preemption.booked(app)
         return ""
 

@@ -81,16 +81,27 @@ class NodeOrders:
     def find(self, ask: Ask) -> Node | None:
         """Return the node on which to place `ask`, or None; ignores quotas and limits."""
         ask_class = ask.pending_class.ask_class
-        if not ask_class.required:
+        if not ask_class.searched_apart:
             order = self._only
             if order is None or ask_class.node_order:
                 order = self.of(ask_class)
             return order.find(ask_class, ask, self.chain)
+        if ask_class.avoids and not ask_class.required:
+            return self._find_elsewhere(ask_class, ask)
         # A draining node still accepts requests that require it (daemon sets), as in YuniKorn 1.9.
         node = self._nodes.get(ask_class.required)
         if node is None or not ask_class.fits(node) or self.predicates.refusal(ask, node) is not None:
             return None
         return node
+
+    def _find_elsewhere(self, ask_class: AskClass, ask: Ask) -> Node | None:
+        """Return the node on which to place a request that avoids some nodes, or None."""
+        for node_id in ask_class.avoids:
+            node = self._nodes.get(node_id)
+            if node is not None:
+                # The search passes nodes that are known not to fit the class.
+                node.unfit |= ask_class.bit
+        return self.of(ask_class).find(ask_class, ask, self.chain)
 
     def find_alone(self, ask: Ask, chain: PredicateChain) -> Node | None:
         """As `find`, beginning a search of its own: only a search without result has to record refusals."""

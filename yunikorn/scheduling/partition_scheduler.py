@@ -34,6 +34,7 @@ from yunikorn.scheduling.policies import Policies, QueuePolicies
 from yunikorn.scheduling.policy_questions import PolicyQuestions
 from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_quotas import QueueQuotas
+from yunikorn.scheduling.start_failures import StartFailures
 from yunikorn.scheduling.waiting_applications import WaitingApplications
 from yunikorn.states import NODE, PARTITION
 from yunikorn.text import listed
@@ -114,6 +115,9 @@ class PartitionScheduler:
             node_order=self._node_order,
             workers=self.questions is not None,
         )
+        self.start_failures = StartFailures(
+            self.partition, self.asks, self.preemption, self.cycle.unschedulable_queue
+        )
         self.permits = Permits(self.partition, self.asks, self.preemption, self.cycle.unschedulable_queue)
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
@@ -167,6 +171,8 @@ class PartitionScheduler:
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
+        if self.policies.predicates.changes_classes:
+            self._reclassify()
         if self._measured is not None:
             return self._measured.decide()
         return self.cycle.decide() or self._decide_after_all()
@@ -196,6 +202,8 @@ class PartitionScheduler:
 
     def decide_up_to(self, most: int | None) -> int:
         """Place up to `most` requests, or all that can be placed now; returns the number of allocations."""
+        if self.policies.predicates.changes_classes:
+            self._reclassify()
         if self._measured is not None:
             return self._measured.decide_up_to(most)
         taken, decide = 0, self.cycle.decide
@@ -258,8 +266,9 @@ class PartitionScheduler:
         """End allocations of an application, by uuid, by key or all; without uuid also asks.
 
         Without an application, `key` names a foreign allocation. A release requested by the RM is confirmed,
-        with the RM's message if given; a confirmation by the RM is not answered. Returns True if an
-        allocation ended. Unknown allocations are answered and counted (see `Partition.unknown_releases`).
+        with the RM's message if given; a confirmation by the RM is not answered. Requests of allocations that
+        the RM could not start wait again. Returns True if an allocation ended. Unknown allocations are
+        answered and counted (see `Partition.unknown_releases`).
         """
         own = is_own(termination)
         confirmation = message or AS_REQUESTED
@@ -271,11 +280,15 @@ class PartitionScheduler:
                 return True
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
             return False
-        if own and not uuid:
+        failed = termination == TerminationType.SCHEDULING_FAILED_ON_RM
+        if own and not uuid and not failed:
             self.partition.held.take_back_of(app, key)
         found, asks = ended_by(app, uuid, key, termination)
         if not found and (uuid or (key and key not in app.asks)):
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
+        if failed:
+            self.start_failures.take(found, message)
+            return bool(found)
         for ask in asks:
             self.partition.end_ask(ask, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED)
         for allocation in found:
@@ -368,7 +381,7 @@ class PartitionScheduler:
                 return f"{node.label} is {state}: {ACTIONS[move]} is not possible"
             if capacity is None and occupied is None and attributes is None:
                 return ""
-        if attributes is not None:
+        if attributes is not None and attributes != node.attributes:
             self._relabel(node, attributes)
         self.partition.update_node(node, capacity, occupied, attributes)
         self.preemption.resized(node)
@@ -386,6 +399,10 @@ class PartitionScheduler:
         self._classify(node)
         if books is not None:
             books.node_added(node)
+        for ask in list(node.reservations):
+            # The node would be kept for a request that it may not run.
+            if self.policies.predicates.judge_reservation(ask, node) is not None:
+                self.partition.accounting.node_reservations.unreserve(ask)
 
     # -- configuration ------------------------------------------------------------------------------
 
@@ -396,10 +413,11 @@ class PartitionScheduler:
     def reconfigure(self, config: PartitionConfig, policies: Policies) -> None:
         """Apply a new configuration, whose policies have already been created."""
         partition = self.partition
+        classified = bool(self.policies.predicates or policies.predicates)
         self.policies, self.config = policies, config
         partition.timeouts = self._timeouts()
         self._open_policies()
-        for node in partition.nodes.values():
+        for node in partition.nodes.values() if classified else ():
             self._classify(node)
         self.orders.replace(policies.node_sorts, policies.predicates)
         self._keep_books()
@@ -414,7 +432,7 @@ class PartitionScheduler:
                 if id(queue.order.policy) in replaced and all(queue is not other for other in tree.changed)
             ]
         self._order_changed_queues()
-        self.quotas.reconfigure()
+        self.quotas.reconfigure(named=policies.names_quotas)
         partition.usage.rebuild(partition.applications.values(), partition.queues)
         if self.state_reporter is not None:
             self.state_reporter.recount()
@@ -431,6 +449,21 @@ class PartitionScheduler:
         policies_of_queues = {id(queue.order.policy) for queue in partition.queues} | self.quotas.plugins
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
 
+    def _reclassify(self) -> None:
+        """Move the pending asks whose class a predicate has changed, and make them schedulable."""
+        if not self.policies.predicates.classes_changed():
+            return
+        for app in self.partition.applications.values():
+            moved = False
+            for ask in [] if app.queue is None else list(app.asks.values()):
+                if ask.pending and (ask_class := self.asks.ask_class_of(ask)) is not ask.ask_class:
+                    self.partition.accounting.pending_accounting.reshape(
+                        ask, self.partition.pending_classes.of(ask_class, app.limit_trackers)
+                    )
+                    moved = True
+            if moved and app.atomic is not None:
+                self.partition.gangs.formation.form(app.atomic)
+
     def _reconsider(self, app: Application) -> None:
         """Recompute the ask classes of an application, and make its pending asks schedulable."""
         queue = app.queue
@@ -440,7 +473,7 @@ class PartitionScheduler:
         self.cycle.backoff.wake(app)
         for ask in list(app.asks.values()):
             if ask.pending:
-                ask_class = self.asks.ask_class_of(ask)
+                ask_class = self.asks.class_of_known(ask)
                 self.partition.accounting.pending_accounting.reshape(
                     ask, self.partition.pending_classes.of(ask_class, app.limit_trackers)
                 )
@@ -485,6 +518,6 @@ def ended_by(
     if replaced or ending:
         # A confirmation by key applies only to allocations that the core asked the RM to end.
         return ending, []
-    if termination == TerminationType.TIMEOUT:
+    if termination in (TerminationType.TIMEOUT, TerminationType.SCHEDULING_FAILED_ON_RM):
         return [one for one in found if one.hold is None], []
     return found, asks_of(app, key)

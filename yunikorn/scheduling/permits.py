@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from yunikorn.accounting.books import Keeper
 from yunikorn.api import PermitPolicy, Wait
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
@@ -27,12 +26,13 @@ from yunikorn.event_types import EventType
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.model.gang import GangClass
 from yunikorn.model.placement_hold import Unpermitted
-from yunikorn.scheduling.predicate_calls import keeps_books
+from yunikorn.scheduling.predicate_calls import keeper_of
 from yunikorn.scheduling.questions import AFTER_FAILURE, Rounds, checked
 from yunikorn.scheduling.unschedulable_queue import PAUSE
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.books import Keeper
     from yunikorn.accounting.held_placements import HeldPlacements
     from yunikorn.accounting.partition import Partition
     from yunikorn.framework.instances import PluginInstance
@@ -94,7 +94,7 @@ class _Policy:
             plugin,
             read_attribute(plugin, "permit"),
             read_attribute(plugin, "group") if has_groups else None,
-            Keeper(plugin, made.origin) if keeps_books(plugin) else None,
+            keeper_of(plugin, made.origin),
         )
 
 

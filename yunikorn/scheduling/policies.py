@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.accounting.books import Keeper
 from yunikorn.api import AppSortPolicy
 from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
@@ -31,20 +30,21 @@ from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
 from yunikorn.scheduling.application_checks import ApplicationChecks
 from yunikorn.scheduling.application_holds import AdmissionChain
+from yunikorn.scheduling.counted_chain import make_chain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.node_policies import Member, NamedPolicy, WeightedScores
 from yunikorn.scheduling.permits import PermitChain
 from yunikorn.scheduling.placement import PlacementChain
-from yunikorn.scheduling.predicate_calls import keeps_books
-from yunikorn.scheduling.predicate_chain import PredicateChain
+from yunikorn.scheduling.predicate_calls import keeper_of
 from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 from yunikorn.scheduling.reservation_rules import ReservationRules
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from yunikorn.accounting.books import Keeper
     from yunikorn.accounting.queue_tree import QueueTree
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, QueueConfig
@@ -80,7 +80,7 @@ class Policies:
             name: self._node_sort(ref) for name, ref in config.node_sorts.items()
         }
         predicates = self._usable(PREDICATE, config.predicates)
-        self.predicates = PredicateChain([(one.plugin, one.origin) for one in predicates], failures)
+        self.predicates = make_chain([(one.plugin, one.origin) for one in predicates], failures)
         victims = self._usable_or(PREEMPTION, config.preemption.policy, DEFAULT_VICTIMS)
         self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures)
         reserving = self._usable_or(RESERVATION, config.reservations, DEFAULT_RESERVATIONS)
@@ -91,14 +91,17 @@ class Policies:
         self.admission = AdmissionChain(self._usable(ADMISSION, config.admission), failures)
         self.permits = PermitChain(self._usable(PERMIT, config.permits), failures)
         settings: dict[tuple[int, bool], QueueSettings] = {}
-        _collect(config.root, InForce({}).below(config.root.properties), settings)
+        templates: list[QueueSettings] = []
+        _collect(config.root, InForce({}).below(config.root.properties), settings, templates)
         for (_, is_leaf), each in settings.items():
             plan.share(*_policy_of(each, is_leaf=is_leaf))
             if each.quota_policy:
                 plan.share(QUOTA, each.quota_policy, each.quota_policy_options)
-        for template in _templates(config.root):
-            if template.quota_policy:
-                plan.share(QUOTA, template.quota_policy, template.quota_policy_options)
+        for each in templates:
+            if each.quota_policy:
+                plan.share(QUOTA, each.quota_policy, each.quota_policy_options)
+        self.names_quotas = any(each.quota_policy for each in (*settings.values(), *templates))
+        """True if the configuration names a quota policy."""
 
     def _usable(self, kind: Kind, refs: Sequence[PluginRef]) -> list[PluginInstance]:
         """Return the instances of a list of plugins, without those that `required: false` leaves out."""
@@ -139,10 +142,11 @@ class Policies:
     def keepers(self) -> list[Keeper]:
         """Return the plugins that keep books: predicates, permit policies, then node sort policies."""
         node_sorts = [one for one in self.plan.instances if one.kind is NODE_SORT]
+        sorting = [keeper_of(one.plugin, one.origin) for one in node_sorts]
         return [
             *self.predicates.keepers(),
             *self.permits.keepers(),
-            *(Keeper(one.plugin, one.origin) for one in node_sorts if keeps_books(one.plugin)),
+            *(keeper for keeper in sorting if keeper is not None),
         ]
 
     def bind(self, questions: PolicyQuestions | None) -> None:
@@ -244,19 +248,18 @@ def _policy_of(settings: QueueSettings, *, is_leaf: bool) -> tuple[Kind, str, di
     return QUEUE_SORT, settings.queue_sort, dict(settings.queue_sort_options)
 
 
-def _collect(config: QueueConfig, in_force: InForce, found: dict[tuple[int, bool], QueueSettings]) -> None:
-    """Collect the settings of a queue and its descendants, by identity and queue type (leaf or parent)."""
+def _collect(
+    config: QueueConfig,
+    in_force: InForce,
+    found: dict[tuple[int, bool], QueueSettings],
+    templates: list[QueueSettings],
+) -> None:
+    """Collect the settings of a queue and its descendants, by identity and queue type (leaf or parent).
+
+    Those of child templates are added to `templates`.
+    """
     found[id(in_force.settings), not config.parent] = in_force.settings
+    if config.child_template is not None:
+        templates.append(read_settings(config.child_template.properties)[0])
     for child in config.queues:
-        _collect(child, in_force.below(child.properties), found)
-
-
-def _templates(config: QueueConfig) -> Iterator[QueueSettings]:
-    """Yield the settings of the child templates of a queue and its descendants."""
-    left = [config]
-    while left:
-        found = left.pop()
-        if found.child_template is not None:
-            yield read_settings(found.child_template.properties)[0]
-        if found.queues:
-            left.extend(reversed(found.queues))
+        _collect(child, in_force.below(child.properties), found, templates)

@@ -12,7 +12,7 @@ make room.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import attrs
@@ -37,6 +37,8 @@ LOOK_PAUSE = 50 * MICROSECOND
 SHORT_LOOK = 100
 """Number of visited requests of a look that no pause follows."""
 
+HoldingBack = Mapping["Application", tuple["Ask", "Queue"]]
+"""Applications whose gangs hold back others, each with the gang's request and the queue in which it does."""
 Rank = Callable[["Ask", "Node"], "float | None"]
 """Function that ranks a node for a request, the lowest first; None for a node that must not be reserved."""
 
@@ -184,10 +186,10 @@ class PolicyReservations:
         if self._waiting:
             self.due = True
 
-    def look(self) -> None:
+    def look(self, holding_back: HoldingBack) -> None:
         """Make the reservations that the policy permits, in order, if something may have changed.
 
-        Called when no request can be placed.
+        Called when no request can be placed. Requests after a gang in `holding_back` make none.
         """
         # These no longer count, so that their owners may inherit them or reserve other nodes.
         holders = [holder for holder in self._node_reservations.inheritable if holder in self._counted]
@@ -203,7 +205,7 @@ class PolicyReservations:
             if self.now < until:
                 self._look_at(until)
             else:
-                self._visit_waiting()
+                self._visit_waiting(holding_back)
 
     @property
     def _version(self) -> tuple[int, int, int]:
@@ -211,14 +213,14 @@ class PolicyReservations:
         partition = self._partition
         return partition.accounting.changes, partition.arrivals, partition.ask_changes
 
-    def _visit_waiting(self) -> None:
+    def _visit_waiting(self, holding_back: HoldingBack) -> None:
         now = self.now
         self._seen = self._version
         if self._made != self._pending_classes.made:
             self._made = self._pending_classes.made
             for ask_class in self._waiting:
                 self._wait(ask_class)
-        look = _Look(self, self._partition.queues.root, self._bits)
+        look = _Look(self, self._partition.queues.root, self._bits, holding_back)
         look.visit(look.root)
         self._rest_until = now + LOOK_PAUSE * look.visited
         self._pause_until = self._rest_until if look.visited > SHORT_LOOK else now
@@ -368,13 +370,23 @@ class Bounds:
 
 
 class _Look:
-    """One visit of the requests of waiting ask classes, in the order of the policies."""
+    """One visit of the requests of waiting ask classes, in the order of the policies.
 
-    def __init__(self, owner: PolicyReservations, root: Queue, wanted: int) -> None:
+    The visit leaves a queue where it comes to a gang that holds back the requests after it.
+    """
+
+    def __init__(
+        self, owner: PolicyReservations, root: Queue, wanted: int, holding_back: HoldingBack
+    ) -> None:
         self._owner = owner
         self.root = root
         self._wanted = wanted
         """Bits of the pending classes that still want a reservation."""
+        self._holding_back = holding_back
+        self._gangs = 0
+        """Bits of the pending classes of these gangs, so that they are visited, too."""
+        for request, _ in holding_back.values():
+            self._gangs |= request.pending_class.bits
         self._bounds = Bounds(owner)
         self.visited = 0
         """Number of visited queues, applications and requests."""
@@ -387,22 +399,33 @@ class _Look:
         if self._is_full(queue):
             return
         self._owner.put_in_order(queue)
-        for member in queue.sorted_members.having(self._wanted):
-            if not member.bits & self._wanted:
+        for member in queue.sorted_members.having(self._wanted | self._gangs):
+            if not member.bits & (self._wanted | self._gangs):
                 continue
             if queue.is_leaf:
                 self._visit_application(member)
             else:
                 self.visit(member)
-            if not self._wanted or self._is_full(queue):
+            if not self._wanted or self._is_held_back_after(member) or self._is_full(queue):
                 return
+
+    def _is_held_back_after(self, member: Queue | Application) -> bool:
+        """Return True if a gang of an application, or in a queue, holds back the members after it."""
+        if member in self._holding_back:
+            return True
+        # The queue above the member is the one in which the gang holds back others, or is below that.
+        return any(
+            member in app.chain and app.chain.index(member) < app.chain.index(within)
+            for app, (_, within) in self._holding_back.items()
+        )
 
     def _visit_application(self, app: Application) -> None:
         self.visited += 1
+        gang = self._holding_back.get(app)
         bits = app.requests.bits & self._wanted
         while bits and not any(map(self._is_full, owners_of(app))):
-            ask = app.requests.first(bits)
-            if ask is None:
+            ask = app.requests.first(bits if gang is None else bits | gang[0].pending_class.bit)
+            if ask is None or (gang is not None and ask is gang[0]):
                 return
             bits &= ~ask.pending_class.bit
             self._visit_request(ask)

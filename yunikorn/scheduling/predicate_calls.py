@@ -18,9 +18,11 @@ from typing import Any
 import attrs
 
 from yunikorn import api
+from yunikorn.accounting.books import Keeper
 from yunikorn.api import NodeSortPolicy, PermitPolicy, Predicate
 from yunikorn.containment import contained, entries_of, read_attribute, safe_repr
-from yunikorn.framework.plugin_statistics import uncounted
+from yunikorn.framework.plugin_failures import PluginFailures, read_flag, read_version
+from yunikorn.framework.plugin_statistics import SearchCount, uncounted
 from yunikorn.framework.purity import Inputs, inputs_of
 
 FIRST, MOST = 16, 512
@@ -136,20 +138,41 @@ class Condition:
     """True if the predicate declares by `node_class` on which properties of a node its answer depends."""
     by_domain: bool
     """True if the predicate keeps books and declares by `domain` which nodes get the same answer."""
+    by_scope: bool
+    """True if these domains depend on the refusal."""
+    changes_classes: bool
+    """True if the predicate may change its classes of requests."""
     keeps_books: bool
     """True if the answer also depends on the tasks that run."""
+    on_reservation: bool
+    """True if the predicate is asked before a node is reserved, too."""
+    search_check: Check = attrs.field(init=False)
+    """Check in searches whose nodes are counted in `searches`."""
+    searches: SearchCount = attrs.field(init=False, factory=SearchCount)
+
+    def __attrs_post_init__(self) -> None:
+        """Use the same check in searches."""
+        self.search_check = self.check
+
+    def refuse_all(self, reason: str) -> None:
+        """Refuse everything for this reason from now on."""
+        self.check = self.check_reservation = self.search_check = lambda ask, node: reason
 
     @classmethod
     def of(
         cls,
         predicate: Predicate,
         origin: str,
-        asks_ahead: bool,
+        failures: PluginFailures,
         ahead: Callable[[], AskedAhead],
         prepared: Callable[[], Prepared],
     ) -> Condition:
-        """Return the condition of a predicate; its adapters are made by `ahead` and `prepared`."""
+        """Return the condition of a predicate; its adapters are made by `ahead` and `prepared`.
+
+        What cannot be read is reported to `failures`.
+        """
         kind = type(predicate)
+        asks_ahead = read_flag(predicate, "asks_ahead", origin, failures)
         check: Check = read_attribute(predicate, "check")
         check_reservation: Check = read_attribute(predicate, "check_reservation")
         if asks_ahead:
@@ -163,6 +186,7 @@ class Condition:
         alike = kind.check_reservation is Predicate.check_reservation
         by_ask = alike and kind.ask_class is not Predicate.ask_class
         books = keeps_books(predicate)
+        by_scope = kind.domain_in is not Predicate.domain_in
         return cls(
             predicate,
             origin,
@@ -170,8 +194,11 @@ class Condition:
             check_reservation,
             by_ask,
             kind.node_class is not Predicate.node_class and not books,
-            by_ask and books and kind.domain is not Predicate.domain,
+            by_ask and books and (by_scope or kind.domain is not Predicate.domain),
+            by_scope,
+            kind.classes_version is not Predicate.classes_version,
             books,
+            kind.on_reservation,
         )
 
     def inputs(self) -> Inputs | None:
@@ -190,8 +217,36 @@ class Condition:
         return inputs_of(MethodType(check, self.predicate)) if isinstance(check, FunctionType) else None
 
 
+class ClassVersions:
+    """Versions of the classes of requests, of the predicates that may change theirs."""
+
+    def __init__(self, conditions: Sequence[Condition], failures: PluginFailures) -> None:
+        """Read the present versions."""
+        self._failures = failures
+        self._conditions = [condition for condition in conditions if condition.changes_classes]
+        self._known = self._read()
+
+    def __bool__(self) -> bool:
+        return bool(self._conditions)
+
+    def changed(self) -> bool:
+        """Return True if a version has changed since the previous call."""
+        known, self._known = self._known, self._read()
+        return self._known != known
+
+    def _read(self) -> list[int]:
+        return [read_version(one.predicate, one.origin, self._failures) for one in self._conditions]
+
+
 def keeps_books(plugin: object) -> bool:
     """Return True if the class of a plugin has a `placed` of its own."""
     bases: tuple[type[Any], ...] = (Predicate, PermitPolicy, NodeSortPolicy)
     base = next((one for one in bases if isinstance(plugin, one)), NodeSortPolicy)
     return getattr(type(plugin), "placed", base.placed) is not base.placed
+
+
+def keeper_of(plugin: Predicate | PermitPolicy | NodeSortPolicy, origin: str) -> Keeper | None:
+    """Return the keeper of a plugin's books; None if the plugin keeps none."""
+    if not keeps_books(plugin):
+        return None
+    return Keeper(plugin, origin, counts_foreign=getattr(type(plugin), "counts_foreign", False) is True)

@@ -12,8 +12,6 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
-from yunikorn import api
-from yunikorn.accounting.books import Keeper
 from yunikorn.api import Predicate
 from yunikorn.clock import SECOND
 from yunikorn.containment import (
@@ -24,13 +22,15 @@ from yunikorn.containment import (
     safe_repr,
     text_or_none,
 )
-from yunikorn.framework.plugin_failures import read_flag, read_seconds
-from yunikorn.scheduling.domains import PredicateDomains
+from yunikorn.framework.plugin_failures import read_seconds
+from yunikorn.scheduling.domain_tables import DomainTables
 from yunikorn.scheduling.known_refusals import KnownRefusals, RefusalClass
-from yunikorn.scheduling.predicate_calls import AskedAhead, Condition, Prepared
+from yunikorn.scheduling.predicate_calls import AskedAhead, ClassVersions, Condition, Prepared, keeper_of
+from yunikorn.scheduling.reservation_checks import ReservationChecks
+from yunikorn.scheduling.shared_verdicts import SharedVerdicts
 
 if TYPE_CHECKING:
-    from yunikorn.accounting.books import Others
+    from yunikorn.accounting.books import Keeper
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, AskClasses
@@ -53,16 +53,22 @@ class PredicateChain:
         self._passing: list[Condition] = []
         """Predicates without a lasting answer; they are asked last, and therefore least often."""
         self._classifying: list[Condition] = []
+        self._versions = ClassVersions((), failures)
+        self.changes_classes = False
+        """True if a predicate may change its classes of requests."""
+        self._verdicts = SharedVerdicts((), ())
         self._sole: Condition | None = None
         """The predicate to ask for every pair of ask and node, if exactly one is of this kind."""
         self._ahead: list[AskedAhead] = []
         self._prepared: list[Prepared] = []
-        self._by_domain: list[tuple[Condition, PredicateDomains]] = []
+        self._domains = DomainTables((), self._answer, failures)
         """Predicates whose answers are remembered per domain; asked between the other two kinds."""
         self.has_domains = False
         """True if a predicate declares domains."""
         self.exhausted = False
         """True if a predicate turned out to refuse the ask class everywhere during this search."""
+        self._for_reservations: ReservationChecks | None = None
+        """Checks of reservations, if some predicates are not asked about reservations."""
         self.is_hypothetical = False
         """True while books lack tasks that run: no answer is then remembered."""
         self._reasons: list[str] = []
@@ -94,30 +100,31 @@ class PredicateChain:
             Condition.of(
                 predicate,
                 origin,
-                read_flag(predicate, "asks_ahead", origin, self._failures),
+                self._failures,
                 partial(self._asked_ahead, predicate),
                 partial(self._prepare, predicate),
             )
             for predicate, origin in self._made
         ]
         self._lasting = [condition for condition in conditions if condition.by_ask and condition.by_node]
-        self._by_domain = [
-            (
-                condition,
-                PredicateDomains(
-                    condition.predicate, condition.origin, partial(self._answer, condition), self._failures
-                ),
-            )
-            for condition in conditions
-            if condition.by_domain
-        ]
-        self.has_domains = bool(self._by_domain)
+        self._domains = DomainTables(
+            [condition for condition in conditions if condition.by_domain], self._answer, self._failures
+        )
+        self.has_domains = bool(self._domains)
         self._passing = [
             condition
             for condition in conditions
             if not (condition.by_ask and condition.by_node) and not condition.by_domain
         ]
         self._classifying = [condition for condition in conditions if condition.by_ask]
+        self._versions = ClassVersions(self._classifying, self._failures)
+        self.changes_classes = bool(self._versions)
+        self._verdicts = SharedVerdicts(self._classifying, self._lasting)
+        self._for_reservations = None
+        if not all(condition.on_reservation for condition in conditions):
+            self._for_reservations = ReservationChecks(
+                self._lasting, self._domains, self._passing, self._answer
+            )
         self._sole = self._passing[0] if len(self._passing) == 1 and not self._passing[0].by_ask else None
         self.asks_ahead = bool(self._ahead)
         seconds = [
@@ -131,7 +138,7 @@ class PredicateChain:
     def _read_inputs(self) -> None:
         """Keep known refusals if the code of all predicates without classes shows their inputs."""
         self.release_bits()
-        if self._ask_classes is not None and self._passing and not self._by_domain:
+        if self._ask_classes is not None and self._passing and not self._domains:
             # A predicate behind one that has to be asked is asked as often as before.
             inputs = takewhile(bool, (condition.inputs() for condition in self._passing))
             found = [one for one in inputs if one is not None]
@@ -176,58 +183,45 @@ class PredicateChain:
         """Yield the predicates that keep books, with their handlers."""
         at = 0
         for condition in self._all():
-            if condition.keeps_books:
-                keeper = Keeper(condition.predicate, condition.origin)
+            keeper = keeper_of(condition.predicate, condition.origin)
+            if keeper is not None:
                 keeper.on_failure = partial(self._refuse_all, condition)
                 if condition.by_domain:
-                    keeper.on_change = partial(self._changed, at)
+                    keeper.on_change = partial(self._domains.changed, at)
                     at += 1
                 yield keeper
 
     def _refuse_all(self, condition: Condition, message: str) -> None:
         """Refuse everything by a predicate whose books are unknown, until a reload replaces it."""
-        reason = f"the books of {condition.predicate.name} are unknown: {message}"
-        condition.check = condition.check_reservation = lambda ask, node: reason
+        condition.refuse_all(f"the books of {condition.predicate.name} are unknown: {message}")
         if self._sole is condition:
             self._sole = None
 
-    def _changed(self, at: int, task: api.Task | None, node: Node, others: Others, released: bool) -> None:
-        if node.domains:
-            self._by_domain[at][1].changed(task, node.domains[at], others, released)
-
     def watch_domains(self, touched: Callable[[], None]) -> None:
         """Call `touched` before refusals may end; `review_domains` is then due."""
-        for _, domains in self._by_domain:
-            domains.on_touched = touched
+        self._domains.watch(touched)
 
     def join_domains(self, node: Node) -> None:
         """Add a node to its domain of each predicate that declares them."""
-        node.domains = tuple(domains.join(node) for _, domains in self._by_domain)
+        self._domains.join(node)
 
     def leave_domains(self, node: Node) -> None:
         """Remove a node from its domains."""
-        for (_, domains), domain in zip(self._by_domain, node.domains, strict=True):
-            domains.leave(domain, node)
-        node.domains = ()
+        self._domains.leave(node)
 
     def forget_ask_class(self, ask_class: AskClass) -> None:
         """Forget the refusals of an ask class that no longer exists."""
-        for _, domains in self._by_domain:
-            domains.forget(ask_class)
+        self._domains.forget(ask_class)
 
     def review_domains(self, opened: Callable[[AskClass, Domain, Closing], None]) -> None:
         """Check the refusals again that may have ended since the last call; `opened` gets those that have."""
         self.prepare_again()
-        for _, domains in self._by_domain:
-            domains.review(opened)
+        self._domains.review(opened)
 
     def refuses_everywhere(self, ask_class: AskClass) -> bool:
         """Return True if a predicate refuses the ask class in all of its domains; starts a search."""
         self.exhausted = False
-        for _, domains in self._by_domain:
-            if domains.is_closed(ask_class):
-                return True
-        return False
+        return self._domains.refuse_everywhere(ask_class)
 
     def is_closed(self, ask_class: AskClass, node: Node) -> bool:
         """Return True if a domain of the node is known to refuse the ask class."""
@@ -236,9 +230,8 @@ class PredicateChain:
     def refusals_of(self, ask: Ask) -> Mapping[str, int]:
         """Return the number of refused nodes since `begin`, by reason, with all nodes of refusing domains."""
         found = Counter(self._reasons)
-        for _, domains in self._by_domain:
-            for reason, count in domains.refusals(ask.ask_class):
-                found[reason] += count
+        for reason, count in self._domains.refusals(ask.ask_class):
+            found[reason] += count
         return found
 
     @contextmanager
@@ -294,6 +287,10 @@ class PredicateChain:
 
     # -- classes ------------------------------------------------------------------------------------
 
+    def classes_changed(self) -> bool:
+        """Return True if a predicate has changed its classes of requests since the previous call."""
+        return self._versions.changed()
+
     def predicate_classes(self, ask: Ask) -> tuple[Hashable, ...]:
         """Return the ask's class for each predicate that declares one; part of the key of its ask class."""
         found: list[Hashable] = []
@@ -329,47 +326,53 @@ class PredicateChain:
         # Hot loop for predicates that declare no dependencies: every ask is checked on every node.
         lasting, verdicts, reasons = self._lasting, ask.ask_class.verdicts, self._reasons
         sole = self._sole
-        check: Any = None if sole is None else sole.check
-        unsettled = 0
+        check: Any = None if sole is None else sole.search_check
+        before, settled = len(reasons), 0
         found: Node | None = None
         for node in nodes:
-            reason = None
             if lasting:
                 try:
                     reason = verdicts[node.classes]
                 except KeyError:
                     reason = self._verdict(ask, node)
+                    verdicts = ask.ask_class.verdicts
                 if reason is not None:
                     reasons.append(reason)
+                    settled += 1
                     continue
             if sole is None:
-                reason = self._passing_refusal(ask, node)
+                if (reason := self._passing_refusal(ask, node)) is None:
+                    found = node
+                    break
             else:
                 try:
                     reason = check(ask, node)
                 except contained() as error:
+                    sole.searches.failed_instead()
                     reason = self._failed(sole, ask, node, error)
-                if reason is not None and (type(reason) is not str or len(reason) > LONGEST_TEXT):
+                if reason is None:
+                    sole.searches.accepted += 1
+                    found = node
+                    break
+                if type(reason) is not str or len(reason) > LONGEST_TEXT:
                     reason = self._useless(sole, ask, node, reason)
-            if reason is None:
-                found = node
-                break
             reasons.append(reason)
-            unsettled += 1
-        if unsettled:
+        if unsettled := len(reasons) - before - settled:
             self.unsettled += unsettled
             if sole is not None:
                 self.personal = True
+                sole.searches.refused += unsettled
         return found
 
     def accepts(self, ask: Ask, node: Node) -> bool:
         """Return True if `ask` may be placed on `node`, whose domains are not known to refuse it."""
         reason = self._lasting_refusal(ask, node)
         if reason is None:
-            for (condition, domains), domain in zip(self._by_domain, node.domains, strict=True):
+            for number, condition in enumerate(self._domains.conditions):
                 reason = self._answer(condition, ask, node)
                 if reason is not None:
-                    domains.close(ask, domain, reason).marked.append(node)
+                    closing, domains = self._domains.close(number, ask, node, reason)
+                    closing.marked.append(node)
                     node.unfit |= ask.ask_class.bit
                     self.exhausted = domains.is_closed(ask.ask_class)
                     return False
@@ -384,12 +387,11 @@ class PredicateChain:
 
     def _domain_refusal(self, ask: Ask, node: Node) -> str | None:
         """Return the refusal of a predicate with domains; remembered except in a what-if."""
-        for (condition, domains), domain in zip(self._by_domain, node.domains, strict=True):
+        for number, condition in enumerate(self._domains.conditions):
             if self.is_hypothetical:
                 reason = self._answer(condition, ask, node)
             else:
-                closing = domains.refusal(ask, node, domain)
-                reason = None if closing is None else closing.reason
+                reason = self._domains.refusal(number, ask, node)
             if reason is not None:
                 return reason
         return None
@@ -456,7 +458,7 @@ class PredicateChain:
     def refusal(self, ask: Ask, node: Node) -> str | None:
         """Return None if `ask` may be placed on `node`, else the reason, which is also recorded."""
         reason = self._lasting_refusal(ask, node)
-        if reason is None and self._by_domain:
+        if reason is None and self._domains:
             found = self._domain_refusal(ask, node)
             if found is not None:
                 return found  # counted by `refusals_of`
@@ -468,16 +470,27 @@ class PredicateChain:
         return reason
 
     def judge(self, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
-        """Return None if `ask` may be placed on `node`, or reserve it with `reserve`; else the reason."""
+        """Return None if `ask` may be placed on `node`, else the reason.
+
+        With `reserve`, `check_reservation` is called: tasks that are about to end still use the node.
+        """
         if self._prepared and not self.expects:
             self.prepare_again()
         reason = self._lasting_refusal(ask, node)
-        if reason is None and self._by_domain:
+        if reason is None and self._domains:
             reason = self._domain_refusal(ask, node)
         if reason is not None:
             return reason
         found = self._who_refuses(ask, node, reserve=reserve)
         return None if found is None else found[1]
+
+    def judge_reservation(self, ask: Ask, node: Node) -> str | None:
+        """Return None if `node` may be reserved for `ask`, else the reason."""
+        if self._for_reservations is None:
+            return self.judge(ask, node, reserve=True)
+        if self._prepared and not self.expects:
+            self.prepare_again()
+        return self._for_reservations.refusal(ask, node)
 
     def excludes(self, ask: Ask, node: Node) -> bool:
         """Return True if a predicate refuses `ask` on `node` regardless of other allocations there."""
@@ -503,7 +516,7 @@ class PredicateChain:
         return all(condition.by_ask for condition in self._all())
 
     def _all(self) -> tuple[Condition, ...]:
-        return (*self._lasting, *(one for one, _ in self._by_domain), *self._passing)
+        return (*self._lasting, *self._domains.conditions, *self._passing)
 
     def _lasting_refusal(self, ask: Ask, node: Node) -> str | None:
         if not self._lasting:
@@ -535,12 +548,15 @@ class PredicateChain:
 
     def _verdict(self, ask: Ask, node: Node) -> str | None:
         """Return and cache the answer of the lasting predicates for the classes of `ask` and `node`."""
+        verdicts = self._verdicts.of(ask.ask_class)
+        if node.classes in verdicts:
+            return verdicts[node.classes]
         reason = None
         for condition in self._lasting:
             reason = self._answer(condition, ask, node)
             if reason is not None:
                 break
-        ask.ask_class.verdicts[node.classes] = reason
+        verdicts[node.classes] = reason
         return reason
 
     def _remembered(self, condition: Condition, ask: Ask, node: Node) -> str | None:

@@ -118,8 +118,13 @@ class QueueQuotas:
         if bound:
             self._report()
 
-    def reconfigure(self) -> None:
-        """Use the policies of a new configuration, and ask all of them again; preemption is not notified."""
+    def reconfigure(self, *, named: bool) -> None:
+        """Use the policies of a new configuration, and ask all of them again; preemption is not notified.
+
+        `named` is False if the configuration names no policy.
+        """
+        if not (named or self._bound or self._siblings or self._policies):
+            return
         tree = self._partition.queues
         present = set(tree)
         for queue in [queue for queue in self._bound if queue not in present]:

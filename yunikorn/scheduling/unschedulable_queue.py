@@ -87,6 +87,9 @@ IDLE_PAUSE = SECOND
 PAUSE = SECOND
 """Time (ns) during which a request added by `pause` is not tried again, whatever changes."""
 
+NEVER = -1
+"""Number of changes that is never reached: an entry with this number counts as changed since."""
+
 
 class _Waiting:
     """An unschedulable ask or ask class."""
@@ -158,6 +161,15 @@ class UnschedulableQueue:
         would let several such asks be tried again in turn without an end.
         """
         entry, due = _Waiting(ask, self._changes), now + PAUSE
+        if due in self._paused:
+            self._paused[due].append(entry)
+        else:
+            self._paused[due] = [entry]
+            self._timers.at(due, lambda: self._end_pause(due))
+
+    def pause_until(self, ask: Ask, due: int) -> None:
+        """Add an unschedulable ask that is tried again at `due` (ns), whatever has changed."""
+        entry = _Waiting(ask, NEVER)
         if due in self._paused:
             self._paused[due].append(entry)
         else:

@@ -71,10 +71,17 @@ class ConfigChanges:
         core: AsyncScheduler,
         registry: Registry,
         reloading: Reloading,
+        source: Callable[[], str] = lambda: "",
     ) -> None:
+        """Create the changes of a service.
+
+        `source` returns the place of the configuration where that is neither a file nor a message of a
+        resource manager, such as a ConfigMap; configurations are then compared here, and changed there.
+        """
         self._files, self._configurations = files, configurations
         self._core, self._registry = core, registry
         self._reloading = reloading
+        self._source = source
 
     async def change(self, request: ConfigRequest) -> ConfigResult:
         """Check a configuration, and use it unless it has problems or `dry_run` is set; raises `Refused`."""
@@ -94,12 +101,17 @@ class ConfigChanges:
     async def _target(self, policy_group: str, rm_id: str) -> _Target:
         """Return the configuration that a request means; raises `Refused`."""
         sessions = await self._core.call(lambda core: list(core.sessions()))
+        source = self._source()
+        if source:
+            if not sessions:
+                raise Refused(409, f"this process does not schedule yet; its configuration is {source}")
+            rm_id = rm_id or sessions[0].rm_id
         if rm_id:
             found = [one for one in sessions if one.rm_id == rm_id]
             if not found:
                 known = ", ".join(one.rm_id for one in sessions) or "none"
                 raise Refused(404, f"no resource manager '{rm_id}' is registered; registered: {known}")
-            if found[0].policy_group is not None:
+            if found[0].policy_group is not None and not source:
                 group = found[0].policy_group
                 text = f"resource manager {rm_id} has the configuration of policy group '{group}'"
                 raise Refused(409, f"{text}: give policyGroup={group} (--policy-group {group})")
@@ -156,8 +168,14 @@ class ConfigChanges:
         if not persists:
             note = UNTIL_REGISTRATION if target.group is None else UNTIL_RELOAD
             result = attrs.evolve(result, note=note)
+        source = self._source()
+        elsewhere = f"the configuration is {source}: change it there, and it is used at once"
+        if source:
+            result = attrs.evolve(result, note=elsewhere)
         if request.dry_run:
             return result
+        if source:
+            raise Refused(409, f"nothing was changed: {elsewhere}")
         if target.group is None:
             rm_id = target.rm_ids[0]
             await self._core.carry_out(lambda core: core.reload_configuration(rm_id, request.text))
@@ -267,7 +285,7 @@ def _try(
             core.check_configuration(rm_id, text, target.folder)
         except ConfigError as error:
             label = f"resource manager {rm_id}: " if len(target.rm_ids) > 1 else ""
-            problems += [attrs.evolve(one, message=label + one.message) for one in error.problems]
+            problems += [one._replace(message=label + one.message) for one in error.problems]
         except UsageError as error:
             problems.append(Problem("", str(error)))
     return with_effects(changes, core, target.rm_ids), problems

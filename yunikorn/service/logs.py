@@ -6,16 +6,19 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TextIO
+from typing import Protocol, TextIO
 
 from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
 
 ROOT = "yunikorn"
-AREAS = ("core", "sessions", "config", "plugins", "grpc", "rest", "audit", "service", "demo")
+AREAS = ("core", "sessions", "config", "plugins", "grpc", "rest", "audit", "service", "kubernetes", "demo")
 """Names of the areas; each area is the logger `yunikorn.AREA`."""
+AUDIT = "audit"
+OF_CORE = ("core", "sessions", "config", "plugins", "rest", "service")
+"""Areas that belong to the core in the names of YuniKorn, such as `core.rest`."""
 LEVELS = ("debug", "info", "warning", "error", "critical")
 FORMATS = ("text", "json")
 MARKS = ("plugin", "operation", "times", "statistics")
@@ -50,7 +53,7 @@ def logging_to(stream: TextIO | None, levels: dict[str, str], format_: str = "te
     try:
         ours.setLevel(levels[""].upper())
         # Changes by operators are in the log unless the level of their area itself is raised.
-        for area, level in {"audit": "info", **levels}.items():
+        for area, level in {AUDIT: "info", **levels}.items():
             if area:
                 _area(area).setLevel(level.upper())
         yield
@@ -58,6 +61,57 @@ def logging_to(stream: TextIO | None, levels: dict[str, str], format_: str = "te
         root.removeHandler(handler)
         for logger, old in before.items():
             logger.setLevel(old)
+
+
+class NamedLevels(Protocol):
+    """Levels of logs by the names that YuniKorn uses."""
+
+    @property
+    def root(self) -> str:
+        """Level of all areas without their own."""
+        ...
+
+    @property
+    def areas(self) -> Mapping[str, str]:
+        """Levels by area, such as `core.config` or `shim`."""
+        ...
+
+
+class AreaLevels:
+    """Levels of logs that a configuration names by areas of YuniKorn, or by ours.
+
+    `shim` is our area `kubernetes`, and `core` all areas in `OF_CORE`, of which `core.rest` names one. Other
+    names are those of loggers, such as `shim.tasks`. A longer name takes precedence. Changes by operators
+    stay in the log.
+    """
+
+    def __init__(self) -> None:
+        self._named: set[str] = set()
+        """Loggers below the areas whose levels were set."""
+
+    def use(self, levels: NamedLevels) -> None:
+        """Set these levels, and forget those that were set before."""
+        found = dict.fromkeys(AREAS, levels.root) | {AUDIT: "info"}
+        for name in sorted(levels.areas, key=lambda name: name.count(".")):
+            found |= dict.fromkeys(_loggers_of(name), levels.areas[name])
+        if found[AUDIT] not in ("debug", "info"):
+            found[AUDIT] = "info"
+        logging.getLogger(ROOT).setLevel(levels.root.upper())
+        for name in self._named - found.keys():
+            _area(name).setLevel(logging.NOTSET)
+        for name, level in found.items():
+            _area(name).setLevel(level.upper())
+        self._named = {name for name in found if name not in AREAS}
+
+
+def _loggers_of(name: str) -> list[str]:
+    """Return our loggers for an area of YuniKorn."""
+    first, _, rest = name.partition(".")
+    if first == "shim":
+        return [f"kubernetes.{rest}" if rest else "kubernetes"]
+    if first == "core":
+        return [*OF_CORE] if not rest else [rest] if rest in OF_CORE else [name]
+    return [name]
 
 
 def _area(name: str) -> logging.Logger:

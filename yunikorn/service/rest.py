@@ -7,6 +7,7 @@ import errno
 import logging
 import socket
 import ssl
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import attrs
@@ -61,6 +62,7 @@ class Rest:
             metrics.events = self._events.figures
         self._access = RestAccess(self._settings, self._tls, clock.now, stopwatch)
         audit = self._access.audit
+        self._unready: Callable[[], str] = lambda: ""
         self._site = Site(
             core,
             registry,
@@ -71,6 +73,7 @@ class Rest:
             log_levels=LogLevels(AREAS),
             steering=None if audit is None else Steering(core, audit),
             core_alive=lambda: core.threaded.alive,
+            unready=lambda: self._unready(),
         )
         self._tasks: list[asyncio.Task[None]] = []
         web = pages(stopwatch)
@@ -123,11 +126,16 @@ class Rest:
         core: AsyncScheduler,
         registry: Registry,
         reloading: Reloading,
+        source: Callable[[], str],
     ) -> None:
-        """Let operators change the configurations of the service."""
+        """Let operators change the configurations of the service; see `ConfigChanges`."""
         if self._site.steering is not None:
-            changes = ConfigChanges(files, configurations, core, registry, reloading)
+            changes = ConfigChanges(files, configurations, core, registry, reloading, source)
             self._site.steering.configuration = changes
+
+    def ask_readiness(self, unready: Callable[[], str]) -> None:
+        """Fail the readiness probe while `unready` returns a reason."""
+        self._unready = unready
 
     def reload_credentials(self) -> None:
         """Use the current file of credentials; an unusable one is logged, and changes nothing."""

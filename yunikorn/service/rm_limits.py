@@ -20,6 +20,7 @@ from yunikorn.interface.messages import (
     RejectedAllocationAsk,
     RejectedApplication,
     RejectedNode,
+    TerminationType,
     UpdateNodeInfo,
     UpdateRequest,
     UpdateResponse,
@@ -242,7 +243,8 @@ class AskCount:
                 self._dropped.update(asks_of(app, gone.allocation_key))
         for end in update.releases.allocations_to_release:
             owner = self._application(end.partition_name, end.application_id)
-            if owner is not None:
+            # A request that could not be started waits again.
+            if owner is not None and end.termination_type != TerminationType.SCHEDULING_FAILED_ON_RM:
                 found, asks = ended_by(owner, end.uuid, end.allocation_key, end.termination_type)
                 self._ended.update(found)
                 self._dropped.update(asks)

@@ -43,6 +43,13 @@ DIED = CallRefusal(grpc.StatusCode.INTERNAL, "the scheduler stopped because of a
 class Server:
     """Network server of a core. `start` and `stop` must be called in the same event loop."""
 
+    ended: asyncio.Future[int] | None = None
+    """None: the server ends only by `stop`."""
+    unready = ""
+    """The server is ready as long as its core is."""
+    config_source = ""
+    """Configurations are those of the service and of resource managers."""
+
     def __init__(self, core: AsyncScheduler, settings: Settings) -> None:
         self.registrations = Registrations(core, settings)
         self.health = Health()

@@ -60,7 +60,25 @@ POLL_INTERVAL = 1.0
 
 
 class Network(Protocol):
-    """Interface of the server in `yunikorn.service.server`, which is imported only if gRPC is needed."""
+    """Interface of the server in `yunikorn.service.server`, which is imported only if gRPC is needed.
+
+    The shim for Kubernetes has the same interface, and takes its place.
+    """
+
+    @property
+    def ended(self) -> asyncio.Future[int] | None:
+        """Exit status, once the server has ended by itself; None for a server that ends only by `stop`."""
+        ...
+
+    @property
+    def unready(self) -> str:
+        """Reason for which the server is not ready; empty if it is."""
+        ...
+
+    @property
+    def config_source(self) -> str:
+        """Place of the configuration, if the server reads it itself; else empty."""
+        ...
 
     async def start(self) -> str:
         """Listen; returns the address."""
@@ -101,8 +119,13 @@ class Web(Protocol):
         core: AsyncScheduler,
         registry: Registry,
         reloading: Reloading,
+        source: Callable[[], str],
     ) -> None:
-        """Let operators change the configurations of the service."""
+        """Let operators change the configurations of the service; `source` names another place of them."""
+        ...
+
+    def ask_readiness(self, unready: Callable[[], str]) -> None:
+        """Fail the readiness probe while `unready` returns a reason."""
         ...
 
     def reload_credentials(self) -> None:
@@ -165,6 +188,8 @@ class _Service:
     def __init__(self, options: ServiceOptions, registry: Registry, clock: Clock) -> None:
         self._options = options
         self._given = given_texts(options)
+        # Not later, when decisions would wait for it.
+        registry.import_defaults()
         texts: dict[str, str | bytes] = {**self._given, **options.files.read(registry)}
         self._configurations = LoadedConfigurations(
             texts, allow_rm_config=options.allow_rm_config, folders=options.files.folders()
@@ -198,7 +223,10 @@ class _Service:
         self._reloading = Reloading(options.files, self._configurations, self.core, registry, self._given)
         if self._rest is not None:
             changes = (options.files, self._configurations, self.core, registry, self._reloading)
-            self._rest.change_configurations(*changes)
+            self._rest.change_configurations(*changes, self._config_source)
+            if self._network is not None:
+                network = self._network
+                self._rest.ask_readiness(lambda: network.unready)
 
     def _make(self, clock: Clock) -> Scheduler:
         parts: dict[str, Any] = {
@@ -212,6 +240,9 @@ class _Service:
             "event_receiver": self._events,
         }
         return Scheduler(**parts) if self._recorder is None else RecordingScheduler(self._recorder, **parts)
+
+    def _config_source(self) -> str:
+        return "" if self._network is None else self._network.config_source
 
     def _metrics(self) -> ServiceMetrics | None:
         if self._options.metrics is None:
@@ -240,7 +271,12 @@ class _Service:
             log_statistics(self._statistics)
         if not self.core.threaded.alive:
             self.core.threaded.failures.sum_up()
-        return DIED if self.core.threaded.failure is not None else 0
+        return DIED if self.core.threaded.failure is not None else self._status()
+
+    def _status(self) -> int:
+        """Return the exit status of a service whose core did not fail."""
+        ended = None if self._network is None else self._network.ended
+        return ended.result() if ended is not None and ended.done() else 0
 
     async def _listen(self) -> Bound:
         rest = "" if self._rest is None else await self._rest.start()
@@ -265,6 +301,8 @@ class _Service:
         if self._network is not None:
             dog = Watchdog(self.core.threaded, patience.hang)
             self._keep(keep_watch(dog, self._network.report, POLL_INTERVAL))
+            if self._network.ended is not None:
+                self._network.ended.add_done_callback(lambda _: self._over.set())
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` in the background, and log its errors."""

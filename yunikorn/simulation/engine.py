@@ -45,6 +45,12 @@ PATIENCE = 24 * 3600 * SECOND
 """Time (ns) for which core timers are followed while no event is pending and nothing changes."""
 
 
+MOST_IDLE = 100_000
+"""Number of times at which only core timers are due and nothing changes, in a row, while no event is pending.
+
+A policy that is asked again every second ends by `PATIENCE`; one that is asked more often ends by this."""
+
+
 class CoreCallback(Protocol):
     """Callback of the core."""
 
@@ -146,6 +152,8 @@ class Simulation:
             explain_requests.manager = self._manager
         self._total = len(workload.applications)
         self._last_change = clock.now()
+        self._idle = 0
+        """Number of rounds since the last change."""
         self._limit_report: LimitReport | None = None
         """Report on limits at the end of the last task; None while the simulation has further events."""
 
@@ -222,8 +230,10 @@ class Simulation:
         # A permit policy may hold a placement and lose it at its timeout, again and again: the core decides,
         # but the resource manager hears nothing, and nothing changes for the workload.
         if told or self._manager.changes != changes:
-            self._last_change = moment
+            self._last_change, self._idle = moment, 0
             busy = True
+        else:
+            self._idle += 1
         if busy:
             self._limits.review(moment)
             self._recorder.idle(moment)
@@ -256,9 +266,9 @@ class Simulation:
             timer = max(timer, now)
         if event is not None:
             return event if timer is None else min(event, timer)
-        if timer is None or not self._manager.live or timer - self._last_change > PATIENCE:
+        if timer is None or not self._manager.live:
             return None
-        return timer
+        return None if timer - self._last_change > PATIENCE or self._idle > MOST_IDLE else timer
 
     def _progress(self, moment: int) -> Progress:
         counts = self._counters.applications

@@ -48,6 +48,7 @@ _WHY = {
     TerminationType.TIMEOUT: "timed out",
     TerminationType.PREEMPTED_BY_SCHEDULER: PREEMPTED,
     TerminationType.PLACEHOLDER_REPLACED: "replaced",
+    TerminationType.SCHEDULING_FAILED_ON_RM: "not started",
 }
 
 _RESTARTED = (TerminationType.STOPPED_BY_RM, TerminationType.PREEMPTED_BY_SCHEDULER)

@@ -68,6 +68,7 @@ from yunikorn.testing.samples import (  # noqa: E402
     allocation,
     application,
     ask,
+    foreign_task,
     node,
     queue,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "assert_placed",
     "assert_queue",
     "assert_rejected_because",
+    "foreign_task",
     "node",
     "queue",
     "registry_with",

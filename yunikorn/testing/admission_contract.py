@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from yunikorn.api import AdmissionPolicy, Wait
+from yunikorn.api import AdmissionPolicy
 from yunikorn.framework.kinds import ADMISSION
-from yunikorn.testing.answers_contract import Question
+from yunikorn.testing.answers_contract import Question, fault_of_verdict
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import ApplicationSample, application, queue
 from yunikorn.testing.worker_contract import WorkerContract
@@ -51,21 +51,17 @@ class AdmissionPolicyContract(WorkerContract):
             for sample in self.samples()
         ]
 
+    def fault_of(self, answer: Any) -> str:
+        """Return why an answer is neither None, nor a reason, nor a valid wait."""
+        return fault_of_verdict(answer, "admit the application")
+
     def test_policy_returns_a_wait_a_reason_or_none(self) -> None:
         """Check the type of each answer, and the seconds and the reason of a wait."""
         policy = self.fresh()
         for sample in self.samples():
             answer = policy.admit(sample)
-            what = f"admit() returned {answer!r} for application {sample.id}"
-            if answer is None or isinstance(answer, str):
-                assert answer != "", f"{what}: return None to admit the application, or a reason"
-                continue
-            assert isinstance(answer, Wait), f"{what}: return None, a reason, or Wait(seconds, why)"
-            seconds = answer.seconds
-            sound = type(seconds) in (int, float) and 0 < seconds < 1e9
-            assert sound, f"{what}: wait more than 0 and less than 1e9 seconds"
-            explained = isinstance(answer.why, str) and answer.why != ""
-            assert explained, f"{what}: give the reason as text"
+            fault = self.fault_of(answer)
+            assert not fault, f"admit() returned {answer!r} for application {sample.id}: {fault}"
 
 
 def _admit(policy: Any, app: ApplicationSample) -> Any:

@@ -7,6 +7,7 @@ with the number of earlier questions.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,11 +15,13 @@ from typing import Any
 import attrs
 import pytest
 
+from yunikorn.api import Wait
+from yunikorn.framework.plugin_failures import LONGEST_SECONDS
 from yunikorn.testing.hash_seeds import different_answers
 from yunikorn.testing.nondeterminism import without_clock_and_random_numbers
 from yunikorn.testing.operations import count_operations
 from yunikorn.testing.plugin_contract import PluginContract
-from yunikorn.testing.retained_objects import count_retained, own_modules
+from yunikorn.testing.retained_objects import CONTAINERS, count_retained, own_modules
 from yunikorn.testing.watched_samples import Reading
 
 SLACK = 100
@@ -55,6 +58,8 @@ class Question:
     """Description in messages, such as `the key of app-1`."""
     put: Callable[[Any], Any]
     """Calls a plugin object and returns the answer."""
+    fault_of: Callable[[Any], str] | None = None
+    """Returns why an answer is not valid, or an empty text; None for `AnswersContract.fault_of`."""
 
 
 class AnswersContract(PluginContract):
@@ -66,6 +71,13 @@ class AnswersContract(PluginContract):
     def questions(self) -> Sequence[Question]:
         """Return all questions to the plugin."""
         raise NotImplementedError
+
+    def side_questions(self) -> Sequence[Question]:
+        """Return calls of members other than the method of the kind, such as `ask_class` and `placed`.
+
+        Tests of what a plugin reads put them, too.
+        """
+        return []
 
     def comparable(self, answers: Sequence[Any]) -> Mapping[str, str]:
         """Return all answers as text, which can be compared between processes."""
@@ -82,9 +94,12 @@ class AnswersContract(PluginContract):
     def read_by(self, plugin: Any, reading: Reading | None = None) -> Reading:
         """Return the record of what the plugin reads to answer all questions; exceptions propagate."""
         reading = Reading() if reading is None else reading
-        for question in self.questions():
+        for question in self._all_questions():
             reading.watch_call(question.put)(plugin)
         return reading
+
+    def _all_questions(self) -> list[Question]:
+        return [*self.questions(), *self.side_questions()]
 
     def _answers(self, plugin: Any) -> list[Any]:
         return [question.put(plugin) for question in self.questions()]
@@ -158,6 +173,7 @@ class AnswersContract(PluginContract):
         places = self.read_by(plugin).texts
         kept = []
         for stop in (DIFFERENT, 2 * DIFFERENT):
+            # A predicate may learn from `ask_class` what requests depend on, within bounds of its own.
             questions = self.questions()
             for number in range(stop - DIFFERENT, stop):
                 texts = {place: f"value-{number}" for place in places}
@@ -193,7 +209,7 @@ class AnswersContract(PluginContract):
             for text in ODD_TEXTS:
                 reading = Reading(pretended={place: text})
                 shown = f"{text[:20]!r}{' and so on' if len(text) > 20 else ''}"
-                for question in self.questions():
+                for question in self._all_questions():
                     what = f"{question.text}, with {place} = {shown},"
                     try:
                         answer = reading.watch_call(question.put)(plugin)
@@ -202,7 +218,7 @@ class AnswersContract(PluginContract):
                             f"{what} raises {type(error).__name__}: {str(error)[:200]}; users may write any "
                             "text there, so give the answer for a missing value, or a reason for a refusal"
                         ) from error
-                    fault = self.fault_of(answer)
+                    fault = (question.fault_of or self.fault_of)(answer)
                     assert not fault, f"{what} is {str(answer)[:200]}: {fault}"
 
     def test_answers_set_no_class_attribute_and_no_global(self) -> None:
@@ -231,17 +247,49 @@ class AnswersContract(PluginContract):
         )
 
 
-def _shared_values(plugin: Any) -> dict[str, Any]:
-    """Return the numbers and texts in the classes and modules of a plugin, by name."""
+def fault_of_verdict(answer: Any, consent: str) -> str:
+    """Return why an answer is neither None, nor a reason, nor a valid wait; None is the `consent`."""
+    if answer is None or isinstance(answer, str):
+        return f"return None to {consent}, or a reason" if answer == "" else ""
+    if not isinstance(answer, Wait):
+        return "return None, a reason, or Wait(seconds, why)"
+    if type(answer.seconds) not in (int, float) or not 0 < answer.seconds < LONGEST_SECONDS:
+        return "wait more than 0 and less than 1e9 seconds"
+    return "" if isinstance(answer.why, str) and answer.why else "give the reason as text"
+
+
+def fault_of_class(answer: Any) -> str:
+    """Return why the answer of a member such as `ask_class` is not hashable; empty if it is."""
+    try:
+        hash(answer)
+    except TypeError as error:
+        return f"{error}; return a tuple"
+    return ""
+
+
+def _shared_values(plugin: Any) -> dict[str, str]:
+    """Return the numbers, texts and containers in the classes and modules of a plugin as texts, by name."""
     modules = own_modules(type(plugin))
     own = {module.__name__ for module in modules}
     owners: list[Any] = [*modules, *(cls for cls in type(plugin).__mro__ if cls.__module__ in own)]
     return {
-        f"{owner.__name__}.{name}": value
+        f"{owner.__name__}.{name}": _described(value)
         for owner in owners
         for name, value in vars(owner).items()
-        if isinstance(value, (int, float, str, tuple)) and not name.startswith("__")
+        if isinstance(value, (int, float, str, *CONTAINERS)) and not name.startswith("__")
     }
+
+
+def _described(value: Any, depth: int = 4) -> str:
+    """Return a text that changes with a number, a text, or the contents of a container."""
+    if isinstance(value, CONTAINERS) and depth:
+        entries = value.items() if isinstance(value, dict) else value
+        described = [_described(entry, depth - 1) for entry in entries]
+        is_ordered = isinstance(value, list | tuple | deque)
+        return f"{type(value).__name__} of {', '.join(described if is_ordered else sorted(described))}"
+    if isinstance(value, int):
+        return hex(value)  # repr has a limit of digits
+    return repr(value) if isinstance(value, (float, str)) else type(value).__name__
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
-from yunikorn.api import Predicate
+import attrs
+
+from yunikorn.api import Predicate, Where
+from yunikorn.testing.answers_contract import Question
 from yunikorn.testing.plugin_contract import PluginContract
-from yunikorn.testing.samples import AllocationSample, AskSample, NodeSample, allocation
+from yunikorn.testing.samples import AllocationSample, AskSample, NodeSample, allocation, foreign_task
 
 Placed = tuple[AllocationSample, NodeSample]
 MOST = 40
@@ -46,21 +50,48 @@ class BooksContract(PluginContract):
         raise NotImplementedError
 
     def tasks(self) -> list[Placed]:
-        """Return each request as an allocation on some of the nodes, twice on the first."""
+        """Return each request as an allocation on some of the nodes, twice on the first.
+
+        A class with `counts_foreign` gets a foreign task with the tags of each request as well.
+        """
         hosts, found = self.hosts(), []
         for number, wanted in enumerate(self.requests()):
             for copy, at in enumerate((number, number, number + 1)):
                 host = hosts[at % len(hosts)]
                 found.append((allocation(wanted, host, f"{wanted.key}#{number}-{copy}"), host))
+            if getattr(self.fresh(), "counts_foreign", False):
+                host = hosts[number % len(hosts)]
+                found.append((_foreign(wanted, host, number), host))
         return found[:MOST]
+
+    def book_questions(self) -> list[Question]:
+        """Return calls that add a task to the books and remove it; none for a class without books."""
+        if not self._keeps_books(self.given):
+            return []
+        return [
+            Question(
+                f"placed({wanted.key}, {host.id})",
+                partial(_place_and_release, wanted=wanted, task=allocation(wanted, host), host=host),
+                _no_fault,
+            )
+            for wanted in self.requests()
+            for host in self.hosts()[:2]
+        ]
+
+    def _keeps_books(self, plugin: Any) -> bool:
+        return getattr(type(plugin), "placed") is not getattr(self.kind.base, "placed")  # noqa: B009
 
     def keeping(self) -> Any:
         """Return a new object whose books have all nodes; None if the class keeps no books."""
         plugin: _Keeper = self.fresh()
-        if getattr(type(plugin), "placed") is getattr(self.kind.base, "placed"):  # noqa: B009
+        if not self._keeps_books(plugin):
             return None
         for host in self.hosts():
             plugin.node_added(host)
+        if isinstance(plugin, Predicate):
+            for wanted in self.requests():
+                # As in the scheduler, requests have classes before their tasks are placed.
+                plugin.ask_class(wanted)
         return plugin
 
     def test_release_restores_the_books(self) -> None:
@@ -125,23 +156,26 @@ class BooksContract(PluginContract):
         The scheduler checks no other refusal again, so that a request would stay pending.
         """
         plugin = self.keeping()
-        if plugin is None or not isinstance(plugin, Predicate) or not _declares(plugin, "domain"):
+        if plugin is None or not isinstance(plugin, Predicate) or not _has_domains(plugin):
             return
         tasks = self.tasks()
         steps = [("placed", *one) for one in tasks] + [("released", *one) for one in tasks]
-        before = self._by_domain(plugin)
+        before = self._refusals(plugin)
         for method, task, host in steps:
             others = getattr(plugin, method)(task, host)
-            domains = set(others or ()) | ({plugin.domain(host)} if method == "released" else set())
             subjects = set(plugin.subjects(task))
-            after = self._by_domain(plugin)
-            for key, (answer, wanted) in after.items():
-                if answer is not None or before[key][0] is None:
+            after = self._refusals(plugin)
+            for key, (wanted, reason) in before.items():
+                if key in after or not self._accepts(plugin, wanted, key):
                     continue
                 what = (
-                    f"{method}({task.key}, {host.id}) ends the refusal of {wanted.key} in domain {key[1]!r}"
+                    f"{method}({task.key}, {host.id}) ends the refusal of {wanted.key} in domain {key[1]!r} "
+                    f"({reason!r})"
                 )
-                assert key[1] in domains, (
+                opened = set(others) if others is not None and not isinstance(others, Where) else set()
+                if method == "released" or others is Where.HERE:
+                    opened.add(_domain(plugin, host, key[2]))
+                assert key[1] in opened or others is Where.EVERYWHERE, (
                     f"{what}, which is not the domain of {host.id}: return this domain from {method}()"
                 )
                 assert subjects & set(plugin.subjects(wanted)), (
@@ -150,19 +184,55 @@ class BooksContract(PluginContract):
                 )
             before = after
 
-    def _by_domain(self, plugin: Any) -> dict[tuple[Hashable, Hashable], tuple[str | None, AskSample]]:
-        """Return answer and request by ask class and domain; all answers for such a pair are equal."""
-        found: dict[tuple[Hashable, Hashable], tuple[str | None, AskSample]] = {}
-        for wanted in self.requests():
-            for host in self.hosts():
-                key = plugin.ask_class(wanted), plugin.domain(host)
-                answer = answer_of(plugin, wanted, host)
-                known, first = found.setdefault(key, (answer, wanted))
-                assert known == answer, (
-                    f"the answers for {first.key} and {wanted.key} in domain {key[1]!r} are {known!r} and "
-                    f"{answer!r}, although the ask classes are equal: {key[0]!r}"
+    def _accepts(self, plugin: Any, wanted: AskSample, key: tuple[Hashable, Hashable, Hashable]) -> bool:
+        """Return True if a node of a domain accepts a request."""
+        _, domain, scope = key
+        return any(
+            answer_of(plugin, wanted, host) is None
+            for host in self.hosts()
+            if _domain(plugin, host, scope) == domain
+        )
+
+    def _refusals(self, plugin: Any) -> dict[tuple[Hashable, Hashable, Hashable], tuple[AskSample, str]]:
+        """Return request and reason by ask class, domain and scope; all nodes of the domain must refuse."""
+        found: dict[tuple[Hashable, Hashable, Hashable], tuple[AskSample, str]] = {}
+        answers = [
+            (wanted, host, answer_of(plugin, wanted, host))
+            for wanted in self.requests()
+            for host in self.hosts()
+        ]
+        for wanted, host, answer in answers:
+            if answer is not None:
+                scope = plugin.scope(wanted, host) if _declares(plugin, "domain_in") else None
+                found[plugin.ask_class(wanted), _domain(plugin, host, scope), scope] = wanted, answer
+        scopes = {scope for _, _, scope in found}
+        for wanted, host, answer in answers:
+            for scope in scopes if answer is None else ():
+                key = plugin.ask_class(wanted), _domain(plugin, host, scope), scope
+                assert key not in found, (
+                    f"the answers for {found[key][0].key} and {wanted.key} in domain {key[1]!r} are "
+                    f"{found[key][1]!r} and None, although the ask classes are equal: {key[0]!r}"
                 )
         return found
+
+
+def _place_and_release(plugin: Any, wanted: Any, task: Any, host: Any) -> None:
+    plugin.node_added(host)
+    if isinstance(plugin, Predicate):
+        plugin.ask_class(wanted)
+    plugin.placed(task, host)
+    plugin.released(task, host)
+    plugin.node_removed(host)
+
+
+def _no_fault(answer: Any) -> str:
+    return ""
+
+
+def _foreign(wanted: AskSample, host: NodeSample, number: int) -> AllocationSample:
+    """Return a foreign task with the tags and the amount of a request."""
+    task = foreign_task(f"foreign-{number}", host, tags={**wanted.tags, "foreign": "default"})
+    return attrs.evolve(task, resource=wanted.resource)
 
 
 def answer_of(predicate: Any, wanted: AskSample, host: NodeSample, method: str = "check") -> Any:
@@ -170,6 +240,17 @@ def answer_of(predicate: Any, wanted: AskSample, host: NodeSample, method: str =
     if method != "check" or not _declares(predicate, "prepare"):
         return getattr(predicate, method)(wanted, host)
     return predicate.check(wanted, host, predicate.prepare(wanted))
+
+
+def _has_domains(predicate: Any) -> bool:
+    return _declares(predicate, "domain") or _declares(predicate, "domain_in")
+
+
+def _domain(predicate: Any, host: NodeSample, scope: Hashable) -> Hashable:
+    """Return the domain of a node for refusals of a scope."""
+    found: Hashable
+    found = predicate.domain_in(host, scope) if _declares(predicate, "domain_in") else predicate.domain(host)
+    return found
 
 
 def _declares(predicate: Any, method: str) -> bool:

@@ -27,6 +27,9 @@ HANGS = 600
 """Timeout of a process in seconds."""
 NOT_HANDED_ON = ("PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_CURRENT_TEST")
 
+NOT_NEEDED = ("hypothesispytest", "schemathesis")
+"""Plugins of pytest for other kinds of tests, whose import takes longer than the tests of a file."""
+
 Answers = dict[str, dict[str, str]]
 """Answers by test and question."""
 _FOUND: pytest.StashKey[dict[Path, tuple[Answers, ...]]] = pytest.StashKey()
@@ -120,6 +123,7 @@ def _settings(config: pytest.Config) -> list[str]:
         *(f"--override-ini={text}" for text in option.override_ini or ()),
         "--override-ini=addopts=",
         *(part for name in plugins for part in ("-p", name)),
+        *(part for name in NOT_NEEDED for part in ("-p", f"no:{name}")),
         *("-p", "no:cacheprovider", "-q"),
     ]
 

@@ -19,12 +19,12 @@ class Keyed:
 def broken_laws(keyed: Sequence[Keyed]) -> list[str]:
     """Return violations of a total order of keys; empty if there are none.
 
-    Each key equals itself (NaN does not), exactly one of smaller, equal and greater holds for each pair, and
-    "smaller" is transitive.
+    Each key equals itself (NaN does not, also not as an entry of a tuple), exactly one of smaller, equal and
+    greater holds for each pair, and "smaller" is transitive.
     """
     found = []
     for one in keyed:
-        if not bool(one.key == one.key):
+        if _has_nan(one.key) or not bool(one.key == one.key):
             found.append(f"the key of {one.label}, {one.key!r}, does not equal itself")
     if found:
         return found
@@ -44,6 +44,13 @@ def broken_laws(keyed: Sequence[Keyed]) -> list[str]:
                     "exactly one of smaller, equal and greater is true"
                 )
     return found or _intransitive(keyed)
+
+
+def _has_nan(key: Any) -> bool:
+    # A tuple equals itself even with a NaN inside, which differs from the NaN of another key.
+    if isinstance(key, tuple | list):
+        return any(map(_has_nan, key))
+    return isinstance(key, float) and key != key
 
 
 def _intransitive(keyed: Sequence[Keyed]) -> list[str]:

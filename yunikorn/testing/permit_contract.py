@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from yunikorn.api import PermitPolicy, Wait
+from yunikorn.api import PermitPolicy
 from yunikorn.framework.kinds import PERMIT
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import AnswersContract, Question, fault_of_verdict
 from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import (
@@ -18,7 +18,9 @@ from yunikorn.testing.samples import (
     allocation,
     application,
     ask,
+    busy_node,
     node,
+    with_task,
 )
 
 
@@ -38,12 +40,13 @@ class PermitPolicyContract(AnswersContract, BooksContract):
             node("n1", vcore=8, memory="32G"),
             node("n2", {"zone": "b", "rack": "r1"}, vcore=4, memory="16G"),
             node("ä ö", {"": ""}, vcore=1),
+            busy_node(),
         ]
 
     def requests(self) -> Sequence[AskSample]:
         """Return requests whose tasks are placed; extend the list with cases that matter to the policy."""
         app = application("app")
-        other = application("other", "root.batch", user="ann", tags={"team": "physics"})
+        other = with_task(application("other", "root.batch", user="ann", tags={"team": "physics"}))
         return [
             ask("plain", app=app, vcore=1),
             ask("tagged", app=app, tags={"team": "physics", "zone": "b"}, vcore="500m", memory="1G"),
@@ -64,9 +67,19 @@ class PermitPolicyContract(AnswersContract, BooksContract):
         """Return the questions for each sample."""
         samples = self.samples()
         return [
-            *(Question(f"permit() of task {one.key}", partial(_permit, task=one)) for one in samples),
-            *(Question(f"group() of task {one.key}", partial(_group, task=one)) for one in samples),
+            *(
+                Question(f"permit() of task {one.key}", partial(_permit, task=one), _fault_of_permit)
+                for one in samples
+            ),
+            *(
+                Question(f"group() of task {one.key}", partial(_group, task=one), _fault_of_group)
+                for one in samples
+            ),
         ]
+
+    def side_questions(self) -> Sequence[Question]:
+        """Return calls of the books."""
+        return self.book_questions()
 
     def all_answers(self, plugin: Any) -> Mapping[str, Any]:
         """Return the answers about all samples."""
@@ -77,25 +90,16 @@ class PermitPolicyContract(AnswersContract, BooksContract):
         policy = self.fresh()
         for sample in self.samples():
             answer = policy.permit(sample)
-            what = f"permit() returned {answer!r} for task {sample.key}"
-            if answer is None or isinstance(answer, str):
-                assert answer != "", f"{what}: return None to permit the placement, or a reason"
-                continue
-            assert isinstance(answer, Wait), f"{what}: return None, a reason, or Wait(seconds, why)"
-            seconds = answer.seconds
-            sound = type(seconds) in (int, float) and 0 < seconds < 1e9
-            assert sound, f"{what}: wait more than 0 and less than 1e9 seconds"
-            explained = isinstance(answer.why, str) and answer.why != ""
-            assert explained, f"{what}: give the reason as text"
+            fault = _fault_of_permit(answer)
+            assert not fault, f"permit() returned {answer!r} for task {sample.key}: {fault}"
 
     def test_group_is_text_or_none(self) -> None:
         """Check the type of each group."""
         policy = self.fresh()
         for sample in self.samples():
             group = policy.group(sample)
-            assert group is None or isinstance(group, str), (
-                f"group() returned {group!r} for task {sample.key}: return text, or None without a group"
-            )
+            fault = _fault_of_group(group)
+            assert not fault, f"group() returned {group!r} for task {sample.key}: {fault}"
 
     def test_timeout_is_a_number_of_seconds(self) -> None:
         """Check that a held placement is taken back some day."""
@@ -110,3 +114,13 @@ def _permit(policy: Any, task: AllocationSample) -> Any:
 
 def _group(policy: Any, task: AllocationSample) -> Any:
     return policy.group(task)
+
+
+def _fault_of_permit(answer: Any) -> str:
+    """Return why an answer is neither None, nor a reason, nor a valid wait."""
+    return fault_of_verdict(answer, "permit the placement")
+
+
+def _fault_of_group(group: Any) -> str:
+    fits = group is None or isinstance(group, str)
+    return "" if fits else "return text, or None without a group"

@@ -100,13 +100,16 @@ class PluginContract:
         """Return a mapping with the name of the plugin under `key`, and its options."""
         return {key: type(self.given).name, **self.option_texts()}
 
-    def play(self, *, reload: bool, reservations: bool = True) -> Cluster:
-        """Run a fixed workload in a cluster with the plugin, optionally with a reload; return the cluster."""
+    def play(self, *, reload: int, reservations: bool = True) -> Cluster:
+        """Run a fixed workload in a cluster with the plugin, with this number of reloads at once.
+
+        Returns the cluster.
+        """
         cluster = self.cluster(None if reservations else Timeouts(reservation=None))
         try:
             _first_half(cluster)
-            if reload:
-                cluster.reload(self.configuration(also="new"))
+            for number in range(reload):
+                cluster.reload(self.configuration(also=f"new-{number}"))
             _second_half(cluster)
         finally:
             cluster.close()
@@ -164,7 +167,7 @@ class PluginContract:
 
     def test_cluster_runs_without_plugin_failures(self) -> None:
         """Check that the plugin causes no failure in a cluster with a varied workload."""
-        cluster = self.play(reload=True)
+        cluster = self.play(reload=1)
         failures = [
             f"{failure.message} ({failure.count} times)" for failure in cluster.failures if not failure.last
         ]
@@ -172,19 +175,19 @@ class PluginContract:
 
     def test_equal_input_gives_equal_decisions(self) -> None:
         """Check that two clusters with equal input make equal decisions."""
-        first, second = self.play(reload=False), self.play(reload=False)
-        _assert_equal(first, second, "two clusters with equal input made different decisions")
+        first, second = self.play(reload=0), self.play(reload=0)
+        assert_same_decisions(first, second, "two clusters with equal input made different decisions")
 
     def test_reload_without_changes_changes_no_decision(self) -> None:
         """Check that a reload of another part of the configuration keeps the plugin's state and decisions."""
         # A reload drops reservations, so reservations are disabled.
-        before, after = (self.play(reload=reload, reservations=False) for reload in (False, True))
-        _assert_equal(
+        before, after = (self.play(reload=reload, reservations=False) for reload in (0, 1))
+        assert_same_decisions(
             before, after, "a reload (second run) of other parts of the configuration changed decisions"
         )
 
 
-def _assert_equal(first: Cluster, second: Cluster, what: str) -> None:
+def assert_same_decisions(first: Cluster, second: Cluster, what: str) -> None:
     """Raise `AssertionError` with the first decision in which two clusters differ."""
     __tracebackhide__ = True
     decided = zip_longest(map(_say, first.placements), map(_say, second.placements), fillvalue="none")

@@ -11,10 +11,19 @@ import attrs
 from yunikorn.api import Predicate
 from yunikorn.framework.kinds import PREDICATE
 from yunikorn.resources import Resource
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import AnswersContract, Question, fault_of_class
 from yunikorn.testing.books_contract import BooksContract, answer_of
 from yunikorn.testing.plugin_contract import Yaml
-from yunikorn.testing.samples import Amounts, AskSample, NodeSample, application, ask, node
+from yunikorn.testing.samples import (
+    Amounts,
+    AskSample,
+    NodeSample,
+    application,
+    ask,
+    busy_node,
+    node,
+    with_task,
+)
 
 
 class PredicateContract(AnswersContract, BooksContract):
@@ -42,6 +51,7 @@ class PredicateContract(AnswersContract, BooksContract):
             ask("by-application", vcore=2, app=tagged),
             ask("both", memory="1Gi", app=tagged, tags={"zone": "b", "": ""}),
             ask("nothing"),
+            ask("another", app=with_task(application("running", tags={"team": "physics"})), vcore=1),
         ]
 
     def nodes(self) -> Sequence[NodeSample]:
@@ -54,6 +64,7 @@ class PredicateContract(AnswersContract, BooksContract):
             node("zone-b", {"zone": "b", "rack": "7"}, capacity=size),
             node("strange", {"zone": "", "taints": "?!"}, capacity=size),
             node("nothing"),
+            busy_node(),
         ]
 
     def test_predicate_returns_a_reason_or_none(self) -> None:
@@ -113,9 +124,8 @@ class PredicateContract(AnswersContract, BooksContract):
         predicate = self.fresh()
         for wanted in self.asks():
             words = predicate.wanted(wanted)
-            assert words is None or (isinstance(words, str) and words), (
-                f"wanted({wanted.key}) is {words!r}: return text or None"
-            )
+            fault = _fault_of_requirement(words)
+            assert not fault, f"wanted({wanted.key}) is {words!r}: {fault}"
 
     def fault_of(self, answer: Any) -> str:
         """Return why an answer is neither None nor a reason."""
@@ -129,6 +139,26 @@ class PredicateContract(AnswersContract, BooksContract):
             for wanted, found in self._pairs()
             for method in ("check", "check_reservation")
         ]
+
+    def side_questions(self) -> Sequence[Question]:
+        """Return calls of all other members that the predicate implements."""
+        found = self.book_questions()
+        for method, fault_of in FAULTS.items():
+            if not _declares(self.predicate, method):
+                continue
+            found += [
+                Question(f"{method}({label})", partial(_member, method, *given), fault_of)
+                for label, given in self._arguments(method)
+            ]
+        return found
+
+    def _arguments(self, method: str) -> list[tuple[str, tuple[Any, ...]]]:
+        """Return the arguments for a member, each with a label."""
+        if method == "scope":
+            return [(f"{wanted.key}, {found.id}", (wanted, found)) for wanted, found in self._pairs()]
+        if method in ("node_class", "domain"):
+            return [(found.id, (found,)) for found in self.nodes()]
+        return [(wanted.key, (wanted,)) for wanted in self.asks()]
 
     def hosts(self) -> Sequence[NodeSample]:
         """Return the nodes."""
@@ -148,6 +178,34 @@ class PredicateContract(AnswersContract, BooksContract):
 
 def _ask(method: str, wanted: AskSample, found: NodeSample, predicate: Any) -> Any:
     return answer_of(predicate, wanted, found, method)
+
+
+def _member(method: str, *arguments: Any) -> Any:
+    *given, predicate = arguments
+    if method == "scope" and answer_of(predicate, *given) is not None:
+        # As in the scheduler, only a refusal has a scope, and each node a domain for it.
+        return predicate.domain_in(given[1], predicate.scope(*given))
+    return None if method == "scope" else getattr(predicate, method)(*given)
+
+
+def _fault_of_requirement(words: Any) -> str:
+    fits = words is None or (isinstance(words, str) and words)
+    return "" if fits else "return text or None"
+
+
+def _fault_of_subjects(subjects: Any) -> str:
+    return fault_of_class(tuple(subjects))
+
+
+FAULTS = {
+    "ask_class": fault_of_class,
+    "node_class": fault_of_class,
+    "domain": fault_of_class,
+    "scope": fault_of_class,
+    "subjects": _fault_of_subjects,
+    "wanted": _fault_of_requirement,
+}
+"""Members beside `check`, each with a function that returns why an answer is not valid."""
 
 
 def _declares(predicate: Predicate, method: str) -> bool:

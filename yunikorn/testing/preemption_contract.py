@@ -11,16 +11,44 @@ import attrs
 
 from yunikorn.api import PreemptionCause, PreemptionPolicy
 from yunikorn.clock import ManualClock
+from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import PREEMPTION
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import AnswersContract, Question
 from yunikorn.testing.order_laws import Keyed, broken_laws
 from yunikorn.testing.plugin_contract import Yaml
-from yunikorn.testing.samples import AllocationSample, allocation, application, ask, node, queue
+from yunikorn.testing.samples import (
+    AllocationSample,
+    allocation,
+    application,
+    ask,
+    busy_node,
+    node,
+    queue,
+    with_task,
+)
 
 SHOWN = 5
 """Maximum number of order violations in a message."""
-METHODS = ("rank", "protects", "cost")
+
+
+def _fault_of_rank(rank: Any) -> str:
+    broken = broken_laws([Keyed("a", rank), Keyed("b", rank)])
+    return f"ranks need a total order: {broken[0]}" if broken else ""
+
+
+def _fault_of_protection(answer: Any) -> str:
+    fits = answer is None or (isinstance(answer, str) and answer.strip())
+    return "" if fits else "return None, or the reason as text"
+
+
+def _fault_of_cost(cost: Any) -> str:
+    fits = number_or_none(cost) is not None and 0 <= cost < math.inf
+    return "" if fits else "return a finite number of 0 or more"
+
+
+FAULTS = {"rank": _fault_of_rank, "protects": _fault_of_protection, "cost": _fault_of_cost}
+"""Methods of the policy, each with a function that returns why an answer is not valid."""
 
 
 class PreemptionPolicyContract(AnswersContract):
@@ -42,8 +70,10 @@ class PreemptionPolicyContract(AnswersContract):
 
     def victims(self) -> Sequence[AllocationSample]:
         """Return running allocations of different age, size, priority and role."""
-        batch = application("batch", queue=queue("root.batch"), tags={"team": "physics"}, arrival=3)
-        here, there = node("node-1", vcore=16), node("node-2", {"zone": "b"}, vcore=4)
+        of_batch = queue("root.batch", parent=queue("root"))
+        batch = with_task(application("batch", queue=of_batch, tags={"team": "physics"}, arrival=3))
+        here = attrs.evolve(busy_node(), id="node-1")
+        there = node("node-2", {"zone": "b"}, vcore=4)
         placeholder = attrs.evolve(
             ask("placeholder", app=batch, vcore=1), task_group="workers", placeholder=True
         )
@@ -78,9 +108,11 @@ class PreemptionPolicyContract(AnswersContract):
     def questions(self) -> Sequence[Question]:
         """Return a question for each method, victim and cause."""
         return [
-            Question(f"{method}({victim.key}, {cause.kind})", partial(_ask, method, victim, cause))
+            Question(
+                f"{method}({victim.key}, {cause.kind})", partial(_ask, method, victim, cause), FAULTS[method]
+            )
             for victim, cause in self._pairs()
-            for method in METHODS
+            for method in FAULTS
         ]
 
     def _pairs(self) -> Iterator[tuple[AllocationSample, PreemptionCause]]:
@@ -91,9 +123,8 @@ class PreemptionPolicyContract(AnswersContract):
         policy = self.fresh()
         for victim, cause in self._pairs():
             answer = policy.protects(victim, cause)
-            assert answer is None or (isinstance(answer, str) and answer.strip()), (
-                f"protects({victim.key}, {cause.kind}) is {answer!r}: return None, or the reason as text"
-            )
+            fault = _fault_of_protection(answer)
+            assert not fault, f"protects({victim.key}, {cause.kind}) is {answer!r}: {fault}"
 
     def test_ranks_have_a_total_order(self) -> None:
         """Check for a total order of the victims of each cause."""
@@ -108,8 +139,8 @@ class PreemptionPolicyContract(AnswersContract):
         policy = self.fresh()
         for victim, cause in self._pairs():
             cost = policy.cost(victim, cause)
-            fits = isinstance(cost, (int, float)) and 0 <= cost < math.inf
-            assert fits, f"cost({victim.key}, {cause.kind}) is {cost!r}: return a finite number of 0 or more"
+            fault = _fault_of_cost(cost)
+            assert not fault, f"cost({victim.key}, {cause.kind}) is {cost!r}: {fault}"
 
     def test_time_dependent_answer_declares_its_refresh_interval(self) -> None:
         """Check that a policy whose protection changes with time alone sets `refresh_every`."""

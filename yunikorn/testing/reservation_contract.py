@@ -10,9 +10,10 @@ import attrs
 
 from yunikorn.api import ReservationPolicy
 from yunikorn.clock import ManualClock
+from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import RESERVATION
 from yunikorn.testing.answers_contract import AnswersContract, Question
-from yunikorn.testing.plugin_contract import Yaml
+from yunikorn.testing.plugin_contract import Yaml, assert_same_decisions
 from yunikorn.testing.samples import (
     AskSample,
     NodeSample,
@@ -22,6 +23,7 @@ from yunikorn.testing.samples import (
     ask,
     node,
     queue,
+    with_task,
 )
 
 DELAYS = (None, 0.0, 2.0)
@@ -53,7 +55,9 @@ class ReservationPolicyContract(AnswersContract):
             allocated={"vcore": 10},
             properties={"team": "physics"},
         )
-        batch = application("batch", queue=busy, tags={"team": "physics"}, user="ann@example.org", groups=())
+        batch = with_task(
+            application("batch", queue=busy, tags={"team": "physics"}, user="ann@example.org", groups=())
+        )
         default = application("app-1", queue=queue("root.default", parent=root))
         group = attrs.evolve(ask("placeholder", app=batch, vcore=1), task_group="workers", placeholder=True)
         return [
@@ -84,23 +88,22 @@ class ReservationPolicyContract(AnswersContract):
 
     def questions(self) -> Sequence[Question]:
         """Return a question for each method and sample."""
-        asks, nodes = self.samples(), self.nodes()
-        found = [
-            Question(f"reserves_after({one.key}, {delay})", partial(_call, "reserves_after", one, delay))
-            for one in asks
-            for delay in DELAYS
-        ]
-        found += [Question(f"lasts({one.key})", partial(_call, "lasts", one)) for one in asks]
-        found += [Question(f"most_in({one.path})", partial(_call, "most_in", one)) for one in self._queues()]
+        asks = self.samples()
         apps = {one.app.id: one.app for one in asks}
-        found += [Question(f"most_of({name})", partial(_call, "most_of", app)) for name, app in apps.items()]
+        calls: list[tuple[str, str, tuple[Any, ...]]] = [
+            *(("reserves_after", f"{one.key}, {delay}", (one, delay)) for one in asks for delay in DELAYS),
+            *(("lasts", one.key, (one,)) for one in asks),
+            *(("most_in", one.path, (one,)) for one in self._queues()),
+            *(("most_of", name, (app,)) for name, app in apps.items()),
+        ]
         if self._ranks_nodes:
-            found += [
-                Question(f"rank_node({one.key}, {each.id})", partial(_call, "rank_node", one, each))
-                for one in asks
-                for each in nodes
+            calls += [
+                ("rank_node", f"{one.key}, {each.id}", (one, each)) for one in asks for each in self.nodes()
             ]
-        return found
+        return [
+            Question(f"{method}({label})", partial(_call, method, *given), FAULTS[method])
+            for method, label, given in calls
+        ]
 
     @property
     def _ranks_nodes(self) -> bool:
@@ -115,16 +118,22 @@ class ReservationPolicyContract(AnswersContract):
                 above = above.parent
         return list(found.values())
 
+    def test_reload_without_changes_changes_no_decision(self) -> None:
+        """Check that a reload of another part of the configuration keeps the plugin's state and decisions."""
+        # A reload drops reservations, so there is one in both runs.
+        before, after = (self.play(reload=reload) for reload in (1, 2))
+        assert_same_decisions(
+            before, after, "a reload (second run) of other parts of the configuration changed decisions"
+        )
+
     def test_age_is_a_number_of_seconds_or_none(self) -> None:
         """Check that `reserves_after` returns None or a number of seconds."""
         policy = self.fresh()
         for one in self.samples():
             for delay in DELAYS:
                 age = policy.reserves_after(one, delay)
-                assert age is None or (_is_number(age) and abs(age) < LONGEST), (
-                    f"reserves_after({one.key}, {delay}) is {age!r}: return the age in seconds from which "
-                    "the request may reserve a node, or None"
-                )
+                fault = _fault_of_age(age)
+                assert not fault, f"reserves_after({one.key}, {delay}) is {age!r}: {fault}"
 
     def test_refusal_does_not_end_with_time_alone(self) -> None:
         """Check that a request that must not reserve is not permitted to as time passes."""
@@ -144,17 +153,16 @@ class ReservationPolicyContract(AnswersContract):
         bounds = {f"most_in({one.path})": policy.most_in(one) for one in self._queues()}
         bounds |= {f"most_of({one.app.id})": policy.most_of(one.app) for one in self.samples()}
         for question, most in bounds.items():
-            fits = most is None or (isinstance(most, int) and most >= 0)
-            assert fits, f"{question} is {most!r}: return a whole number of 0 or more, or None for no bound"
+            fault = _fault_of_bound(most)
+            assert not fault, f"{question} is {most!r}: {fault}"
 
     def test_duration_is_a_number_of_seconds_or_none(self) -> None:
         """Check that `lasts` returns None or a number of seconds above 0, and the same for `pause`."""
         policy = self.fresh()
         for one in self.samples():
             lasts = policy.lasts(one)
-            assert lasts is None or (_is_number(lasts) and 0 < lasts < LONGEST), (
-                f"lasts({one.key}) is {lasts!r}: return a number of seconds above 0, or None for no end"
-            )
+            fault = _fault_of_duration(lasts)
+            assert not fault, f"lasts({one.key}) is {lasts!r}: {fault}"
         sound = _is_number(policy.pause) and 0 <= policy.pause < LONGEST
         assert sound, f"pause is {policy.pause!r}: set a number of seconds of 0 or more"
 
@@ -164,11 +172,41 @@ class ReservationPolicyContract(AnswersContract):
         for one in self.samples() if self._ranks_nodes else ():
             for each in self.nodes():
                 rank = policy.rank_node(one, each)
-                assert _is_number(rank), f"rank_node({one.key}, {each.id}) is {rank!r}: return a number"
+                fault = _fault_of_rank(rank)
+                assert not fault, f"rank_node({one.key}, {each.id}) is {rank!r}: {fault}"
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and value == value
+    return number_or_none(value) is not None
+
+
+def _fault_of_age(age: Any) -> str:
+    fits = age is None or (_is_number(age) and abs(age) < LONGEST)
+    return "" if fits else "return the age in seconds from which the request may reserve a node, or None"
+
+
+def _fault_of_bound(most: Any) -> str:
+    fits = most is None or (_is_number(most) and isinstance(most, int) and most >= 0)
+    return "" if fits else "return a whole number of 0 or more, or None for no bound"
+
+
+def _fault_of_duration(lasts: Any) -> str:
+    fits = lasts is None or (_is_number(lasts) and 0 < lasts < LONGEST)
+    return "" if fits else "return a number of seconds above 0, or None for no end"
+
+
+def _fault_of_rank(rank: Any) -> str:
+    return "" if _is_number(rank) else "return a number"
+
+
+FAULTS = {
+    "reserves_after": _fault_of_age,
+    "lasts": _fault_of_duration,
+    "most_in": _fault_of_bound,
+    "most_of": _fault_of_bound,
+    "rank_node": _fault_of_rank,
+}
+"""Methods of the policy, each with a function that returns why an answer is not valid."""
 
 
 def _call(method: str, *arguments: Any) -> Any:

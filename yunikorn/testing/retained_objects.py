@@ -13,6 +13,10 @@ from typing import Any
 CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 
 
+TEXT_PER_ENTRY = 64
+"""Length of a text that counts as one object."""
+
+
 def own_modules(cls: type[Any]) -> list[ModuleType]:
     """Return the imported modules of the package in which a plugin class is written."""
     package = cls.__module__.partition(".")[0]
@@ -26,8 +30,8 @@ def own_modules(cls: type[Any]) -> list[ModuleType]:
 def count_retained(plugin: object) -> int:
     """Return the number of objects and entries that the plugin, its classes and its modules refer to.
 
-    Entries of mappings, sequences, sets and `functools.lru_cache` count each. Objects of other packages
-    count, but not what they refer to.
+    Entries of mappings, sequences, sets and `functools.lru_cache` count each, and so do parts of texts.
+    Objects of other packages count, but not what they refer to.
     """
     modules = own_modules(type(plugin))
     own = {module.__name__ for module in modules} | {type(plugin).__module__}
@@ -42,6 +46,8 @@ def count_retained(plugin: object) -> int:
         info = getattr(one, "cache_info", None) if callable(one) else None
         if info is not None:
             entries += info().currsize
+        elif isinstance(one, str | bytes | bytearray):
+            entries += len(one) // TEXT_PER_ENTRY
         elif isinstance(one, CONTAINERS):
             entries += len(one)
             waiting.extend(one)

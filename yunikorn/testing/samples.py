@@ -157,8 +157,18 @@ class AskSample:
     originator: bool = False
     execution_timeout: int = 0
     required_node: str = ""
+    foreign: bool = False
     value: Hashable = None
     """Result of `ask_class` of a node sort policy, where the sample stands for an ask class."""
+
+
+@attrs.frozen
+class AskClassSample:
+    """Sample that implements `yunikorn.api.AskClass`, for policies with `score(node, ask_class)`."""
+
+    resource: Resource = NOTHING
+    value: Hashable = None
+    """Result of the policy's `ask_class`."""
 
 
 @attrs.frozen(eq=False)
@@ -177,6 +187,11 @@ class AllocationSample:
     placeholder: bool = False
     originator: bool = False
     execution_timeout: int = 0
+    foreign: bool = False
+
+
+FOREIGN_OWNER = ApplicationSample("", "", (), "", state="", arrival=-1)
+"""Application of all foreign tasks."""
 
 
 def _together(left: Resource, right: Resource) -> Resource:
@@ -342,3 +357,32 @@ def allocation(ask: AskSample, node: NodeSample, uuid: str = "", *, placed: floa
         ask.originator,
         ask.execution_timeout,
     )
+
+
+def foreign_task(
+    key: str,
+    node: NodeSample,
+    *,
+    tags: Mapping[str, str] | None = None,
+    priority: int = 0,
+    **amounts_of: Amount,
+) -> AllocationSample:
+    """Return a task on a node that is not scheduled here, as passed to plugins with `counts_foreign`."""
+    return AllocationSample(
+        key, node, key, FOREIGN_OWNER, amounts(amounts_of), priority, _texts(tags), foreign=True
+    )
+
+
+def with_task(app: ApplicationSample, on: NodeSample | None = None) -> ApplicationSample:
+    """Return the application with a running task, on a node `busy` by default."""
+    task = allocation(ask("first", app=app, tags={"zone": "a"}, vcore=1), on or node("busy"), f"{app.id}#1")
+    return attrs.evolve(app, allocated=task.resource, allocations=MappingProxyType({task.uuid: task}))
+
+
+def busy_node() -> NodeSample:
+    """Return a node with tasks of two applications."""
+    app = with_task(application("running", tags={"team": "physics"}))
+    other = ask("foreign", tags={"team": "chemistry"}, vcore=2)
+    tasks = [*app.allocations.values(), allocation(other, node("busy"))]
+    found = node("busy", {"zone": "a"}, vcore=8, memory="16Gi", allocated={"vcore": 3})
+    return attrs.evolve(found, allocations=MappingProxyType({task.uuid: task for task in tasks}))

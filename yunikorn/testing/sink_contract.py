@@ -9,15 +9,19 @@ import attrs
 
 from yunikorn.accounting.event_batch import EventBatch
 from yunikorn.api import Event, EventSink
+from yunikorn.event_types import DETAILS_OF_TYPE
 from yunikorn.framework.event_wants import read_wants
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.interface.buffered_sinks import SWITCHED_OFF, BufferedSinks
 from yunikorn.resources import Resource
-from yunikorn.testing.answers_contract import SLACK
+from yunikorn.testing.answers_contract import DIFFERENT, KEPT_SLACK, SLACK
 from yunikorn.testing.operations import count_operations
 from yunikorn.testing.plugin_contract import PluginContract, Yaml
+from yunikorn.testing.retained_objects import count_retained
 
+LOOKS = 60
+"""Number of events between two counts of what a sink keeps."""
 SENT_BEFORE = 300
 """Number of earlier events after which the cost of an event must not have grown."""
 
@@ -37,18 +41,27 @@ class EventSinkContract(PluginContract):
         document["events"] = {"sinks": [self.named("name")]}
 
     def batches(self) -> Sequence[Sequence[Event]]:
-        """Return batches of events of all types, with all and with no fields, and an empty batch."""
+        """Return batches of events of all types and details, with all and with no fields, and none."""
         kinds = ("REQUEST", "APP", "NODE", "QUEUE", "USERGROUP", "PLUGIN")
         plain = [Event(kind, f"{kind.lower()}-1") for kind in kinds]
         full = Event(
             "APP", "app-1", "ask-1", 'text, "quotes"\nand ä', "ADD", "APP_ALLOC", Resource(vcore=1), 2**62
         )
-        return [plain, [full], [], [full] * 100]
+        detailed = [
+            Event(str(kind), f"{kind.lower()}-1", detail=detail)
+            for kind, details in DETAILS_OF_TYPE.items()
+            for detail in sorted(details)
+        ]
+        return [plain, [full], [], [full] * 100, detailed]
 
     def wanted_batches(self, sink: EventSink) -> Sequence[Sequence[Event]]:
         """Return the batches as an open sink receives them: only with the events that it wants."""
         wanted = read_wants(sink.wants)
         return [EventBatch(batch).selected(wanted) for batch in self.batches()]
+
+    def _one_wanted(self, sink: EventSink) -> list[Event]:
+        """Return a batch of one event that the sink wants."""
+        return next(([*batch][:1] for batch in self.wanted_batches(sink) if batch), [])
 
     def test_wants_name_existing_events(self) -> None:
         """Check that `wants` is None or a collection of existing types, details and reasons."""
@@ -96,7 +109,7 @@ class EventSinkContract(PluginContract):
         """Check that the cost of an event does not grow with the number of earlier events."""
         sink = self.fresh()
         try:
-            batch = list(self.wanted_batches(sink)[0])[:1]
+            batch = self._one_wanted(sink)
             before = count_operations(lambda: sink.send(batch))
             for _ in range(SENT_BEFORE):
                 sink.send(batch)
@@ -106,6 +119,23 @@ class EventSinkContract(PluginContract):
         assert after <= 2 * before + SLACK, (
             f"send() costs {before} executed lines at first, and {after} after {SENT_BEFORE} events: "
             "the cost must not grow; do not iterate over earlier events"
+        )
+
+    def test_memory_is_independent_of_earlier_events(self) -> None:
+        """Check that the sink does not keep every event; it may keep some until it writes them."""
+        sink, kept = self.fresh(), []
+        try:
+            batch = self._one_wanted(sink)
+            for number in range(2 * DIFFERENT):
+                sink.send([attrs.evolve(event, object_id=f"{event.object_id}-{number}") for event in batch])
+                if number % LOOKS == LOOKS - 1:
+                    kept.append(count_retained(sink))
+        finally:
+            sink.closed()
+        most, least = max(kept[: len(kept) // 2]), min(kept[len(kept) // 2 :])
+        assert least <= most + KEPT_SLACK, (
+            f"the sink keeps at most {most} objects of {DIFFERENT} events, and always {least} or more of the "
+            "next ones: the scheduler runs for months, so bound what is kept"
         )
 
     def test_sink_works_in_a_thread_of_its_own(self) -> None:

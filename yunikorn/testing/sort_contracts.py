@@ -14,9 +14,10 @@ import attrs
 
 from yunikorn.api import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.clock import ManualClock
+from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
 from yunikorn.resources import INT64_MAX, Resource
-from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question
+from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question, fault_of_class
 from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.operations import count_operations
 from yunikorn.testing.order_laws import Keyed, broken_laws
@@ -24,14 +25,18 @@ from yunikorn.testing.plugin_contract import PluginContract, Yaml
 from yunikorn.testing.samples import (
     Amounts,
     ApplicationSample,
+    AskClassSample,
     AskSample,
     NodeSample,
     QueueSample,
     application,
     ask,
+    busy_node,
     node,
     queue,
+    with_task,
 )
+from yunikorn.testing.watched_samples import watched_like
 
 SHOWN = 5
 """Maximum number of order violations in a message."""
@@ -129,6 +134,15 @@ class AppSortPolicyContract(SortContract):
         """Add the policy as a property of both leaf queues."""
         _in_properties(self, document["partitions"][0]["queues"][0]["queues"], "application.sort.policy")
 
+    def side_questions(self) -> Sequence[Question]:
+        """Return the admission class of each sample, if the policy has such classes."""
+        if type(self.policy).admission_class is AppSortPolicy.admission_class:
+            return []
+        return [
+            Question(f"admission_class({sample.id})", partial(_admission_class, app=sample), fault_of_class)
+            for sample in self.samples()
+        ]
+
     def test_fitness_for_gangs_is_true_or_false(self) -> None:
         """Check that `gangs` is a boolean."""
         gangs: object = self.fresh().gangs
@@ -149,6 +163,7 @@ class AppSortPolicyContract(SortContract):
             app("alien", allocated={"gpu": 8}, pending={"gpu": 1, "licence": 1}),
             app("huge", allocated={"memory": HUGE}, pending={"memory": HUGE}),
             app("twin", pending={"vcore": 1}),
+            with_task(app("running", submitted=4, tags={"team": "physics"})),
         ]
 
     def wide(self, types: int) -> ApplicationSample:
@@ -210,6 +225,7 @@ class QueueSortPolicyContract(SortContract):
             queue("root.empty", allocated={"vcore": 1}, pending={"vcore": 1}),
             queue("root.huge", total=total, allocated={"memory": HUGE}, pending={"memory": HUGE}),
             queue("root.urgent", total=total, priority=100, pending={"vcore": 1}),
+            queue("root.team.below", parent=queue("root.team", total=total), pending={"vcore": 1}),
         ]
 
     def test_usage_over_time_is_read_only_with_a_half_life(self) -> None:
@@ -258,6 +274,7 @@ class NodeSortPolicyContract(SortContract, BooksContract):
             node("huge", vcore="1", memory=HUGE),
             node("named", {"zone": "a", "taints": "x:NoSchedule"}, capacity=size),
             node("twin", capacity=size),
+            busy_node(),
         ]
 
     def ask_classes(self) -> Sequence[AskSample]:
@@ -301,6 +318,14 @@ class NodeSortPolicyContract(SortContract, BooksContract):
             for sample in self.samples()
         ]
 
+    def side_questions(self) -> Sequence[Question]:
+        """Return calls of the books; `ask_class` is called with each score."""
+        return self.book_questions()
+
+    def fault_of(self, answer: Any) -> str:
+        """Return why a score is no number that the scheduler accepts."""
+        return "" if number_or_none(answer) is not None else "return a number; NaN cannot be sorted"
+
     def comparable(self, answers: Sequence[Any]) -> Mapping[str, str]:
         """Return the order by score as text, for each request if scores depend on it."""
         if not _takes_ask_class(self.given):
@@ -327,9 +352,10 @@ class NodeSortPolicyContract(SortContract, BooksContract):
         for ask_class in self.ask_classes():
             for sample in self.samples():
                 score = self._score(policy, sample, ask_class)
-                what = f"the score of {sample.id} for a request of {ask_class.resource} is {score!r}"
-                assert isinstance(score, (int, float)), f"{what}: return a number"
-                assert score == score, f"{what}: NaN cannot be sorted, return a number"
+                fault = NodeSortPolicyContract.fault_of(self, score)
+                assert not fault, (
+                    f"the score of {sample.id} for a request of {ask_class.resource} is {score!r}: {fault}"
+                )
 
     def test_score_range_is_two_numbers_or_none(self) -> None:
         """Check that `score_range` is None, or a lowest and a highest score that some sample is between."""
@@ -374,6 +400,10 @@ class NodeSortPolicyContract(SortContract, BooksContract):
             _assert_ordered(keyed)
 
 
+def _admission_class(policy: Any, app: Any) -> Any:
+    return policy.admission_class(app)
+
+
 def _label(sample: Any) -> str:
     return str(getattr(sample, "id", None) or getattr(sample, "path", None) or repr(sample))
 
@@ -397,16 +427,8 @@ def _assert_ordered(keyed: Sequence[Keyed]) -> None:
         )
 
 
-@attrs.frozen
-class AskClassSample:
-    """Sample that implements `yunikorn.api.AskClass`."""
-
-    resource: Resource
-    value: Hashable
-
-
-def _class_of(policy: Any, wanted: AskSample) -> AskClassSample:
-    return AskClassSample(wanted.resource, policy.ask_class(wanted))
+def _class_of(policy: Any, wanted: AskSample) -> Any:
+    return watched_like(AskClassSample(wanted.resource, policy.ask_class(wanted)), wanted)
 
 
 def _takes_ask_class(policy: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -16,6 +17,7 @@ from yunikorn import api
 from yunikorn.testing.samples import (
     AllocationSample,
     ApplicationSample,
+    AskClassSample,
     AskSample,
     NodeSample,
     QueueSample,
@@ -27,8 +29,11 @@ VIEWS: dict[type[Any], tuple[type[Any], ...]] = {
     ApplicationSample: (api.Application,),
     AskSample: (api.Ask, api.AskClass),
     AllocationSample: (api.Allocation,),
+    AskClassSample: (api.AskClass,),
 }
 """Views that each class of samples implements; the first one names it in messages."""
+NAMES = ("id", "key", "user", "uuid", "path", "queue_name")
+"""Attributes with texts that differ between objects."""
 TEXTS = ("tags", "attributes", "properties")
 """Attributes with texts that users write."""
 
@@ -58,17 +63,22 @@ class Reading:
     pretended: Mapping[TextPlace, str] = attrs.Factory(dict)
     """Texts that samples pretend to have."""
     suffix: str = ""
-    """Text appended to ids and user names, which makes samples different from earlier ones."""
+    """Text appended to ids and names, which makes samples different from earlier ones."""
 
     def watch(self, value: Any) -> Any:
         """Return the substitute of a sample; other values are returned as they are."""
         if type(value) in VIEWS:
             return Watched(value, self)
+        if isinstance(value, MappingProxyType):  # allocations by uuid, or lists of them by node
+            return MappingProxyType({key: self._watch_entries(one) for key, one in value.items()})
         if isinstance(value, api.Submission):
             return self._watch_submission(value)
         if isinstance(value, api.PreemptionCause):
             return attrs.evolve(value, queue=self.watch(value.queue), node=self.watch(value.node))
         return value
+
+    def _watch_entries(self, value: Any) -> Any:
+        return [self.watch(one) for one in value] if isinstance(value, list) else self.watch(value)
 
     def _watch_submission(self, value: api.Submission) -> api.Submission:
         # A policy passes the submission to `attrs.evolve`, which needs an object of the class itself. Its
@@ -109,12 +119,17 @@ class Watched:
         value = getattr(self._sample, name)
         if name in TEXTS:
             return WatchedTexts(view, name, value, self._reading)
-        if name in ("id", "key", "user") and self._reading.suffix:
+        if name in NAMES and self._reading.suffix:
             return f"{value}{self._reading.suffix}"
         return self._reading.watch(value)
 
     def __repr__(self) -> str:
         return f"a watched {self._sample!r}"
+
+
+def watched_like(value: Any, sample: Any) -> Any:
+    """Return the substitute of `value` if `sample` is a substitute, else `value` itself."""
+    return sample._reading.watch(value) if isinstance(sample, Watched) else value
 
 
 class WatchedTexts(Mapping[str, str]):

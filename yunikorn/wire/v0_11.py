@@ -80,6 +80,7 @@ _TERMINATION = enum(
         wire.TIMEOUT: messages.TerminationType.TIMEOUT,
         wire.PREEMPTED_BY_SCHEDULER: messages.TerminationType.PREEMPTED_BY_SCHEDULER,
         wire.PLACEHOLDER_REPLACED: messages.TerminationType.PLACEHOLDER_REPLACED,
+        wire.SCHEDULING_FAILED_ON_RM: messages.TerminationType.SCHEDULING_FAILED_ON_RM,
         wire.UNKNOWN_TERMINATION_TYPE: messages.TerminationType.UNKNOWN,
     },
     messages.TerminationType.UNKNOWN,

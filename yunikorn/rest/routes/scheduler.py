@@ -67,7 +67,9 @@ async def live(call: Call) -> Answer:
 
 
 async def ready(call: Call) -> Answer:
-    """Answer when the core makes progress."""
+    """Answer when the core makes progress, and the rest of the service is ready."""
+    if reason := call.site.unready():
+        raise Refused(503, reason)
     try:
         async with asyncio.timeout(READY):
             await call.site.core.read(_nothing)

@@ -34,13 +34,15 @@ from yunikorn.scheduling.preemption.snapshot import (
     quotas,
 )
 from yunikorn.scheduling.preemption.victim_policy import may_go
-from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, victims_on
+from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, victims_on, without
 from yunikorn.scheduling.preemption.victims import (
     Candidates,
     Pool,
     across_queues,
     by_priority,
     candidates_on,
+    room_on,
+    shortage,
 )
 from yunikorn.states import STOPPED
 
@@ -285,7 +287,12 @@ class Preemptor:
             if app.held is not None:
                 continue
             if app.requests.unschedulable and app.admitted and app.max_apps_blocker is None:
-                yield from ([ask] for ask in app.asks.values() if ask.unschedulable and not ask.gang_blocked)
+                now = self._partition.clock.now()
+                yield from (
+                    [ask]
+                    for ask in app.asks.values()
+                    if ask.unschedulable and not ask.gang_blocked and not ask.is_paused(now)
+                )
 
     def next_attempt_at(self, ask: Ask) -> int | None:
         """Return the time (ns) of the first attempt for a pending request; None if there is none.
@@ -355,6 +362,8 @@ class Preemptor:
         has_room = self._has_room(ask)
         if has_room and first_obstacle(ask) is None:
             return None
+        if self._room_is_coming(ask, snapshot):
+            return None
         # Victims are outside the leaf, and free no room within its own quota and guarantee.
         own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
         if snapshot.has_room(own, ask.ask_class.pairs):
@@ -389,15 +398,36 @@ class Preemptor:
         snapshot.come(ask.app, ask.resource)
         pool = attempts.pool(ask, eligible, entitled is not None)
 
-        def fits(node: Node) -> bool:
-            return (
-                node.schedulable and node.could_host(ask.ask_class.pairs) and self._may_take_over(node, ask)
-            )
-
         def choices() -> list[Entry]:
-            return pool.choices(self._partition.nodes.values(), fits)
+            return pool.choices(self._partition.nodes.values(), partial(self._may_host, ask))
 
         return Search(ask, snapshot, bounds, pool, eligible, self._accepts).plan(choices, has_room)
+
+    def _may_host(self, ask: Ask, node: Node) -> bool:
+        """Return True if victims on `node` could make room for `ask`."""
+        return (
+            node.schedulable
+            and node.id not in ask.ask_class.avoids
+            and node.could_host(ask.ask_class.pairs)
+            and self._may_take_over(node, ask)
+        )
+
+    def _room_is_coming(self, ask: Ask, snapshot: PreemptionSnapshot) -> bool:
+        """Return True if `ask` will have room once allocations end that the RM is ending by itself.
+
+        These may be victims of a scheduler that ended meanwhile: for the same request nothing more is
+        preempted (`docs/decisions/0146`).
+        """
+        ends, pairs = self._partition.accounting.ends.allocations, ask.ask_class.pairs
+        if not ends or not snapshot.has_room(quotas(ask.app.chain[0]), pairs):
+            return False
+        nodes = {one.node.id: one.node for one in ends.values()}
+        return any(
+            self._may_host(ask, node)
+            and not shortage(room_on(node), pairs)
+            and self._accepts(ask, without(node, ()))
+            for node in nodes.values()
+        )
 
     def _has_room(self, ask: Ask) -> bool:
         if ask.ask_class.unschedulable:

@@ -31,12 +31,14 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
     """Return True if an allocation can be a victim at all.
 
     Excluded are allocations that opted out or require their node (daemon sets), allocations that are being
-    released already, and those that wait for the end of a placeholder. Originators can be victims only where
-    `originators` allows it (`docs/decisions/0023`).
+    released already, by the scheduler or by the RM alone, and those that wait for the end of a placeholder.
+    Originators can be victims only where `originators` allows it (`docs/decisions/0023`).
     """
     # Called for every running allocation: most have no extras, so these are checked first.
     spec, extras = allocation.spec, allocation.extras
-    if extras is not None and (extras.releasing is not None or extras.replaces is not None):
+    if extras is not None and (
+        extras.releasing is not None or extras.replaces is not None or extras.eviction is not None
+    ):
         return False
     return (
         spec.may_be_preempted

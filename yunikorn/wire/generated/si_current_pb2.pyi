@@ -22,6 +22,7 @@ STOPPED_BY_RM: int
 TIMEOUT: int
 PREEMPTED_BY_SCHEDULER: int
 PLACEHOLDER_REPLACED: int
+SCHEDULING_FAILED_ON_RM: int
 
 class RegisterResourceManagerRequest(Message):
     rmID: str

@@ -22,6 +22,7 @@ TIMEOUT: int
 PREEMPTED_BY_SCHEDULER: int
 PLACEHOLDER_REPLACED: int
 UNKNOWN_TERMINATION_TYPE: int
+SCHEDULING_FAILED_ON_RM: int
 
 class RegisterResourceManagerRequest(Message):
     rmID: str

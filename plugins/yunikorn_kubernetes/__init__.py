@@ -1,0 +1,1 @@
+"""Shim for Kubernetes: translates the objects of an API server into the scheduler interface, and back."""

@@ -1,0 +1,1 @@
+"""Admission controller: webhooks that prepare pods, and refuse ConfigMaps that the scheduler cannot use."""

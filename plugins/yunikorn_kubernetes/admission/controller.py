@@ -1,0 +1,215 @@
+"""Admission controller: its view of the cluster, its settings, and its life from start to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from typing import Any
+
+import aiohttp
+import attrs
+
+from yunikorn.clock import Clock
+from yunikorn.errors import ConfigError, UsageError, YunikornError
+from yunikorn_kubernetes.admission.config_maps import RestScheduler, review_config_map
+from yunikorn_kubernetes.admission.pods import review_pod
+from yunikorn_kubernetes.admission.reviews import Answer, Request
+from yunikorn_kubernetes.admission.rules import Rules
+from yunikorn_kubernetes.admission.server import WebhookServer
+from yunikorn_kubernetes.admission.trust import Trust, needed
+from yunikorn_kubernetes.admission.webhooks import Reachable
+from yunikorn_kubernetes.api_server.access_reviews import denied, refused_list
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
+from yunikorn_kubernetes.api_server.chance import RandomSource
+from yunikorn_kubernetes.api_server.reflector import Change, Reflector
+from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS, NAMESPACES, PRIORITY_CLASSES, Resource
+from yunikorn_kubernetes.config_maps import NAMES, ClusterConfig, read_config
+from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass
+from yunikorn_kubernetes.settings import LogLevels
+
+_log = logging.getLogger("yunikorn.admission")
+
+INTERVAL = 60.0
+"""Seconds between two checks of the secret and of the configurations of the webhooks."""
+RETRY = 5.0
+"""Seconds to the next check after one that failed."""
+PATIENCE = 2.0
+"""Seconds to wait for a namespace that is not known yet."""
+ADVICE = "see the roles in deploy/kubernetes/admission-access.yaml"
+_READ: tuple[tuple[Resource[Any], bool], ...] = (
+    (NAMESPACES, False),
+    (PRIORITY_CLASSES, False),
+    (CONFIG_MAPS, True),
+)
+NOTHING: Mapping[str, str] = {}
+
+
+@attrs.frozen
+class AdmissionOptions:
+    """Options of the command line."""
+
+    namespace: str
+    """Namespace of the scheduler and of its ConfigMaps."""
+    host: str
+    port: int
+    url: str = ""
+    """URL by which the API server reaches this process, for one outside of the cluster."""
+    set_levels: Callable[[LogLevels], object] = lambda _: None
+    """Sets the levels of logs that the ConfigMaps name."""
+
+
+@attrs.frozen
+class Surroundings:
+    """Part of the cluster that the rules for one pod read."""
+
+    namespace: Namespace | None
+    classes: Mapping[str, PriorityClass]
+
+    def namespace_annotations(self, namespace: str) -> Mapping[str, str]:
+        """Return the annotations of the pod's namespace; none if it is not known."""
+        return NOTHING if self.namespace is None else self.namespace.metadata.annotations
+
+    def priority_class_annotations(self, name: str) -> Mapping[str, str]:
+        """Return the annotations of a priority class; none if it is not known."""
+        found = self.classes.get(name)
+        return NOTHING if found is None else found.metadata.annotations
+
+
+class AdmissionController:
+    """One replica of the admission controller. To be created and used in one event loop."""
+
+    def __init__(
+        self, server: ApiServer, options: AdmissionOptions, *, random: RandomSource, clock: Clock
+    ) -> None:
+        self._options = options
+        self._server = server
+        self._clock = clock
+        self._config: ClusterConfig | None = None
+        self._rules = Rules()
+        self._namespaces: Reflector[Namespace] = Reflector(server, NAMESPACES, _ignore, random=random)
+        self._classes: Reflector[PriorityClass] = Reflector(server, PRIORITY_CLASSES, _ignore, random=random)
+        self._config_maps: Reflector[ConfigMap] = Reflector(
+            server, CONFIG_MAPS, self._config_map_changed, random=random, namespace=options.namespace
+        )
+        self._webhooks = WebhookServer(self._mutate, self._validate)
+        self._session: aiohttp.ClientSession | None = None
+
+    @contextlib.asynccontextmanager
+    async def serving(self) -> AsyncIterator[int]:
+        """Serve while the context lasts; yields the port.
+
+        The webhooks are announced to the API server when this replica can answer. Raises `UsageError` if the
+        API server refuses to be read or the address cannot be used, and `ApiError` if it does not answer.
+        """
+        await self._check_rights()
+        reflectors = (self._namespaces, self._classes, self._config_maps)
+        async with aiohttp.ClientSession() as self._session, _running(*(one.run for one in reflectors)):
+            for one in reflectors:
+                await one.synced.wait()
+            self._read_settings()
+            trust = Trust(self._server, self._reachable, self._clock)
+            await self._refresh(trust)
+            port = await self._webhooks.start(self._options.host, self._options.port)
+            try:
+                await trust.repair()
+                async with _running(lambda: self._keep_trust(trust)):
+                    yield port
+            finally:
+                await self._webhooks.stop()
+
+    async def _check_rights(self) -> None:
+        """Raise `UsageError` with everything that the API server does not let this process do."""
+        own = self._options.namespace
+        refused = [await refused_list(self._server, each, own if there else "") for each, there in _READ]
+        missing = [*filter(None, refused), *await denied(self._server, needed(own))]
+        if missing:
+            raise UsageError("\n".join(["the API server refuses what is needed:", *missing, ADVICE]))
+
+    async def _keep_trust(self, trust: Trust) -> None:
+        """Renew certificates and repair configurations until cancelled; failures are tried again."""
+        while True:
+            pause = INTERVAL
+            try:
+                await self._refresh(trust)
+                await trust.repair()
+            except YunikornError as error:
+                _log.error("certificates and configurations of the webhooks were not checked: %s", error)
+                pause = RETRY
+            await asyncio.sleep(pause)
+
+    def _reachable(self) -> Reachable:
+        assert self._config is not None
+        service = self._config.settings.admission.webhook_service
+        return Reachable(service, self._options.namespace, self._options.url)
+
+    async def _refresh(self, trust: Trust) -> None:
+        certificate = await trust.refresh()
+        if certificate is not None:
+            self._webhooks.use(certificate)
+
+    # -- settings -----------------------------------------------------------------------------------------
+
+    def _config_map_changed(self, change: Change[ConfigMap]) -> None:
+        if self._config is not None and change.object.metadata.name in NAMES:
+            self._read_settings()
+
+    def _read_settings(self) -> ClusterConfig:
+        """Read the settings, and use them; those in force stay if the new ones have a problem."""
+        try:
+            config = read_config(self._known_maps(), current=self._config)
+        except ConfigError as error:
+            used = "the defaults are" if self._config is None else "the settings before stay"
+            for problem in error.problems:
+                _log.error("%s; %s in use", problem, used)
+            config = self._config or read_config({})
+        for warning in config.warnings:
+            _log.warning("%s", warning)
+        self._config = config
+        self._rules = Rules.of(config.settings.admission)
+        self._options.set_levels(config.settings.logs)
+        return config
+
+    # -- reviews ------------------------------------------------------------------------------------------
+
+    async def _mutate(self, request: Request) -> Answer:
+        name = request.effective_namespace
+        namespace = self._namespaces.store.get(name) or await self._new_namespace(name)
+        return review_pod(request, self._rules, Surroundings(namespace, self._classes.store))
+
+    async def _new_namespace(self, name: str) -> Namespace | None:
+        """Return a namespace that the watch has not reported yet; None if it cannot be read at once."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._server.get(NAMESPACES, "", name)
+        except (ApiError, TimeoutError) as error:
+            _log.warning("namespace %s is not known, so its annotations do not count: %s", name, error)
+            return None
+
+    async def _validate(self, request: Request) -> Answer:
+        assert self._session is not None
+        assert self._config is not None
+        scheduler = RestScheduler(self._session, self._config.settings.admission.scheduler_address)
+        return await review_config_map(request, self._options.namespace, self._known_maps(), scheduler)
+
+    def _known_maps(self) -> dict[str, ConfigMap]:
+        store, namespace = self._config_maps.store, self._options.namespace
+        found = {name: store.get(f"{namespace}/{name}") for name in NAMES}
+        return {name: one for name, one in found.items() if one is not None}
+
+
+def _ignore(_: object) -> None:
+    """Do nothing: the store of the reflector is enough."""
+
+
+@contextlib.asynccontextmanager
+async def _running(*works: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+    """Run works that never end while the context lasts."""
+    tasks = [asyncio.create_task(work()) for work in works]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

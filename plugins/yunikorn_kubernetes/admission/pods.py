@@ -1,0 +1,179 @@
+"""Mutation of pods and of the workloads that make them.
+
+The rules are those of Apache YuniKorn 1.9: who owns a pod, which pods YuniKorn schedules, and the labels that
+make an application of pods without one. `docs/kubernetes/admission.md` describes them for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from yunikorn_kubernetes.admission.objects_under_review import PodLike, pod_like
+from yunikorn_kubernetes.admission.owners import is_missing, owner_text, refusal
+from yunikorn_kubernetes.admission.reviews import (
+    ALLOWED,
+    Answer,
+    Patch,
+    Request,
+    Submitter,
+    put,
+    put_members,
+)
+from yunikorn_kubernetes.admission.rules import Rules
+from yunikorn_kubernetes.names import (
+    ALLOW_PREEMPTION,
+    APP_ID,
+    APP_ID_LABEL_OLD,
+    APP_ID_LABEL_SPARK,
+    NAMESPACE_ENABLE,
+    NAMESPACE_GENERATE_APP_ID,
+    QUEUE,
+    QUEUE_LABEL_OLD,
+    SCHEDULER_NAME,
+    UNIQUE_SUFFIX,
+    USER_INFO,
+)
+
+CREATE, UPDATE = "CREATE", "UPDATE"
+APP_LABEL, OWN_APP = "app", "yunikorn"
+"""Label of the pods of the scheduler itself, which must not wait for the scheduler."""
+MAX_LABEL = 63
+"""Maximum length of the value of a label."""
+MAX_NAMESPACE = 26
+"""Length to which a namespace is cut in unique ids, so that a uid fits behind it."""
+
+
+class Cluster(Protocol):
+    """Part of the cluster that the rules read; answered from memory."""
+
+    def namespace_annotations(self, namespace: str) -> Mapping[str, str]:
+        """Return the annotations of a namespace; none if it is not known."""
+        ...
+
+    def priority_class_annotations(self, name: str) -> Mapping[str, str]:
+        """Return the annotations of a priority class, the default one for ""; none if it is not known."""
+        ...
+
+
+def review_pod(request: Request, rules: Rules, cluster: Cluster) -> Answer:
+    """Return the answer to the creation or update of a pod or a workload."""
+    kind = request.kind.kind
+    pod = pod_like(kind, request.object)
+    if pod is None:
+        return ALLOWED
+    if request.operation == UPDATE:
+        return _review_update(request, pod, rules, cluster) if kind == "Pod" else ALLOWED
+    if request.operation != CREATE:
+        return ALLOWED
+    if kind == "Pod":
+        return _review_new_pod(request, pod, rules, cluster)
+    return _review_workload(request, pod, rules, cluster)
+
+
+def _review_new_pod(request: Request, pod: PodLike, rules: Rules, cluster: Cluster) -> Answer:
+    if reason := refusal(pod.annotations, request.user_info, rules):
+        return Answer(allowed=False, reason=reason)
+    namespace = request.effective_namespace
+    overrides = cluster.namespace_annotations(namespace)
+    if pod.labels.get(APP_LABEL) == OWN_APP:
+        return ALLOWED
+    if not rules.processes(namespace, _tri_state(overrides, NAMESPACE_ENABLE)):
+        return ALLOWED
+    labels: dict[str, str] = {}
+    annotations = _owner(pod, request.user_info, rules)
+    if rules.labels(namespace, _tri_state(overrides, NAMESPACE_GENERATE_APP_ID)):
+        labels = _labels(pod, namespace, rules)
+        annotations |= _preemption(pod, cluster)
+    scheduler = put(("spec", "schedulerName"), SCHEDULER_NAME)
+    return Answer(allowed=True, patch=[*_metadata(pod, labels, annotations), scheduler])
+
+
+def _review_workload(request: Request, pod: PodLike, rules: Rules, cluster: Cluster) -> Answer:
+    """Let a workload carry the owner in its template; a controller makes the pods later."""
+    submitter = request.user_info
+    if request.kind.kind == "ReplicaSet" and rules.system_users.match(submitter.username):
+        # A Deployment would find that this replica set is not the one that it wants, and make another.
+        return ALLOWED
+    if not _concerns(request.effective_namespace, pod, rules, cluster):
+        return ALLOWED
+    if reason := refusal(pod.annotations, submitter, rules):
+        return Answer(allowed=False, reason=reason)
+    return Answer(allowed=True, patch=_metadata(pod, {}, _owner(pod, submitter, rules)))
+
+
+def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: Cluster) -> Answer:
+    if pod.labels.get(APP_LABEL) == OWN_APP:
+        return ALLOWED
+    if not _concerns(request.effective_namespace, pod, rules, cluster):
+        return ALLOWED
+    before = pod_like("Pod", request.old_object)
+    old = "" if before is None else before.annotations.get(USER_INFO, "")
+    if pod.annotations.get(USER_INFO, "") != old:
+        return Answer(allowed=False, reason=f"the annotation {USER_INFO} of a pod cannot be changed")
+    return ALLOWED
+
+
+def _concerns(namespace: str, pod: PodLike, rules: Rules, cluster: Cluster) -> bool:
+    """Return True if pods like this one are part of an application of YuniKorn."""
+    overrides = cluster.namespace_annotations(namespace)
+    if not rules.processes(namespace, _tri_state(overrides, NAMESPACE_ENABLE)):
+        return False
+    if any(pod.labels.get(label) for label in (APP_ID, APP_ID_LABEL_OLD, APP_ID_LABEL_SPARK)):
+        return True
+    return rules.labels(namespace, _tri_state(overrides, NAMESPACE_GENERATE_APP_ID))
+
+
+def _owner(pod: PodLike, submitter: Submitter, rules: Rules) -> dict[str, str]:
+    return {USER_INFO: owner_text(submitter)} if is_missing(pod.annotations, rules) else {}
+
+
+def _labels(pod: PodLike, namespace: str, rules: Rules) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    given = pod.labels
+    others = (given.get(APP_ID_LABEL_OLD), given.get(APP_ID_LABEL_SPARK), pod.annotations.get(APP_ID))
+    if named := given.get(APP_ID):
+        labels[APP_ID_LABEL_OLD] = named
+    elif not any(others):
+        labels[APP_ID] = labels[APP_ID_LABEL_OLD] = generated_id(
+            namespace, unique=rules.generate_unique_app_id
+        )
+    if queue := given.get(QUEUE):
+        labels[QUEUE_LABEL_OLD] = queue
+    return labels
+
+
+def generated_id(namespace: str, *, unique: bool) -> str:
+    """Return the id of the application of pods that name none.
+
+    The scheduler replaces the end of a unique id by the uid of the pod, which does not exist yet.
+    """
+    if unique:
+        return f"{namespace[:MAX_NAMESPACE]}{UNIQUE_SUFFIX}"
+    return f"yunikorn-{namespace}-autogen"[:MAX_LABEL]
+
+
+def _preemption(pod: PodLike, cluster: Cluster) -> dict[str, str]:
+    if pod.annotations.get(ALLOW_PREEMPTION) in ("true", "false"):
+        return {}
+    spec = pod.content.get("spec")
+    name = spec.get("priorityClassName") if isinstance(spec, Mapping) else None
+    annotations = cluster.priority_class_annotations(name if isinstance(name, str) else "")
+    return {ALLOW_PREEMPTION: "false" if annotations.get(ALLOW_PREEMPTION) == "false" else "true"}
+
+
+def _metadata(pod: PodLike, labels: dict[str, str], annotations: dict[str, str]) -> Patch:
+    path = (*pod.path, "metadata")
+    if not labels and not annotations:
+        return []
+    start: Patch = [] if pod.has_metadata else [put(path, {})]
+    return [
+        *start,
+        *put_members((*path, "labels"), pod.labels, labels),
+        *put_members((*path, "annotations"), pod.annotations, annotations),
+    ]
+
+
+def _tri_state(annotations: Mapping[str, str], name: str) -> bool | None:
+    """Return True for the value "true", False for any other value, None without the annotation."""
+    return annotations[name] == "true" if name in annotations else None

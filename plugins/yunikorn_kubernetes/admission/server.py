@@ -1,0 +1,109 @@
+"""HTTPS server of the webhooks, and its certificate."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import ssl
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from yunikorn.errors import UsageError
+from yunikorn_kubernetes.admission.certificates import ServerCertificate
+from yunikorn_kubernetes.admission.reviews import (
+    Answer,
+    MalformedReview,
+    Request,
+    read_review,
+    write_review,
+)
+from yunikorn_kubernetes.admission.webhooks import MUTATE_PATH, VALIDATE_PATH
+
+_log = logging.getLogger("yunikorn.admission")
+
+LARGEST_BODY = 16 << 20
+"""Maximum size of a review in bytes; the API server accepts objects of 3 MiB, and an update has two."""
+Reviewer = Callable[[Request], Awaitable[Answer]]
+
+
+class WebhookServer:
+    """Server of the webhooks; the certificate can be replaced while it serves."""
+
+    def __init__(self, mutate: Reviewer, validate: Reviewer) -> None:
+        self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
+        application = web.Application(client_max_size=LARGEST_BODY)
+        application.add_routes(
+            [
+                web.get("/health", _health),
+                web.post(MUTATE_PATH, _handler(mutate)),
+                web.post(VALIDATE_PATH, _handler(validate)),
+            ]
+        )
+        self._runner = web.AppRunner(application, access_log=None, handler_cancellation=True)
+
+    def use(self, certificate: ServerCertificate) -> None:
+        """Use a certificate for new connections."""
+        # The module ssl reads files only. A file in memory works where the file system is read-only.
+        content = certificate.key + certificate.certificate
+        if sys.platform == "linux":
+            with open(os.memfd_create("certificate", os.MFD_CLOEXEC), "wb", buffering=0) as file:
+                file.write(content)
+                self._tls.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
+        else:
+            with tempfile.NamedTemporaryFile() as temporary:
+                temporary.write(content)
+                temporary.flush()
+                self._tls.load_cert_chain(temporary.name)
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; return the port. Raises `UsageError` if the address cannot be used."""
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, host, port, ssl_context=self._tls)
+        try:
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            reason = error.strerror or str(error)
+            if error.errno == errno.EADDRINUSE:
+                reason = "the address is in use. Choose another with --listen"
+            raise UsageError(f"cannot listen at {host}:{port}: {reason}") from error
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Answer the requests in progress, and end."""
+        await self._runner.cleanup()
+
+
+async def _health(_: web.Request) -> web.Response:
+    return web.Response(text="OK\r\n")
+
+
+def _handler(reviewer: Reviewer) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def handle(request: web.Request) -> web.Response:
+        if request.content_type != "application/json":
+            return web.Response(status=415, text="the Content-Type has to be application/json\n")
+        try:
+            review = read_review(await request.read())
+        except MalformedReview as error:
+            return web.Response(status=400, text=f"{error}\n")
+        try:
+            answer = await reviewer(review)
+        except Exception:
+            # The API server goes on without an answer, as its configuration of the webhook says.
+            _log.exception("a bug: no answer to the review of %s %s", review.kind.kind, review.name)
+            return web.Response(status=500, text="the admission controller failed; see its log\n")
+        if not answer.allowed:
+            _log.info("denied: %s %s/%s: %s", *_named(review), answer.reason)
+        body = write_review(review.uid, answer)
+        return web.Response(body=body, content_type="application/json")
+
+    return handle
+
+
+def _named(review: Request) -> tuple[str, str, str]:
+    return review.kind.kind, review.effective_namespace, review.name or "(name to be generated)"

@@ -1,0 +1,337 @@
+"""Tags and node attributes that describe volumes to the predicates, as immutable structures.
+
+The shim writes them (`yunikorn_kubernetes.volumes`), and the predicates read nothing else, so that recordings
+and simulations contain all that a decision depends on. Texts are compact JSON. Tag `pod-volumes`, each key
+absent where empty:
+
+- `affinity`: node affinity of each bound volume that has one: `{"volume": NAME, "terms": [...]}`, and for a
+  volume of an old in-tree plugin `"plugin"` and `"translated"`, the terms where the plugin is migrated.
+- `zones`: zone and region labels of bound volumes, as `[LABEL, [VALUE, ...]]`.
+- `attached`: volumes that count against the limits of a node, as `[DRIVER, HANDLE]`; a volume of an in-tree
+  plugin counts as that of the CSI driver that replaced the plugin.
+- `unmade`: volumes that do not exist yet and will count, as `[DRIVER, CLAIM, SHARED]`.
+- `oncePod`: claims that only one pod of the cluster may use.
+- `disks`: inline disks that pods on one node cannot share.
+- `claims`: claims that are bound when the pod gets its node; see `Claim`.
+- `problems`: reasons why the pod fits on no node, such as a claim that does not exist.
+
+Tag `volume-candidates`: free volumes by storage class that are accessible from more than one host.
+Node attribute `free-volumes`: free volumes by storage class of this host only; see `FreeVolume`.
+Node attribute `storage-capacity`: size of the largest volume that can be made, by storage class.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from yunikorn_kubernetes.names import (
+    NODE_FREE_VOLUMES,
+    NODE_MIGRATED_PLUGINS,
+    NODE_STORAGE_CAPACITY,
+    NODE_VOLUME_ATTACHMENTS,
+    NODE_VOLUME_LIMITS,
+    TAG_VOLUME_CANDIDATES,
+    TAG_VOLUMES,
+)
+from yunikorn_kubernetes.predicates.selectors import Selector
+from yunikorn_kubernetes.predicates.volume_terms import Terms, read_selector, read_terms
+
+FILESYSTEM = "Filesystem"
+T = TypeVar("T")
+Texts = Mapping[str, str]
+
+
+class VolumeAffinity(NamedTuple):
+    """Node affinity of a bound volume."""
+
+    volume: str
+    terms: Terms | None
+    plugin: str = ""
+    """In-tree plugin of the volume; empty for any other volume."""
+    translated: Terms | None = None
+    """Terms on nodes where the plugin is migrated to a CSI driver."""
+
+
+class Attached(NamedTuple):
+    """Volume that counts against the limit of a node."""
+
+    driver: str
+    handle: str
+
+
+class Unmade(NamedTuple):
+    """Volume that is yet to be made or chosen, and counts against the limit of a node."""
+
+    driver: str
+    claim: str
+    shared: bool
+
+
+class Disk(NamedTuple):
+    """Inline disk that pods on one node cannot share."""
+
+    kind: str
+    """`gce`, `ebs`, `iscsi` or `rbd`."""
+    id: str
+    read_only: bool
+    monitors: tuple[str, ...] = ()
+    """Monitors of an `rbd` disk; two disks are the same if they have a monitor in common."""
+
+
+class FreeVolume(NamedTuple):
+    """Volume without a claim."""
+
+    name: str
+    size: int
+    """Capacity in bytes."""
+    modes: frozenset[str]
+    volume_mode: str
+    attributes_class: str
+    labels: tuple[tuple[str, str], ...]
+    terms: Terms | None
+
+
+class Demand(NamedTuple):
+    """Properties of a claim that decide which volumes suit; claims with equal demands are alike."""
+
+    storage_class: str
+    size: int
+    """Requested bytes."""
+    modes: frozenset[str]
+    volume_mode: str
+    attributes_class: str
+    selector: Selector | None
+    volume: str
+    """The only volume that suits because it is bound to the claim already; empty without one."""
+    volume_terms: Terms | None
+    selected_node: str
+    """The only node on which the volume may be made; empty if none has been selected."""
+    provisioned: bool
+    """True if a volume can be made where none suits."""
+    topologies: Terms | None
+    """Topologies in which a volume can be made; None for all."""
+    watches_capacity: bool
+    """True if a volume can only be made where the capacity suffices."""
+
+    def takes(self, volume: FreeVolume) -> bool:
+        """Return True if a free volume of the storage class suits, regardless of the node."""
+        return (
+            volume.size >= self.size
+            and volume.volume_mode == self.volume_mode
+            and volume.attributes_class == self.attributes_class
+            and self.modes <= volume.modes
+            and (self.selector is None or self.selector.matches(dict(volume.labels)))
+        )
+
+
+class Claim(NamedTuple):
+    """Claim that is bound when the pod gets its node."""
+
+    key: str
+    """`NAMESPACE/NAME`."""
+    shared: bool
+    """True if another pod uses the claim as well."""
+    demand: Demand
+
+
+class PodVolumes(NamedTuple):
+    """Volumes of a pod."""
+
+    affinity: tuple[VolumeAffinity, ...] = ()
+    zones: tuple[tuple[str, frozenset[str]], ...] = ()
+    attached: tuple[Attached, ...] = ()
+    unmade: tuple[Unmade, ...] = ()
+    once_pod: tuple[str, ...] = ()
+    disks: tuple[Disk, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Reasons why the pod fits on no node before its claims change."""
+
+
+NO_VOLUMES = PodVolumes()
+FreeByClass = Mapping[str, tuple[FreeVolume, ...]]
+
+
+class Unreadable(str):
+    """Text that says why a tag or attribute cannot be read; a predicate then refuses."""
+
+
+def pod_volumes(tags: Texts) -> PodVolumes | Unreadable:
+    """Return the volumes of a pod from the tags of its task."""
+    text = tags.get(TAG_VOLUMES)
+    return NO_VOLUMES if text is None else _read_pod(text)
+
+
+def candidates(tags: Texts) -> FreeByClass | Unreadable:
+    """Return the free volumes of no single host that a pod may get, by storage class, smallest first."""
+    text = tags.get(TAG_VOLUME_CANDIDATES)
+    return {} if text is None else _read_candidates(text)
+
+
+def free_volumes(attributes: Texts) -> FreeByClass | Unreadable:
+    """Return the free volumes of a node's host by storage class, smallest first."""
+    text = attributes.get(NODE_FREE_VOLUMES)
+    return {} if text is None else _read_free(text)
+
+
+def storage_capacity(attributes: Texts) -> Mapping[str, int] | Unreadable:
+    """Return the size of the largest volume that can be made for a node, by storage class."""
+    text = attributes.get(NODE_STORAGE_CAPACITY)
+    return {} if text is None else _read_counts(text, NODE_STORAGE_CAPACITY)
+
+
+def volume_limits(attributes: Texts) -> Mapping[str, int] | Unreadable:
+    """Return the number of volumes that a node can attach, by driver."""
+    text = attributes.get(NODE_VOLUME_LIMITS)
+    return {} if text is None else _read_counts(text, NODE_VOLUME_LIMITS)
+
+
+def volume_attachments(attributes: Texts) -> frozenset[Attached] | Unreadable:
+    """Return the volumes that are attached to a node."""
+    text = attributes.get(NODE_VOLUME_ATTACHMENTS)
+    return frozenset() if text is None else _read_attachments(text)
+
+
+def migrated_plugins(attributes: Texts) -> Sequence[str]:
+    """Return the in-tree plugins that a CSI driver serves on a node."""
+    text = attributes.get(NODE_MIGRATED_PLUGINS)
+    return text.split(",") if text else ()
+
+
+class PerNode(Generic[T]):
+    """Values read from an attribute of each node in the books, so that a search need not read them again."""
+
+    def __init__(self, attribute: str, read: Callable[[Texts], T]) -> None:
+        self._attribute = attribute
+        self._read = read
+        self._known: dict[str, tuple[str, T]] = {}
+
+    def add(self, node_id: str, attributes: Texts) -> None:
+        """Read the attribute of a node that is added to the books."""
+        text = attributes.get(self._attribute)
+        if text is not None:
+            self._known[node_id] = text, self._read(attributes)
+
+    def remove(self, node_id: str) -> None:
+        """Forget a node."""
+        self._known.pop(node_id, None)
+
+    def get(self, node_id: str, attributes: Texts) -> T:
+        """Return the value of a node."""
+        known = self._known.get(node_id)
+        if known is not None and known[0] is attributes.get(self._attribute):
+            return known[1]
+        return self._read(attributes)
+
+
+# -- reading JSON -----------------------------------------------------------------------------------------
+
+
+def _reads(text: str, name: str, read: Callable[[Any], T]) -> T | Unreadable:
+    try:
+        return read(json.loads(text))
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        return Unreadable(f"{name} cannot be read: {type(error).__name__}: {error}")
+
+
+@lru_cache(maxsize=1024)
+def _read_pod(text: str) -> PodVolumes | Unreadable:
+    return _reads(text, f"the tag {TAG_VOLUMES}", _pod_from)
+
+
+@lru_cache(maxsize=64)
+def _read_candidates(text: str) -> FreeByClass | Unreadable:
+    return _reads(text, f"the tag {TAG_VOLUME_CANDIDATES}", _free_from)
+
+
+@lru_cache(maxsize=1024)
+def _read_free(text: str) -> FreeByClass | Unreadable:
+    return _reads(text, f"the node attribute {NODE_FREE_VOLUMES}", _free_from)
+
+
+@lru_cache(maxsize=1024)
+def _read_counts(text: str, name: str) -> Mapping[str, int] | Unreadable:
+    return _reads(text, f"the node attribute {name}", _counts_from)
+
+
+@lru_cache(maxsize=1024)
+def _read_attachments(text: str) -> frozenset[Attached] | Unreadable:
+    return _reads(
+        text,
+        f"the node attribute {NODE_VOLUME_ATTACHMENTS}",
+        lambda given: frozenset(
+            Attached(driver, handle) for driver, handles in given.items() for handle in handles
+        ),
+    )
+
+
+def _counts_from(given: Any) -> dict[str, int]:
+    return {str(name): int(count) for name, count in given.items()}
+
+
+def _free_from(given: Any) -> FreeByClass:
+    return {
+        name: tuple(sorted((_free_volume(one) for one in volumes), key=lambda one: (one.size, one.name)))
+        for name, volumes in given.items()
+    }
+
+
+def _free_volume(given: Any) -> FreeVolume:
+    return FreeVolume(
+        given["name"],
+        int(given["size"]),
+        frozenset(given.get("modes", ())),
+        given.get("volumeMode", FILESYSTEM),
+        given.get("attributesClass", ""),
+        tuple(sorted(given.get("labels", {}).items())),
+        read_terms(given.get("terms")),
+    )
+
+
+def _pod_from(given: Any) -> PodVolumes:
+    return PodVolumes(
+        tuple(
+            VolumeAffinity(
+                one["volume"],
+                read_terms(one.get("terms")),
+                one.get("plugin", ""),
+                read_terms(one.get("translated")),
+            )
+            for one in given.get("affinity", ())
+        ),
+        tuple((label, frozenset(values)) for label, values in given.get("zones", ())),
+        tuple(Attached(*one) for one in given.get("attached", ())),
+        tuple(Unmade(*one) for one in given.get("unmade", ())),
+        tuple(given.get("oncePod", ())),
+        tuple(_disk(one) for one in given.get("disks", ())),
+        tuple(_claim(one) for one in given.get("claims", ())),
+        tuple(given.get("problems", ())),
+    )
+
+
+def _disk(given: Any) -> Disk:
+    return Disk(
+        given["kind"], given["id"], given.get("readOnly", False), tuple(sorted(given.get("monitors", ())))
+    )
+
+
+def _claim(given: Any) -> Claim:
+    topologies = read_terms(given.get("topologies") or None, "matchLabelExpressions")
+    demand = Demand(
+        given.get("class", ""),
+        int(given.get("size", 0)),
+        frozenset(given.get("modes", ())),
+        given.get("volumeMode", FILESYSTEM),
+        given.get("attributesClass", ""),
+        read_selector(given.get("selector")),
+        given.get("volume", ""),
+        read_terms(given.get("terms")),
+        given.get("selectedNode", ""),
+        given.get("provisioned", False),
+        topologies,
+        given.get("watchesCapacity", False),
+    )
+    return Claim(given["claim"], given.get("shared", False), demand)

@@ -1,0 +1,466 @@
+"""Settings in the ConfigMaps: every key with type, default, unit and whether a change needs a restart.
+
+Names, defaults and syntax are those of Apache YuniKorn 1.9: booleans and durations are written as in Go. The
+attributes below are the one description of a key. Reader, checks and the table of the reference page follow
+from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, TypeVar
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import parse_duration, spell_duration
+from yunikorn.errors import Problem, printable
+from yunikorn.text import suggest
+from yunikorn_kubernetes import names
+
+T = TypeVar("T")
+S = TypeVar("S", "ServiceSettings", "AdmissionSettings")
+_METADATA = "setting"
+LONGEST = 80
+"""Number of characters of a bad value that a message shows."""
+INT32_MAX = 2**31 - 1
+UINT64_MAX = 2**64 - 1
+UNSET_ID = -1
+"""Number that means an unset user or group, as in YuniKorn."""
+TRUE = frozenset(("1", "t", "T", "TRUE", "true", "True"))
+FALSE = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+LEVELS = {
+    **{"debug": "debug", "info": "info", "warn": "warning", "warning": "warning", "error": "error"},
+    **{"dpanic": "critical", "panic": "critical", "fatal": "critical"},
+    **{"-1": "debug", "0": "info", "1": "warning", "2": "error", "3": "critical", "4": "critical"},
+    "5": "critical",
+}
+"""Levels of logs by name and number, as levels of Python."""
+LOG_LEVEL = "log.level"
+_LOG_AREA = re.compile(r"log\.([\w.-]+)\.level\Z")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}\Z")
+HEALTH_CHECK = "health.checkInterval"
+"""Key without effect: the health of the core is checked whenever it is asked for."""
+
+
+@attrs.frozen(eq=False)
+class Kind:
+    """Kind of values: description, reader, and the text of a default."""
+
+    words: str
+    parse: Callable[[str], Any]
+    """Reader. Raises `ValueError` with the expected form."""
+    spell: Callable[[Any], str] = str
+
+
+def _boolean(text: str) -> bool:
+    if text not in TRUE | FALSE:
+        raise ValueError("expected true or false")
+    return text in TRUE
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER.match(text) or abs(int(text)) > INT32_MAX:
+        raise ValueError(f"expected a whole number of at most {INT32_MAX}")
+    return int(text)
+
+
+def _id(text: str) -> int | None:
+    number = _integer(text)
+    if number < UNSET_ID:
+        raise ValueError(f"expected the number of a user or group, or {UNSET_ID} for none")
+    return None if number == UNSET_ID else number
+
+
+def _duration(text: str) -> int:
+    duration = parse_duration(text)
+    if duration < 0:
+        raise ValueError("expected a duration of 0 or more")
+    return duration
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    # Imported here because the library slows down the start.
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    for pattern in found:
+        try:
+            re2.compile(pattern, options)
+        except re2.error as error:
+            reason = error.args[0] if error.args else error
+            text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+            raise ValueError(
+                f"{pattern!r} is no regular expression in the syntax of RE2 ({text});"
+                " expected expressions, separated by commas"
+            ) from None
+    return found
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:LONGEST]) <= UINT64_MAX):
+        raise ValueError("expected a whole number of 0 or more")
+    return int(text)
+
+
+TEXT = Kind("text", str)
+BOOLEAN = Kind("`true`, `false`", _boolean, lambda value: str(value).lower())
+INTEGER = Kind("whole number", _integer)
+ID = Kind("whole number", _id)
+DURATION = Kind("duration", _duration, spell_duration)
+PATTERNS = Kind("regular expressions with commas", _patterns, ",".join)
+COUNT = Kind("whole number", _count)
+
+FOR_THE_CORE = {
+    "event.trackingEnabled": BOOLEAN,
+    "event.ringBufferCapacity": COUNT,
+    "event.maxStreams": COUNT,
+    "event.maxStreamsPerHost": COUNT,
+    "event.requestCapacity": COUNT,
+    "event.RESTResponseSize": COUNT,
+    HEALTH_CHECK: DURATION,
+}
+"""Keys that only the core reads. A bad value is a warning, and a default applies, as in YuniKorn."""
+
+
+@attrs.frozen(eq=False)
+class Setting:
+    """Key of the ConfigMaps."""
+
+    key: str
+    kind: Kind
+    meaning: str
+    """Meaning in Markdown."""
+    default: Any = None
+    reloadable: bool = True
+    """False if a change needs a restart."""
+    effective: bool = True
+    """False if the key is only checked, because this shim works without such a setting."""
+    field: str = ""
+
+    @property
+    def shown_default(self) -> str:
+        """Text of the default in the ConfigMap; empty for none."""
+        return "" if self.default is None else self.kind.spell(self.default)
+
+
+def _setting(
+    key: str, kind: Kind, default: T, meaning: str, *, reloadable: bool = True, effective: bool = True
+) -> T:
+    about = Setting(key, kind, meaning, default, reloadable, effective)
+    return attrs.field(default=default, metadata={_METADATA: about})
+
+
+@attrs.frozen
+class ServiceSettings:
+    """Settings of the scheduler; times in nanoseconds."""
+
+    cluster_id: str = _setting(
+        "service.clusterId", TEXT, "mycluster", "id under which the cluster registers", reloadable=False
+    )
+    policy_group: str = _setting(
+        "service.policyGroup",
+        TEXT,
+        "queues",
+        "the queue configuration is the key of this name with `.yaml`",
+        reloadable=False,
+    )
+    scheduling_interval: int = _setting(
+        "service.schedulingInterval",
+        DURATION,
+        SECOND,
+        "pause between rounds of YuniKorn's shim",
+        reloadable=False,
+        effective=False,
+    )
+    volume_bind_timeout: int = _setting(
+        "service.volumeBindTimeout",
+        DURATION,
+        600 * SECOND,
+        "time for the volumes of a pod to be bound; then the pod is placed again",
+        reloadable=False,
+    )
+    event_channel_capacity: int = _setting(
+        "service.eventChannelCapacity",
+        INTEGER,
+        1024 * 1024,
+        "size of a channel of YuniKorn's shim",
+        reloadable=False,
+        effective=False,
+    )
+    dispatch_timeout: int = _setting(
+        "service.dispatchTimeout",
+        DURATION,
+        300 * SECOND,
+        "time limit of that channel",
+        reloadable=False,
+        effective=False,
+    )
+    disable_gang_scheduling: bool = _setting(
+        "service.disableGangScheduling", BOOLEAN, False, "ignores task groups", reloadable=False
+    )
+    hot_refresh: bool = _setting(
+        "service.enableConfigHotRefresh",
+        BOOLEAN,
+        True,
+        "applies changes of the ConfigMaps; `false` ignores all later changes",
+    )
+    placeholder_image: str = _setting(
+        "service.placeholderImage",
+        TEXT,
+        "registry.k8s.io/pause:3.7",
+        "image of placeholder pods",
+        reloadable=False,
+    )
+    placeholder_run_as_user: int | None = _setting(
+        "service.placeholderRunAsUser", ID, None, "user of placeholder pods", reloadable=False
+    )
+    placeholder_run_as_group: int | None = _setting(
+        "service.placeholderRunAsGroup", ID, None, "group of placeholder pods", reloadable=False
+    )
+    placeholder_fs_group: int | None = _setting(
+        "service.placeholderFsGroup", ID, None, "group of the volumes of placeholder pods", reloadable=False
+    )
+    instance_type_label: str = _setting(
+        "service.nodeInstanceTypeNodeLabelKey",
+        TEXT,
+        names.LABEL_INSTANCE_TYPE,
+        "label of nodes that becomes the attribute `si/instance-type`",
+        reloadable=False,
+    )
+    qps: int = _setting(
+        "kubernetes.qps",
+        INTEGER,
+        1000,
+        "requests a second to the API server; 0 or less: no limit",
+        reloadable=False,
+    )
+    burst: int = _setting(
+        "kubernetes.burst", INTEGER, 1000, "requests at once beyond that rate", reloadable=False
+    )
+    unique_app_ids: bool = _setting(
+        "admissionController.filtering.generateUniqueAppId",
+        BOOLEAN,
+        False,
+        "makes each pod without application id an application of its own",
+        reloadable=False,
+    )
+
+
+@attrs.frozen
+class AdmissionSettings:
+    """Settings of the admission controller. Patterns match anywhere in a name unless anchored."""
+
+    webhook_service: str = _setting(
+        "admissionController.webHook.amServiceName",
+        TEXT,
+        "yunikorn-admission-controller-service",
+        "service of the admission controller",
+    )
+    scheduler_address: str = _setting(
+        "admissionController.webHook.schedulerServiceAddress",
+        TEXT,
+        "yunikorn-service:9080",
+        "address of the scheduler's REST interface, which validates configurations",
+    )
+    process_namespaces: tuple[str, ...] = _setting(
+        "admissionController.filtering.processNamespaces",
+        PATTERNS,
+        (),
+        "namespaces whose pods get this scheduler; empty: all",
+    )
+    bypass_namespaces: tuple[str, ...] = _setting(
+        "admissionController.filtering.bypassNamespaces",
+        PATTERNS,
+        ("^kube-system$",),
+        "namespaces among them whose pods are left as they are",
+    )
+    label_namespaces: tuple[str, ...] = _setting(
+        "admissionController.filtering.labelNamespaces",
+        PATTERNS,
+        (),
+        "namespaces whose pods get an application id; empty: all",
+    )
+    no_label_namespaces: tuple[str, ...] = _setting(
+        "admissionController.filtering.noLabelNamespaces",
+        PATTERNS,
+        (),
+        "namespaces among them whose pods get none",
+    )
+    unique_app_ids: bool = _setting(
+        "admissionController.filtering.generateUniqueAppId",
+        BOOLEAN,
+        False,
+        "makes each pod without application id an application of its own",
+    )
+    bypass_auth: bool = _setting(
+        "admissionController.accessControl.bypassAuth",
+        BOOLEAN,
+        False,
+        "accepts owners of pods from everyone",
+    )
+    trust_controllers: bool = _setting(
+        "admissionController.accessControl.trustControllers",
+        BOOLEAN,
+        True,
+        "accepts owners of pods from `systemUsers`",
+    )
+    system_users: tuple[str, ...] = _setting(
+        "admissionController.accessControl.systemUsers",
+        PATTERNS,
+        ("^system:serviceaccount:kube-system:",),
+        "users that are controllers of the cluster",
+    )
+    external_users: tuple[str, ...] = _setting(
+        "admissionController.accessControl.externalUsers",
+        PATTERNS,
+        (),
+        "users that may submit pods for others",
+    )
+    external_groups: tuple[str, ...] = _setting(
+        "admissionController.accessControl.externalGroups",
+        PATTERNS,
+        (),
+        "groups whose members may submit pods for others",
+    )
+
+
+@attrs.frozen
+class LogLevels:
+    """Levels of logs: one for all, and others for areas such as `core.rest`, by the names of YuniKorn."""
+
+    root: str = "info"
+    areas: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Settings:
+    """All settings, as a set of ConfigMaps has them."""
+
+    service: ServiceSettings = attrs.field(factory=ServiceSettings)
+    admission: AdmissionSettings = attrs.field(factory=AdmissionSettings)
+    logs: LogLevels = attrs.field(factory=LogLevels)
+
+
+def settings_in(cls: type[Any]) -> Iterator[Setting]:
+    """Yield the keys that set the attributes of a class of settings, in their order."""
+    for field in attrs.fields(cls):
+        found = field.metadata.get(_METADATA)
+        if isinstance(found, Setting):
+            yield attrs.evolve(found, field=field.name)
+
+
+@cache
+def all_settings() -> Mapping[str, Setting]:
+    """Return all keys with a value of their own, by name.
+
+    Of a key that both processes read, the description is that of the scheduler.
+    """
+    both = (*settings_in(ServiceSettings), *settings_in(AdmissionSettings))
+    return {setting.key: setting for setting in both} | {
+        setting.key: setting for setting in settings_in(ServiceSettings)
+    }
+
+
+def is_known(key: str) -> bool:
+    """Return True for a key that the scheduler, the core or the admission controller reads."""
+    return key in _names() or bool(_LOG_AREA.match(key))
+
+
+def nearest(key: str) -> str:
+    """Return `, did you mean 'x'?` for a misspelled key, or an empty text."""
+    return suggest(key, _names())
+
+
+def _names() -> tuple[str, ...]:
+    return (*all_settings(), *FOR_THE_CORE, LOG_LEVEL)
+
+
+def read_settings(values: Mapping[str, str]) -> tuple[Settings, list[Problem]]:
+    """Return the settings among these values, and all problems; the default stands in for a bad value.
+
+    Blanks around a value do not count. Unknown keys are left to the caller.
+    """
+    problems: dict[str, Problem] = {}  # by key, since both processes read some of them
+    service = _read(ServiceSettings, values, problems)
+    admission = _read(AdmissionSettings, values, problems)
+    settings = Settings(service, admission, _logs(values, problems))
+    return settings, [problems[key] for key in sorted(problems)]
+
+
+def bad_values_for_the_core(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the keys of the core that have a bad value, and what is wrong with each."""
+    for key, kind in FOR_THE_CORE.items():
+        if key not in values:
+            continue
+        try:
+            kind.parse(values[key].strip())
+        except ValueError as error:
+            yield key, f"{_shown(values[key])}: {error}; a default applies"
+
+
+def _read(cls: type[S], values: Mapping[str, str], problems: dict[str, Problem]) -> S:
+    found: dict[str, Any] = {}
+    for setting in settings_in(cls):
+        text = values.get(setting.key)
+        if text is None:
+            continue
+        try:
+            found[setting.field] = setting.kind.parse(text.strip())
+        except ValueError as error:
+            advice = (
+                f"correct the value, or remove the key for the default ({setting.shown_default or 'none'})"
+            )
+            problems[setting.key] = Problem(setting.key, f"{_shown(text)}: {error}; {advice}")
+    return cls(**found)
+
+
+def _logs(values: Mapping[str, str], problems: dict[str, Problem]) -> LogLevels:
+    levels: dict[str, str] = {}
+    for key in sorted(values):
+        match = _LOG_AREA.match(key)
+        if key != LOG_LEVEL and not match:
+            continue
+        level = LEVELS.get(values[key].strip().lower())
+        if level is None:
+            expected = "debug, info, warn, error or fatal, or a number from -1 (debug) to 5 (fatal)"
+            problems[key] = Problem(key, f"{_shown(values[key])}: expected {expected}")
+        else:
+            levels[match[1] if match else ""] = level
+    return LogLevels(levels.pop("", "info"), levels)
+
+
+def _shown(text: str) -> str:
+    cut = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return printable(repr(cut))
+
+
+def reference_table() -> str:
+    """Return the table of all keys for the reference page, in Markdown."""
+    rows = ["| key | type | default | meaning | a change needs a restart |", "|---|---|---|---|---|"]
+    for setting in all_settings().values():
+        default = f"`{setting.shown_default}`" if setting.shown_default else "none"
+        meaning = setting.meaning if setting.effective else f"{setting.meaning}; **no effect** here"
+        rows.append(
+            f"| `{setting.key}` | {setting.kind.words} | {default} | {meaning}"
+            f" | {'no' if setting.reloadable else 'yes'} |"
+        )
+    levels = "`debug`, `info`, `warn`, `error`, `fatal`, or -1 to 5"
+    rows.append(f"| `{LOG_LEVEL}` | {levels} | `info` | level of all logs | no |")
+    rows.append(
+        f"| `log.AREA.level` | {levels} | that of the longest prefix of the area | level of an [area](#logs)"
+        " | no |"
+    )
+    rows += [
+        f"| `{key}` | {kind.words} | the core's | [settings of events](../rest.md#settings-of-events) | no |"
+        for key, kind in FOR_THE_CORE.items()
+        if key != HEALTH_CHECK
+    ]
+    rows.append(
+        f"| `{HEALTH_CHECK}` | duration | `30s` | pause between checks of health; **no effect** here | no |"
+    )
+    return "\n".join(rows) + "\n"

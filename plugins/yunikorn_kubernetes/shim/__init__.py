@@ -1,0 +1,1 @@
+"""The shim: from changes of Kubernetes objects to updates of the core, and from its decisions to writes."""

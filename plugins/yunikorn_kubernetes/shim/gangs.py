@@ -1,0 +1,148 @@
+"""Placeholder pods: created for the missing members of task groups, and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from itertools import chain, islice, repeat
+
+import attrs
+
+from yunikorn.clock import SECOND, Clock
+from yunikorn.errors import YunikornError
+from yunikorn.interface.messages import TerminationType
+from yunikorn_kubernetes.names import APP_TAG_CREATION_TIME
+from yunikorn_kubernetes.shim.applications import KubernetesApplication
+from yunikorn_kubernetes.shim.cluster import Cluster
+from yunikorn_kubernetes.shim.deletions import Deletions
+from yunikorn_kubernetes.shim.ports import Notices, Writes
+from yunikorn_kubernetes.shim.tasks import Task
+from yunikorn_kubernetes.translation.applications import owner_references
+from yunikorn_kubernetes.translation.task_groups import TaskGroup
+
+_log = logging.getLogger("yunikorn.kubernetes.gangs")
+
+DEFAULT_TIMEOUT_MS = 900_000
+"""Time for which placeholders may be held if the application names none, as in the core."""
+AT_ONCE = 64
+"""Placeholders of an application that are being created at the same time."""
+Missing = list[tuple[TaskGroup, int]]
+"""Task groups with the number of placeholders that do not exist."""
+
+
+class Placeholders:
+    """Creates and deletes the placeholders of applications."""
+
+    def __init__(
+        self, cluster: Cluster, writes: Writes, deletions: Deletions, notices: Notices, clock: Clock
+    ) -> None:
+        """Create without placeholders; set `on_failure` before use."""
+        self._cluster, self._writes, self._deletions = cluster, writes, deletions
+        self._notices, self._clock = notices, clock
+        self._creating: dict[str, set[asyncio.Task[None]]] = {}
+        self.on_failure: Callable[[KubernetesApplication, str], object] = lambda *_: None
+        """Called with an application for which a placeholder could not be created."""
+
+    def is_too_late(self, app: KubernetesApplication) -> bool:
+        """Return True if the time of the placeholders is over: a restart must not begin it again."""
+        created = app.request.tags.get(APP_TAG_CREATION_TIME, "")
+        if not created.isdecimal():
+            return False
+        timeout = app.request.execution_timeout_ms or DEFAULT_TIMEOUT_MS
+        return int(created) * 1000 + timeout < self._clock.now() // (SECOND // 1000)
+
+    def missing(self, app: KubernetesApplication) -> Missing:
+        """Return the task groups that lack placeholders, each with their number."""
+        present = Counter(task.group for task in app.placeholders())
+        groups = app.gang.groups if app.gang is not None else ()
+        lacking = ((group, group.min_member - present[group.name]) for group in groups)
+        return [(group, number) for group, number in lacking if number > 0]
+
+    def is_complete(self, app: KubernetesApplication) -> bool:
+        """Return True if every task group has its bound placeholders."""
+        bound = Counter(task.group for task in app.placeholders() if task.is_bound)
+        groups = app.gang.groups if app.gang is not None else ()
+        return all(bound[group.name] >= group.min_member for group in groups)
+
+    def create_missing(self, app: KubernetesApplication) -> None:
+        """Create the placeholders that do not exist, in the background."""
+        missing = self.missing(app)
+        if not missing or app.id in self._creating:
+            return
+        originator = self._originator(app)
+        if originator is not None:
+            self._begin(app, originator, missing)
+
+    @staticmethod
+    def _originator(app: KubernetesApplication) -> Task | None:
+        """Return the pod that owns new placeholders: the first one, or after its end the first that is left.
+
+        None if there is no pod but placeholders, which the cluster deletes with their owner.
+        """
+        known = app.tasks.get(app.originator)
+        if known is not None:
+            return known
+        heir = next((task for task in app.tasks.values() if not task.placeholder), None)
+        if heir is not None:
+            app.originator, heir.originator = heir.uid, True
+            app.owner = attrs.evolve(app.owner, references=owner_references(heir.pod))
+        return heir
+
+    def replace(self, app: KubernetesApplication, lost: Task) -> None:
+        """Create a placeholder in place of one that was preempted, or deleted by others, as with its node."""
+        originator = self._originator(app)
+        group = next((group for group, _ in self.missing(app) if group.name == lost.group), None)
+        if originator is not None and group is not None:
+            self._begin(app, originator, [(group, 1)])
+
+    def _begin(self, app: KubernetesApplication, originator: Task, missing: Missing) -> None:
+        note = f"Application {app.id} creating placeholders"
+        self._notices.pod(originator.pod, "GangScheduling", "CreatingPlaceholders", note)
+        work = asyncio.get_running_loop().create_task(self._create(app, originator, missing))
+        self._creating.setdefault(app.id, set()).add(work)
+        work.add_done_callback(lambda _: self._drop(app.id, work))
+
+    def _drop(self, app_id: str, work: asyncio.Task[None]) -> None:
+        works = self._creating.get(app_id, set())
+        works.discard(work)
+        if not works:
+            self._creating.pop(app_id, None)
+
+    async def _create(self, app: KubernetesApplication, originator: Task, missing: Missing) -> None:
+        translation, owner = self._cluster.translation, app.owner
+        assert app.gang is not None
+        wanted = chain.from_iterable(repeat(group, number) for group, number in missing)
+        try:
+            while portion := [*islice(wanted, AT_ONCE)]:
+                async with asyncio.TaskGroup() as creations:
+                    for group in portion:
+                        body = translation.placeholder(owner, app.gang, group)
+                        creations.create_task(self._writes.create_pod(owner.namespace, body))
+        except* YunikornError as problems:
+            note = f"failed to create placeholders: {problems.exceptions[0]}"
+            self._notices.pod(originator.pod, "GangScheduling", "PlaceholderCreateFailed", note, warning=True)
+            _log.error("%s: %s", app.label, note)
+            current = asyncio.current_task()
+            assert current is not None
+            self._drop(app.id, current)
+            self.on_failure(app, note)
+
+    def delete_all(self, app: KubernetesApplication) -> None:
+        """Delete the placeholders of an application, and create no more."""
+        for work in self._creating.pop(app.id, ()):
+            work.cancel()
+        for task in app.placeholders():
+            self.delete(task)
+
+    def delete(self, task: Task) -> None:
+        """Delete a placeholder that is not needed any more."""
+        if task.termination == TerminationType.STOPPED_BY_RM:
+            self._deletions.delete(task)
+
+    def close(self) -> None:
+        """Create no more placeholders."""
+        for work in [work for works in self._creating.values() for work in works]:
+            work.cancel()
+        self._creating.clear()

@@ -1,0 +1,314 @@
+"""The shim of one cluster: a resource manager of the core, moved by changes of objects and by responses.
+
+Nothing polls. Changes of one turn of the event loop reach the core as one update, and a response is applied
+in the turn in which it arrives. All methods are called in one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Protocol
+
+import attrs
+
+from yunikorn.clock import Clock
+from yunikorn.errors import YunikornError
+from yunikorn.interface.messages import (
+    EventRecord,
+    EventRecordType,
+    RegisterResourceManagerRequest,
+    UpdateContainerSchedulingStateRequest,
+    UpdateRequest,
+    UpdateResponse,
+)
+from yunikorn_kubernetes.objects import Node, Pod
+from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
+from yunikorn_kubernetes.shim.batches import Batches
+from yunikorn_kubernetes.shim.binding import Binder
+from yunikorn_kubernetes.shim.cluster import Cluster
+from yunikorn_kubernetes.shim.conditions import Conditions, Reader
+from yunikorn_kubernetes.shim.deletions import Deletions
+from yunikorn_kubernetes.shim.failures import PodFailures
+from yunikorn_kubernetes.shim.gangs import Placeholders
+from yunikorn_kubernetes.shim.node_flow import NodeFlow
+from yunikorn_kubernetes.shim.pod_flow import PodFlow
+from yunikorn_kubernetes.shim.ports import Notices, Translation, Volumes, Writes
+from yunikorn_kubernetes.shim.responses import Responses
+from yunikorn_kubernetes.shim.states import RUNNING, SCHEDULER, fire
+from yunikorn_kubernetes.shim.task_flow import TaskFlow
+from yunikorn_kubernetes.translation.applications import is_terminated
+
+_log = logging.getLogger("yunikorn.kubernetes")
+
+PREDICATES = (
+    "node-unschedulable",
+    "node-name",
+    "taint-toleration",
+    "node-affinity",
+    "node-ports",
+    "volume-restrictions",
+    "node-volume-limits",
+    "volume-binding",
+    "volume-zone",
+    "pod-topology-spread",
+    "inter-pod-affinity",
+    "dynamic-resources",
+)
+"""Predicates in force for the nodes of a cluster, in the order of kube-scheduler."""
+
+
+class Core(Reader, Protocol):
+    """The part of an `AsyncScheduler` that a shim uses."""
+
+    async def register_resource_manager(
+        self, request: RegisterResourceManagerRequest, callback: object
+    ) -> object:
+        """Register a resource manager."""
+        ...
+
+    async def update(self, request: UpdateRequest) -> None:
+        """Apply an update, and wait until it is applied."""
+        ...
+
+
+@attrs.frozen
+class Registration:
+    """Data of the registration with the core."""
+
+    rm_id: str
+    policy_group: str = ""
+    config: str = ""
+    """Text of the configuration; empty if the core has configurations of its own."""
+    extra_config: Mapping[str, str] = attrs.Factory(dict)
+    version: str = ""
+
+
+class World(Protocol):
+    """Objects of the cluster at one moment, for a recovery."""
+
+    def nodes(self) -> Iterable[Node]:
+        """Return all nodes."""
+        ...
+
+    def pods(self) -> Iterable[Pod]:
+        """Return all pods."""
+        ...
+
+
+class Shim:
+    """Resource manager for one Kubernetes cluster."""
+
+    def __init__(
+        self,
+        core: Core,
+        writes: Writes,
+        notices: Notices,
+        volumes: Volumes,
+        translation: Translation,
+        clock: Clock,
+        registration: Callable[[], Registration],
+        *,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Create a shim that is not registered; `registration` is asked at each registration."""
+        self._core, self._registration, self._notices = core, registration, notices
+        self.rm_id = registration().rm_id
+        self.state = SCHEDULER.initial
+        self._wake = asyncio.Event()
+        self._world: World | None = None
+        self._resync_wanted = False
+        self._backlog: list[Callable[[], object]] | None = None
+        """Changes that arrive during a recovery; None otherwise."""
+        self.batches = Batches(self.rm_id, self._wake.set)
+        self.cluster = Cluster(self.batches, translation)
+        self._deletions = Deletions(writes, sleep)
+        self._failures = PodFailures(writes, notices, sleep)
+        self._binder = Binder(writes, volumes)
+        self._tasks = TaskFlow(self.cluster, self._binder, self._deletions, notices)
+        self._binder.bound, self._binder.failed = self._tasks.bound, self._tasks.bind_failed
+        self._placeholders = Placeholders(self.cluster, writes, self._deletions, notices, clock)
+        self._applications = ApplicationFlow(
+            self.cluster, self._tasks, self._placeholders, self._failures, notices
+        )
+        self._nodes = NodeFlow(self.cluster, self._tasks, notices)
+        self._pods = PodFlow(self.cluster, self._applications, self._tasks, writes, notices)
+        self._responses = Responses(
+            self.cluster, self._applications, self._tasks, self._nodes, self._deletions, self._want_resync
+        )
+        self.conditions = Conditions(self.cluster, core, writes, notices, self.rm_id, sleep)
+        self._tasks.on_submit = self.conditions.submitted
+
+    @property
+    def label(self) -> str:
+        """Name of the shim in messages."""
+        return f"resource manager {self.rm_id}"
+
+    def on_state_change(self, before: str, reason: str) -> None:
+        """Log a change of the state."""
+        _log.info("%s: %s -> %s", self.label, before, self.state)
+
+    # -- start and end ------------------------------------------------------------------------------
+
+    async def start(self, world: World) -> None:
+        """Register with the core, and report the whole cluster; the core decides from then on.
+
+        `world` is read again whenever the core requests a new report. Raises `YunikornError` if the core
+        refuses the registration.
+        """
+        self._world = world
+        fire(SCHEDULER, self, "RegisterScheduler")
+        try:
+            await self._register()
+        except YunikornError:
+            fire(SCHEDULER, self, "RegisterSchedulerFailed")
+            raise
+        fire(SCHEDULER, self, "RegisterSchedulerSucceed")
+        fire(SCHEDULER, self, "RecoverScheduler")
+        await self._recover(world)
+        fire(SCHEDULER, self, "RecoverSchedulerSucceed")
+
+    async def _register(self) -> None:
+        given = self._registration()
+        request = RegisterResourceManagerRequest(
+            given.rm_id, given.version, given.policy_group, given.config, dict(given.extra_config)
+        )
+        await self._core.register_resource_manager(request, ShimCallback(self))
+
+    async def _recover(self, world: World) -> None:
+        """Report nodes, then pods in the order of their creation, as one update.
+
+        Changes that arrive meanwhile follow, so that no object is set back to an earlier version.
+        """
+        backlog: list[Callable[[], object]] = []
+        self._backlog = backlog
+        nodes, known = [*world.nodes()], [*world.pods()]
+        self._applications.recover_from(pod for pod in known if is_terminated(pod))
+        pods = sorted((pod for pod in known if not is_terminated(pod)), key=_age)
+        for node in nodes:
+            self._nodes.changed(node)
+        for number, pod in enumerate(pods, 1):
+            self._pods.changed(pod)
+            if number % RECOVERED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        request = self.batches.take()
+        self._backlog = None
+        for change in backlog:
+            change()
+        if request is not None:
+            await self._core.update(request)
+
+    async def run(self) -> None:
+        """Send changes to the core until this is cancelled; `conditions.run` has to run, too."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._resync_wanted:
+                await self._report_again()
+            while (request := self.batches.take()) is not None:
+                await self._core.update(request)
+
+    def _want_resync(self) -> None:
+        self._resync_wanted = True
+        self._wake.set()
+
+    async def _report_again(self) -> None:
+        """Begin a new session with the core, which has lost responses or wants a new report."""
+        assert self._world is not None
+        self._resync_wanted = False
+        _log.warning("the core requests a new report of the cluster")
+        self._binder.close()
+        self._placeholders.close()
+        self.cluster.clear()
+        self._pods.clear()
+        self.batches.take()
+        await self._register()
+        await self._recover(self._world)
+
+    def close(self) -> None:
+        """End all work in the background."""
+        self._binder.close()
+        self._deletions.close()
+        self._failures.close()
+        self._placeholders.close()
+
+    # -- changes of the cluster ---------------------------------------------------------------------
+
+    @property
+    def is_running(self) -> bool:
+        """True once the cluster has been reported."""
+        return self.state == RUNNING
+
+    def _apply(self, change: Callable[[], object]) -> None:
+        if self._backlog is None:
+            change()
+        else:
+            self._backlog.append(change)
+
+    def pod_changed(self, pod: Pod) -> None:
+        """Apply a new or changed pod."""
+        self._apply(lambda: self._pods.changed(pod))
+
+    def pod_removed(self, pod: Pod) -> None:
+        """Apply the deletion of a pod."""
+        self._apply(lambda: self._pods.removed(pod))
+
+    def node_changed(self, node: Node) -> None:
+        """Apply a new or changed node."""
+        self._apply(lambda: self._nodes.changed(node))
+
+    def node_removed(self, node: Node) -> None:
+        """Apply the deletion of a node."""
+        self._apply(lambda: self._nodes.removed(node.metadata.name))
+
+    def refresh(self, uids: Iterable[str]) -> None:
+        """Recompute the requests of these pods, after a change of objects that they refer to."""
+        given = [*uids]
+        self._apply(lambda: self._pods.refresh_all(given))
+
+    # -- notices of the core ------------------------------------------------------------------------
+
+    def apply(self, response: UpdateResponse) -> None:
+        """Apply a response of the core."""
+        self._responses.apply(response)
+
+    def show(self, events: Iterable[EventRecord]) -> None:
+        """Show events of the core about requests as events of their pods."""
+        for event in events:
+            if event.type == EventRecordType.REQUEST:
+                task = self.cluster.tasks.get(event.object_id)
+                if task is not None and event.message:
+                    self._notices.pod(task.pod, "Informational", "Informational", event.message)
+
+
+RECOVERED_AT_ONCE = 500
+"""Pods that are reported in a recovery before the event loop may do other work."""
+
+
+def _age(pod: Pod) -> tuple[float, str, str]:
+    created = pod.metadata.creation_timestamp
+    return (created.timestamp() if created is not None else 0.0, pod.metadata.namespace, pod.metadata.name)
+
+
+class ShimCallback:
+    """Callback of the core; its methods are called in the event loop, in the order of the core's calls."""
+
+    predicates_in_force = PREDICATES
+    """Predicates that apply although no configuration names them."""
+
+    def __init__(self, shim: Shim) -> None:
+        self._shim = shim
+        self._is_over = False
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        """Apply a response."""
+        self._shim.apply(response)
+
+    def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
+        """Show why a pod waits."""
+        self._shim.conditions.state_changed(request)
+
+    def send_events(self, events: list[EventRecord]) -> None:
+        """Show events of the core."""
+        self._shim.show(events)

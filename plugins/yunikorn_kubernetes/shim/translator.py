@@ -1,0 +1,167 @@
+"""Translation of Kubernetes objects with what they refer to: namespaces, priority classes, volumes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from sys import intern
+
+import attrs
+
+from yunikorn.errors import QuantityError
+from yunikorn.interface.messages import PreemptionPolicy
+from yunikorn.resources import NOTHING, Resource
+from yunikorn_kubernetes import names
+from yunikorn_kubernetes.objects import Json, Namespace, Node, Pod, PriorityClass
+from yunikorn_kubernetes.shim.ports import Submission, Volumes
+from yunikorn_kubernetes.translation.applications import (
+    DEFAULT_NAMESPACE,
+    application_id,
+    metadata_conflicts,
+    new_application,
+    queue_name,
+)
+from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
+from yunikorn_kubernetes.translation.namespaces import namespace_labels, namespace_tags
+from yunikorn_kubernetes.translation.nodes import node_attributes, node_resource
+from yunikorn_kubernetes.translation.placeholders import (
+    PlaceholderOwner,
+    PlaceholderSettings,
+    name_suffix,
+    placeholder_pod,
+)
+from yunikorn_kubernetes.translation.pod_resources import pod_resource
+from yunikorn_kubernetes.translation.task_groups import Gang, TaskGroup, read_gang
+
+_log = logging.getLogger("yunikorn.kubernetes.translation")
+
+
+@attrs.define
+class References:
+    """Objects that pods and nodes refer to, by name; the stores of reflectors."""
+
+    namespaces: Mapping[str, Namespace] = attrs.Factory(dict)
+    priority_classes: Mapping[str, PriorityClass] = attrs.Factory(dict)
+
+
+@attrs.frozen
+class TranslationSettings:
+    """Settings that cannot change while the shim runs."""
+
+    unique_app_ids: bool = False
+    """True to generate an application id for each pod without one, instead of one for each namespace."""
+    gangs: bool = True
+    """False to ignore task groups."""
+    placeholders: PlaceholderSettings = attrs.Factory(PlaceholderSettings)
+    instance_type_label: str = names.LABEL_INSTANCE_TYPE
+
+
+class Translator:
+    """Implementation of `ports.Translation`."""
+
+    def __init__(
+        self,
+        references: References,
+        volumes: Volumes,
+        draw: Callable[[int], int],
+        settings: TranslationSettings = TranslationSettings(),
+    ) -> None:
+        """Create a translator; `draw(n)` returns a random number below n, for names of placeholders."""
+        self._references, self._volumes, self._draw = references, volumes, draw
+        self._settings = settings
+        self._labels: dict[str, tuple[Namespace | None, str]] = {}
+        """Namespaces with the text of their labels, by name."""
+
+    # -- applications -------------------------------------------------------------------------------
+
+    def app_id(self, pod: Pod) -> str:
+        """Return the id of the application of a pod."""
+        return intern(application_id(pod, unique=self._settings.unique_app_ids))
+
+    def task_group(self, pod: Pod) -> str:
+        """Return the task group of a pod; empty for a pod outside of gangs, and without gang scheduling."""
+        return task_group_name(pod) if self._settings.gangs else ""
+
+    def knows_namespace(self, pod: Pod) -> bool:
+        """Return True if the namespace of a pod has been reported."""
+        return (pod.metadata.namespace or DEFAULT_NAMESPACE) in self._references.namespaces
+
+    def submission(self, pod: Pod) -> Submission:
+        """Return the application that a pod begins."""
+        reading = read_gang(pod) if self._settings.gangs else None
+        gang = reading.gang if reading is not None else None
+        namespace = self._references.namespaces.get(pod.metadata.namespace or DEFAULT_NAMESPACE)
+        of_namespace = namespace_tags(namespace) if namespace is not None else None
+        tags = of_namespace.tags if of_namespace is not None else {}
+        made = new_application(pod, tags, gang, unique=self._settings.unique_app_ids)
+        ignored = made.problems + (of_namespace.problems if of_namespace is not None else ())
+        return Submission(
+            made.request,
+            PlaceholderOwner.of(pod, made.request.application_id, queue_name(pod)),
+            gang,
+            reading.problems if reading is not None else (),
+            ignored + (reading.ignored if reading is not None else ()),
+        )
+
+    def placeholder(self, owner: PlaceholderOwner, gang: Gang, group: TaskGroup) -> Json:
+        """Return the body of one more placeholder of a task group."""
+        suffix = name_suffix(self._draw)
+        return placeholder_pod(owner, gang, group, suffix, self._settings.placeholders)
+
+    # -- pods ---------------------------------------------------------------------------------------
+
+    def conflicts(self, pod: Pod) -> list[str]:
+        """Return why a pod cannot be scheduled as it is written; empty if it can."""
+        found = metadata_conflicts(pod)
+        try:
+            pod_resource(pod)
+        except QuantityError as error:
+            found.append(str(error))
+        found += self._volumes.problems(pod)
+        return found
+
+    def resource(self, pod: Pod) -> Resource:
+        """Return the resources of a pod; those of a pod whose amounts cannot be read do not count."""
+        try:
+            return pod_resource(pod)
+        except QuantityError as error:
+            _log.error("pod %s/%s is not counted: %s", pod.metadata.namespace, pod.metadata.name, error)
+            return NOTHING
+
+    def tags(self, pod: Pod) -> dict[str, str]:
+        """Return the tags of the ask or allocation of a pod of ours."""
+        labels = self._labels_of(pod.metadata.namespace or DEFAULT_NAMESPACE)
+        tags = pod_tags(pod, namespace_labels=labels)
+        tags.update(self._volumes.tags(pod))
+        return tags
+
+    def foreign_tags(self, pod: Pod) -> dict[str, str]:
+        """Return the tags of the allocation of a pod of another scheduler."""
+        return {**self.tags(pod), names.TAG_FOREIGN: foreign_kind(pod)}
+
+    def preemption_policy(self, pod: Pod) -> PreemptionPolicy:
+        """Return whether a pod may be preempted, and may preempt others."""
+        priority_class = self._references.priority_classes.get(pod.spec.priority_class_name)
+        return preemption_policy(pod, priority_class)
+
+    def _labels_of(self, name: str) -> str:
+        namespace = self._references.namespaces.get(name)
+        known = self._labels.get(name)
+        if known is None or known[0] is not namespace:
+            known = self._labels[name] = namespace, namespace_labels(namespace)
+        return known[1]
+
+    # -- nodes --------------------------------------------------------------------------------------
+
+    def node_resource(self, node: Node) -> Resource:
+        """Return the allocatable resources of a node; none if they cannot be read."""
+        try:
+            return node_resource(node)
+        except QuantityError as error:
+            _log.error("node %s gets no pods: %s", node.metadata.name, error)
+            return NOTHING
+
+    def node_attributes(self, node: Node) -> dict[str, str]:
+        """Return the attributes of a node."""
+        found = node_attributes(node, instance_type_label=self._settings.instance_type_label)
+        return {**found, **self._volumes.attributes(node.metadata.name)}

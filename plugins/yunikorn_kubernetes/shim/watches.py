@@ -1,0 +1,170 @@
+"""Watches of all objects that decisions depend on, and what their changes mean for the shim."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from yunikorn_kubernetes.api_server.calls import ApiServer
+from yunikorn_kubernetes.api_server.chance import RandomSource
+from yunikorn_kubernetes.api_server.reflector import Change, ChangeKind, Reflector
+from yunikorn_kubernetes.api_server.resources import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    PRIORITY_CLASSES,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
+    ApiObject,
+    Resource,
+)
+from yunikorn_kubernetes.objects import Namespace, Node, Pod
+from yunikorn_kubernetes.shim.shim import Shim
+from yunikorn_kubernetes.shim.translator import References
+from yunikorn_kubernetes.translation.applications import is_terminated
+from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
+
+A = TypeVar("A", bound=ApiObject)
+
+STORAGE: tuple[Resource[Any], ...] = (
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    STORAGE_CLASSES,
+    CSI_NODES,
+    CSI_DRIVERS,
+    CSI_STORAGE_CAPACITIES,
+    VOLUME_ATTACHMENTS,
+)
+WATCHED: tuple[Resource[Any], ...] = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, *STORAGE)
+"""Resources of the whole cluster that are watched."""
+
+
+class Watches:
+    """Reflectors of a cluster; their stores are the world that a shim recovers from."""
+
+    def __init__(self, server: ApiServer, random: RandomSource, volumes: ClusterVolumes) -> None:
+        """Create watches that do not run, and that keep `volumes` up to date."""
+        self._shim: Shim | None = None
+        self._server, self._random, self._volumes = server, random, volumes
+        self._spreading = False
+        self._reflectors: list[Reflector[Any]] = []
+        self._pods = self.add(PODS, self._pod)
+        self._nodes = self.add(NODES, self._node)
+        namespaces = self.add(NAMESPACES, self._namespace)
+        priority_classes = self.add(PRIORITY_CLASSES, lambda _: None)
+        for resource in STORAGE:
+            self.add(resource, self._storage)
+        self.references = References(namespaces.store, priority_classes.store)
+
+    @property
+    def pods_by_name(self) -> Mapping[str, Pod]:
+        """Return all pods by `namespace/name`."""
+        return self._pods.store
+
+    def add(
+        self, resource: Resource[A], handler: Callable[[Change[A]], None], namespace: str = ""
+    ) -> Reflector[A]:
+        """Watch another resource; call before `run`."""
+        # What a former leader has bound a moment ago must be in the first list.
+        made = Reflector(
+            self._server, resource, handler, random=self._random, namespace=namespace, latest=True
+        )
+        self._reflectors.append(made)
+        return made
+
+    async def run(self) -> None:
+        """Watch until this is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self._reflectors:
+                group.create_task(reflector.run())
+
+    async def synced(self) -> None:
+        """Wait until every resource was listed."""
+        for reflector in self._reflectors:
+            await reflector.synced.wait()
+
+    def report_to(self, shim: Shim) -> None:
+        """Report changes to a shim from now on; it has to recover in the same turn of the event loop."""
+        self._shim = shim
+
+    # -- the world ----------------------------------------------------------------------------------
+
+    def nodes(self) -> Iterable[Node]:
+        """Return all nodes."""
+        return self._nodes.store.values()
+
+    def pods(self) -> Iterable[Pod]:
+        """Return all pods."""
+        return self._pods.store.values()
+
+    # -- changes ------------------------------------------------------------------------------------
+
+    def _pod(self, change: Change[Pod]) -> None:
+        pod = change.object
+        ended = change.kind is ChangeKind.DELETED
+        if ended or is_terminated(pod):
+            self._volumes.remove_pod(pod.metadata.uid)
+        else:
+            self._volumes.add_pod(pod)
+        if pod.spec.volumes:
+            # Other pods may use the same claims.
+            self.spread()
+        if self._shim is None:
+            return
+        if ended:
+            self._shim.pod_removed(pod)
+        else:
+            self._shim.pod_changed(pod)
+
+    def _node(self, change: Change[Node]) -> None:
+        node = change.object
+        if change.kind is ChangeKind.DELETED:
+            self._volumes.remove_node(node.metadata.name)
+            if self._shim is not None:
+                self._shim.node_removed(node)
+        else:
+            self._volumes.add_node(node)
+            if self._shim is not None:
+                self._shim.node_changed(node)
+
+    def _namespace(self, change: Change[Namespace]) -> None:
+        before = change.previous.metadata.labels if change.previous is not None else None
+        if self._shim is None or change.kind is ChangeKind.DELETED:
+            return
+        # Pods of a new namespace have waited for it.
+        if before != change.object.metadata.labels:
+            name = change.object.metadata.name
+            pods = self._pods.store.values()
+            self._shim.refresh(pod.metadata.uid for pod in pods if pod.metadata.namespace == name)
+
+    def _storage(self, change: Change[Any]) -> None:
+        if change.kind is ChangeKind.DELETED:
+            self._volumes.remove(change.object)
+        else:
+            self._volumes.update(change.object)
+        self.spread()
+
+    def spread(self) -> None:
+        """Report what changes of volumes mean for pods and nodes, once for all changes of this turn."""
+        if self._shim is not None and not self._spreading:
+            self._spreading = True
+            asyncio.get_running_loop().call_soon(self._spread)
+
+    def _spread(self) -> None:
+        self._spreading = False
+        shim = self._shim
+        if shim is None:
+            return
+        changes = self._volumes.changes()
+        if changes.pods:
+            shim.refresh(changes.pods)
+        for name in changes.nodes:
+            node = self._nodes.store.get(name)
+            if node is not None:
+                shim.node_changed(node)

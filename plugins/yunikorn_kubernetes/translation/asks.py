@@ -1,0 +1,67 @@
+"""Tags and preemption settings of the asks and allocations of pods."""
+
+from __future__ import annotations
+
+from sys import intern
+
+from yunikorn.interface.messages import PreemptionPolicy
+from yunikorn_kubernetes import names
+from yunikorn_kubernetes.objects import Pod, PriorityClass
+from yunikorn_kubernetes.translation.applications import DEFAULT_NAMESPACE, creation_second
+from yunikorn_kubernetes.translation.constraints import pod_constraints, required_node
+
+NEVER = "Never"
+"""Preemption policy of pods that do not preempt others."""
+
+
+def pod_tags(pod: Pod, *, namespace_labels: str = "", volumes: str = "") -> dict[str, str]:
+    """Return the tags of a pod's ask or allocation, for predicates, placement and displays.
+
+    `namespace_labels` and `volumes` are the texts for the tags of these names; both may be empty.
+    """
+    meta = pod.metadata
+    tags = {
+        names.TAG_NAMESPACE: meta.namespace or DEFAULT_NAMESPACE,
+        names.TAG_POD_NAME: meta.name,
+    }
+    for key, value in meta.labels.items():
+        tags[intern(names.TAG_LABEL + key)] = value
+    optional = {
+        names.TAG_CREATION_TIME: creation_second(meta),
+        names.TAG_REQUIRED_NODE: required_node(pod),
+        names.TAG_CONSTRAINTS: pod_constraints(pod),
+        names.TAG_NAMESPACE_LABELS: namespace_labels,
+        names.TAG_VOLUMES: volumes,
+        names.TAG_TERMINATING: "true" if meta.deletion_timestamp is not None else "",
+    }
+    tags.update({name: value for name, value in optional.items() if value})
+    return tags
+
+
+def preemption_policy(pod: Pod, priority_class: PriorityClass | None = None) -> PreemptionPolicy:
+    """Return whether a pod may be preempted, and may preempt others.
+
+    The annotation of the pod takes precedence over that of its priority class. A value other than "true" and
+    "false" counts as missing.
+    """
+    allowed = pod.metadata.annotations.get(names.ALLOW_PREEMPTION)
+    if allowed not in ("true", "false") and priority_class is not None:
+        allowed = priority_class.metadata.annotations.get(names.ALLOW_PREEMPTION)
+    return PreemptionPolicy(
+        allow_preempt_self=allowed != "false",
+        allow_preempt_other=pod.spec.preemption_policy != NEVER,
+    )
+
+
+def foreign_kind(pod: Pod) -> str:
+    """Return the value of the tag `foreign` of a pod that another scheduler placed, or none at all.
+
+    A mirror pod, whose owner is its node, is static: it never moves.
+    """
+    static = any(owner.kind == "Node" for owner in pod.metadata.owner_references)
+    return names.FOREIGN_STATIC if static else names.FOREIGN_DEFAULT
+
+
+def task_group_name(pod: Pod) -> str:
+    """Return the task group that a pod is a member of; empty for other pods."""
+    return pod.metadata.annotations.get(names.TASK_GROUP_NAME, "")

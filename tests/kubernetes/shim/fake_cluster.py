@@ -1,0 +1,435 @@
+"""A cluster in memory: objects, a core that is called directly, and a shim between them.
+
+The objects change as those of an API server do: a binding of a bound pod is a conflict, an unbound pod is
+gone at once when it is deleted, and a bound one after its containers have ended. Every change reaches the
+shim as a watch would report it, in a later turn of the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import functools
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from yunikorn_kubernetes.api_server.calls import ApiError
+from yunikorn_kubernetes.objects import (
+    Container,
+    Namespace,
+    Node,
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+)
+from yunikorn_kubernetes.shim.shim import Registration, Shim
+from yunikorn_kubernetes.shim.translator import References, TranslationSettings, Translator
+
+from yunikorn.clock import SECOND, ManualClock
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest
+from yunikorn.interface.scheduler import Scheduler
+from yunikorn.runtime.sliced_reads import read_at_once
+
+RM = "kubernetes"
+CONFIG = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - name: lab
+          - name: small
+            resources: {max: {vcore: 1}}
+"""
+START = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+QUEUE = "yunikorn.apache.org/queue"
+APP = "yunikorn.apache.org/app-id"
+DEFAULTS = TranslationSettings()
+TURNS = 40
+"""Turns of the event loop in which everything that was begun comes to rest."""
+
+
+@functools.cache
+def registry() -> Registry:
+    """Return the plugins, which all cores of the tests share."""
+    return Registry.load()
+
+
+class DirectCore:
+    """A core in the calling thread; callbacks are called in later turns of the event loop, in order."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self.clock = clock
+        self.scheduler = Scheduler(registry(), clock)
+        self.requests: list[UpdateRequest] = []
+
+    async def register_resource_manager(
+        self, request: RegisterResourceManagerRequest, callback: Any
+    ) -> object:
+        return self.scheduler.register_resource_manager(request, Later(callback))
+
+    async def update(self, request: UpdateRequest) -> None:
+        self.requests.append(request)
+        self.scheduler.update(request)
+        await asyncio.sleep(0)
+        self.scheduler.schedule()
+
+    async def read(self, reading: Any) -> Any:
+        return read_at_once(self.scheduler, reading)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self.clock.set(self.clock.now() + round(seconds * SECOND))
+        self.scheduler.fire_timers()
+        self.scheduler.schedule()
+
+
+class Later:
+    """Calls the methods of a callback in later turns of the event loop, in their order."""
+
+    def __init__(self, callback: Any) -> None:
+        self._callback = callback
+        self.predicates_in_force = ()
+
+    def recv_update_response(self, response: Any) -> None:
+        asyncio.get_running_loop().call_soon(self._callback.recv_update_response, response)
+
+    def update_container_scheduling_state(self, request: Any) -> None:
+        asyncio.get_running_loop().call_soon(self._callback.update_container_scheduling_state, request)
+
+    def send_events(self, events: Any) -> None:
+        asyncio.get_running_loop().call_soon(self._callback.send_events, events)
+
+
+class NoVolumes:
+    """Volumes of pods that have none."""
+
+    def tags(self, pod: Pod) -> dict[str, str]:
+        return {}
+
+    def problems(self, pod: Pod) -> list[str]:
+        return []
+
+    def attributes(self, node: str) -> dict[str, str]:
+        return {}
+
+    def assume(self, pod: Pod, node: str) -> str:
+        return ""
+
+    async def bind(self, pod: Pod) -> None: ...
+
+    def forget(self, uid: str) -> None: ...
+
+
+class FakeCluster:
+    """Objects of a cluster, with the shim and the core that schedule it."""
+
+    def __init__(self, config: str = CONFIG, settings: TranslationSettings = DEFAULTS) -> None:
+        self.clock = ManualClock(round(START.timestamp()) * SECOND)
+        self.config, self.settings = config, settings
+        self.pod_objects: dict[str, Pod] = {}
+        """Pods by uid."""
+        self.node_objects: dict[str, Node] = {}
+        self.bindings: list[tuple[str, str]] = []
+        """Uid and node of every binding that the server has carried out."""
+        self.conditions: list[Pod] = []
+        """Pods whose conditions were written, in that order."""
+        self.events: list[tuple[str, str, str]] = []
+        """Object, reason and note of every event."""
+        self.event_actions: list[tuple[str, str]] = []
+        """Object and action of every event."""
+        self.creating, self.most_creating = 0, 0
+        """Number of pods that are being created, and the largest such number."""
+        self.failing: dict[str, list[Exception]] = {}
+        """Errors of the next calls by verb: bind, delete, create, patch."""
+        self.is_watching = True
+        """False to keep changes from the shim, as an API server that cannot be reached does."""
+        self._unseen: list[tuple[str, Any]] = []
+        self._uids = itertools.count(1)
+        self.references = References(namespaces={"default": Namespace(ObjectMeta(name="default"))})
+        self.start_process()
+
+    def start_process(self) -> None:
+        """Replace core and shim by new ones, as a restart of the process does."""
+        self.core = DirectCore(self.clock)
+        numbers = itertools.count()
+        self.shim = Shim(
+            self.core,
+            self,
+            Notices(self),
+            NoVolumes(),
+            Translator(
+                self.references, NoVolumes(), lambda below: next(numbers) * 7 // 3 % below, self.settings
+            ),
+            self.clock,
+            lambda: Registration(RM, config=self.config),
+            sleep=lambda _: asyncio.sleep(0),
+        )
+        self._running: asyncio.Future[Any] | None = None
+
+    # -- the process ----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Start the shim, and wait until all is at rest."""
+        await self.shim.start(self)
+        self._running = asyncio.gather(self.shim.run(), self.shim.conditions.run())
+        await self.settle()
+
+    async def kill(self) -> None:
+        """End the process without any notice: its calls under way end where they are."""
+        self.shim.close()
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def restart(self) -> None:
+        """Kill the process, and start another one."""
+        await self.kill()
+        self._unseen.clear()
+        self.start_process()
+        await self.start()
+
+    async def settle(self) -> None:
+        """Wait until all is at rest."""
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass in the core."""
+        self.core.advance(seconds)
+        await self.settle()
+
+    def nodes(self) -> Iterable[Node]:
+        """Return all nodes, for a recovery."""
+        return [*self.node_objects.values()]
+
+    def pods(self) -> Iterable[Pod]:
+        """Return all pods, for a recovery."""
+        return [*self.pod_objects.values()]
+
+    # -- objects --------------------------------------------------------------------------------------
+
+    def add_node(self, name: str, cpu: str = "4", **changes: Any) -> Node:
+        """Add a node, or replace it by another one of its name."""
+        node = Node(
+            metadata=ObjectMeta(name=name, uid=f"node-uid-{next(self._uids)}"),
+            spec=NodeSpec(**changes),
+            status=NodeStatus(allocatable={"cpu": cpu, "memory": "8Gi", "pods": "110"}),
+        )
+        return self.put_node(node)
+
+    def put_node(self, node: Node) -> Node:
+        """Store a version of a node."""
+        self.node_objects[node.metadata.name] = node
+        self._report("node_changed", node)
+        return node
+
+    def remove_node(self, name: str) -> None:
+        """Delete a node; its pods stay, as they do until the garbage collector has seen them."""
+        self._report("node_removed", self.node_objects.pop(name))
+
+    def add_pod(
+        self,
+        name: str,
+        cpu: str = "1",
+        *,
+        app: str = "app",
+        queue: str = "root.lab",
+        ours: bool = True,
+        labels: dict[str, str] | None = None,
+        annotations: dict[str, str] | None = None,
+        owners: tuple[OwnerReference, ...] = (),
+        **spec: Any,
+    ) -> Pod:
+        """Create a pod."""
+        number = next(self._uids)
+        created = START + datetime.timedelta(seconds=number)
+        own = {APP: app, QUEUE: queue} if ours else {}
+        pod = Pod(
+            metadata=ObjectMeta(
+                name=name,
+                namespace="default",
+                uid=f"uid-{number}-{name}",
+                creation_timestamp=created,
+                labels={**own, **(labels or {})},
+                annotations=annotations or {},
+                owner_references=owners,
+            ),
+            spec=PodSpec(
+                scheduler_name="yunikorn" if ours else "default-scheduler",
+                containers=(Container(resources=ResourceRequirements(requests={"cpu": cpu})),),
+                **spec,
+            ),
+        )
+        return self.put_pod(pod)
+
+    def put_pod(self, pod: Pod) -> Pod:
+        """Store a version of a pod."""
+        self.pod_objects[pod.metadata.uid] = pod
+        self._report("pod_changed", pod)
+        return pod
+
+    def finish(self, pod: Pod, phase: str = "Succeeded") -> None:
+        """Let the containers of a pod end."""
+        current = self.pod_objects[pod.metadata.uid]
+        self.put_pod(replace(current, status=replace(current.status, phase=phase)))
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Let a pod vanish."""
+        current = self.pod_objects.pop(pod.metadata.uid, None)
+        if current is not None:
+            self._report("pod_removed", current)
+
+    def end_deleted(self) -> None:
+        """Let the kubelets end the pods that are being deleted."""
+        for pod in [*self.pod_objects.values()]:
+            if pod.metadata.deletion_timestamp is not None:
+                self.remove_pod(pod)
+
+    def bind_by_others(self, pod: Pod, node: str) -> None:
+        """Bind a pod as another scheduler would."""
+        current = self.pod_objects[pod.metadata.uid]
+        self.bindings.append((pod.metadata.uid, node))
+        self.put_pod(replace(current, spec=replace(current.spec, node_name=node)))
+
+    def _report(self, method: str, found: Any) -> None:
+        if self.is_watching:
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                return
+            shim = self.shim
+            loop.call_soon(lambda: getattr(shim, method)(found) if shim is self.shim else None)
+        else:
+            self._unseen.append((method, found))
+
+    def watch_again(self) -> None:
+        """Report the changes that the shim has not seen."""
+        self.is_watching = True
+        unseen, self._unseen = self._unseen, []
+        for method, found in unseen:
+            self._report(method, found)
+
+    # -- the API server as the shim writes to it ------------------------------------------------------
+
+    def _fail(self, verb: str) -> None:
+        if self.failing.get(verb):
+            raise self.failing[verb].pop(0)
+
+    async def bind(self, pod: Pod, node: str) -> None:
+        """Bind a pod."""
+        await asyncio.sleep(0)
+        self._fail("bind")
+        current = self.pod_objects.get(pod.metadata.uid)
+        if current is None:
+            raise ApiError(404, "NotFound", "pod not found")
+        if current.spec.node_name or current.metadata.deletion_timestamp is not None:
+            raise ApiError(409, "Conflict", f"pod is bound to {current.spec.node_name} or being deleted")
+        self.bindings.append((pod.metadata.uid, node))
+        bound = replace(current, spec=replace(current.spec, node_name=node))
+        self.put_pod(replace(bound, status=replace(bound.status, phase="Running")))
+        self._fail("bind answer")
+
+    async def delete_pod(self, pod: Pod) -> None:
+        """Delete a pod; one that runs ends later, see `end_deleted`."""
+        await asyncio.sleep(0)
+        self._fail("delete")
+        current = self.pod_objects.get(pod.metadata.uid)
+        if current is None:
+            return
+        if not current.spec.node_name or current.spec.termination_grace_period_seconds == 0:
+            self.remove_pod(current)
+        else:
+            meta = replace(current.metadata, deletion_timestamp=START)
+            self.put_pod(replace(current, metadata=meta))
+
+    async def create_pod(self, namespace: str, body: Any) -> None:
+        """Create a pod."""
+        self.creating += 1
+        self.most_creating = max(self.most_creating, self.creating)
+        await asyncio.sleep(0)
+        self.creating -= 1
+        self._fail("create")
+        pod = msgspec.convert(body, Pod)
+        number = next(self._uids)
+        meta = replace(
+            pod.metadata,
+            namespace=namespace,
+            uid=f"uid-{number}-{pod.metadata.name}",
+            creation_timestamp=START + datetime.timedelta(seconds=number),
+        )
+        self.put_pod(replace(pod, metadata=meta))
+
+    def set_condition(self, pod: Pod, reason: str, message: str) -> None:
+        """Write a condition of a pod."""
+        self.conditions.append(pod)
+        condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+        self._merge(pod, {"conditions": [condition]})
+
+    def forget(self, uid: str) -> None:
+        """End the writes for a pod: none is ever left."""
+
+    async def set_status(self, pod: Pod, status: Any) -> None:
+        """Change the status of a pod."""
+        await asyncio.sleep(0)
+        self._fail("patch")
+        self._merge(pod, status)
+
+    def _merge(self, pod: Pod, status: Any) -> None:
+        current = self.pod_objects.get(pod.metadata.uid)
+        if current is not None:
+            merged = {**msgspec.to_builtins(current.status), **status}
+            self.put_pod(replace(current, status=msgspec.convert(merged, type(current.status))))
+
+    # -- what is asserted -------------------------------------------------------------------------------
+
+    def placed(self) -> dict[str, str]:
+        """Return the node of every bound pod by name."""
+        return {
+            pod.metadata.name: pod.spec.node_name for pod in self.pod_objects.values() if pod.spec.node_name
+        }
+
+    def pod(self, name: str) -> Pod:
+        """Return the current version of a pod by name."""
+        return next(pod for pod in self.pod_objects.values() if pod.metadata.name == name)
+
+    def reasons(self, name: str) -> list[str]:
+        """Return the reasons of the events of an object."""
+        return [reason for of, reason, _ in self.events if of == name]
+
+    def actions(self, name: str) -> set[str]:
+        """Return the actions of the events of an object."""
+        return {action for of, action in self.event_actions if of == name}
+
+    def used(self, queue: str = "root.lab") -> dict[str, int]:
+        """Return the resources in use in a queue of the core."""
+        return {name: value for name, value in self.partition().queue(queue).allocated.items() if value}
+
+    def partition(self) -> Any:
+        """Return the books of the core."""
+        found = self.core.scheduler.partition(RM)
+        assert found is not None
+        return found.partition
+
+
+class Notices:
+    """Events of the cluster."""
+
+    def __init__(self, cluster: FakeCluster) -> None:
+        self._cluster = cluster
+
+    def pod(self, pod: Pod, reason: str, action: str, note: str, *, warning: bool = False) -> None:
+        self._cluster.events.append((pod.metadata.name, reason, note))
+        self._cluster.event_actions.append((pod.metadata.name, action))
+
+    def node(self, name: str, uid: str, reason: str, note: str, *, warning: bool = False) -> None:
+        self._cluster.events.append((name, reason, note))

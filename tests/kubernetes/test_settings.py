@@ -1,0 +1,132 @@
+"""Settings of the ConfigMaps: defaults, syntax, problems, and the reference page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from yunikorn_kubernetes.settings import (
+    AdmissionSettings,
+    LogLevels,
+    ServiceSettings,
+    Settings,
+    is_known,
+    nearest,
+    read_settings,
+    reference_table,
+)
+
+from yunikorn.clock import SECOND
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "kubernetes" / "configuration.md"
+
+
+def problems_of(**values: str) -> list[str]:
+    """Return the problems of values by the last part of their keys."""
+    settings, problems = read_settings({f"service.{key}": text for key, text in values.items()})
+    assert settings == Settings()
+    return [str(problem) for problem in problems]
+
+
+def test_defaults_are_those_of_yunikorn() -> None:
+    settings, problems = read_settings({})
+    assert problems == []
+    service, admission = settings.service, settings.admission
+    assert (service.cluster_id, service.policy_group, service.hot_refresh) == ("mycluster", "queues", True)
+    assert (service.volume_bind_timeout, service.qps, service.burst) == (600 * SECOND, 1000, 1000)
+    assert (service.placeholder_image, service.placeholder_run_as_user) == ("registry.k8s.io/pause:3.7", None)
+    assert admission.bypass_namespaces == ("^kube-system$",)
+    assert admission.system_users == ("^system:serviceaccount:kube-system:",)
+    assert (admission.bypass_auth, admission.trust_controllers) == (False, True)
+
+
+def test_values_are_read() -> None:
+    settings, problems = read_settings(
+        {
+            "service.clusterId": "east",
+            "service.volumeBindTimeout": "1m30s",
+            "service.disableGangScheduling": "T",
+            "service.placeholderRunAsUser": "1000",
+            "service.placeholderFsGroup": "-1",
+            "kubernetes.qps": " 50\n",
+            "admissionController.filtering.generateUniqueAppId": "true",
+            "admissionController.filtering.processNamespaces": "^team-, ,shop$",
+        }
+    )
+    assert problems == []
+    assert settings.service == ServiceSettings(
+        cluster_id="east",
+        volume_bind_timeout=90 * SECOND,
+        disable_gang_scheduling=True,
+        placeholder_run_as_user=1000,
+        qps=50,
+        unique_app_ids=True,
+    )
+    assert settings.admission == AdmissionSettings(
+        process_namespaces=("^team-", "shop$"), unique_app_ids=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "problem"),
+    [
+        ("volumeBindTimeout", "10", "'10': expected a duration such as 30s, 500ms or 1h30m, got '10'"),
+        ("volumeBindTimeout", "-1s", "'-1s': expected a duration of 0 or more"),
+        ("disableGangScheduling", "yes", "'yes': expected true or false"),
+        ("disableGangScheduling", "", "'': expected true or false"),
+        ("eventChannelCapacity", "1k", "'1k': expected a whole number of at most 2147483647"),
+        ("placeholderRunAsUser", "-2", "'-2': expected the number of a user or group, or -1 for none"),
+        (
+            "placeholderRunAsGroup",
+            "9" * 100,
+            f"'{'9' * 80}...': expected a whole number of at most 2147483647",
+        ),
+    ],
+)
+def test_a_bad_value_is_named_with_the_default(key: str, text: str, problem: str) -> None:
+    (found,) = problems_of(**{key: text})
+    assert found.startswith(
+        f"service.{key}: {problem}; correct the value, or remove the key for the default ("
+    )
+
+
+def test_all_problems_come_together_and_each_once() -> None:
+    values = {
+        "admissionController.filtering.generateUniqueAppId": "maybe",
+        "admissionController.accessControl.externalUsers": "^a(",
+        "log.core.level": "loud",
+        "service.dispatchTimeout": "soon",
+    }
+    settings, problems = read_settings(values)
+    assert settings == Settings()
+    assert [problem.path for problem in problems] == sorted(values)
+    assert "'^a(' is no regular expression in the syntax of RE2 (missing ): ^a()" in problems[0].message
+
+
+def test_levels_of_logs_by_area() -> None:
+    settings, problems = read_settings(
+        {"log.level": "ERROR", "log.core.level": "1", "log.shim.x.level": "-1"}
+    )
+    assert problems == []
+    assert settings.logs == LogLevels("error", {"core": "warning", "shim.x": "debug"})
+
+
+def test_known_keys() -> None:
+    for key in (
+        "service.clusterId",
+        "event.maxStreams",
+        "log.level",
+        "log.a.b.level",
+        "health.checkInterval",
+    ):
+        assert is_known(key), key
+    assert not is_known("service.clusterID")
+    assert nearest("service.clusterID") == ", did you mean 'service.clusterId'?"
+    assert nearest("events.maxStreams") == ", did you mean 'event.maxStreams'?"
+    assert nearest("something else") == ""
+
+
+def test_the_reference_page_has_every_key() -> None:
+    start, end = "<!-- keys -->\n\n", "\n<!-- end of keys -->"
+    table = PAGE.read_text("utf-8").partition(start)[2].partition(end)[0]
+    assert table == reference_table(), f"replace the table in {PAGE.name} by reference_table()"

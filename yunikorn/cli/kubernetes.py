@@ -1,0 +1,217 @@
+"""`yunikorn kubernetes`: the scheduler of a Kubernetes cluster, with core, shim and REST in one process.
+
+Exit status: 0 after a signal, 1 when the shim cannot continue, such as after the loss of its leadership, 2
+when the call, a configuration, the credentials or an address cannot be used, 70 when the scheduler died of a
+bug, 130 after a second signal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import attrs
+import click
+
+from yunikorn import __version__
+from yunikorn.cli import serve as serving
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo
+from yunikorn.config.load import check_config
+from yunikorn.errors import Problem, UsageError
+from yunikorn.framework.defaults import import_default
+from yunikorn.framework.registry import Registry
+from yunikorn.service.config_files import ConfigFiles
+from yunikorn.service.descriptors import raise_descriptor_limit
+from yunikorn.service.logs import AreaLevels, logging_to, parse_levels
+from yunikorn.service.service import Bound, ServiceOptions, serve
+from yunikorn.service.settings import (
+    DEFAULT_REST,
+    Budget,
+    EventLimits,
+    RestSettings,
+    ServerTls,
+    Settings,
+)
+
+SHIM = "yunikorn_kubernetes.shim.network"
+EXTRA = ("aiohttp", "kubernetes", "msgspec")
+"""Packages of the extra `kubernetes`."""
+SHARED = (
+    "rest",
+    "rest_hosts",
+    "metrics",
+    "event_limits",
+    "rest_open",
+    "rest_credentials",
+    "audit_log",
+    "plugin_budget",
+    "stats",
+    "tls_cert",
+    "tls_key",
+    "tls_client_ca",
+    "insecure_bind",
+    "record",
+    "record_size",
+    "levels",
+    "log_format",
+)
+"""Options that are the same as those of `yunikorn serve`."""
+
+
+def with_shared_options(command: click.Command) -> click.Command:
+    """Add the options that the command shares with `yunikorn serve`."""
+    command.params += [option for option in serving.command.params if option.name in SHARED]
+    return command
+
+
+@with_shared_options
+@click.command("kubernetes")
+@click.option(
+    "--kubeconfig",
+    default="",
+    metavar="FILE",
+    help="Kubeconfig file.  [default: the credentials of the pod, then KUBECONFIG, then ~/.kube/config]",
+)
+@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig file.")
+@click.option(
+    "--namespace",
+    default="",
+    envvar="NAMESPACE",
+    metavar="NAME",
+    help="Namespace of the ConfigMaps and of the lease.  [default: that of the credentials]",
+)
+@click.option(
+    "--pod",
+    default="",
+    envvar="POD_NAME",
+    metavar="NAME",
+    help="Pod of this process, which gets the label yunikorn.apache.org/leader while the process leads.",
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="A queues.yaml, followed while it changes, instead of the ConfigMaps.",
+)
+@click.option(
+    "--leader-election/--no-leader-election",
+    default=None,
+    help="Wait for a lease, so that several replicas can run.  [default: where the rights suffice]",
+)
+def command(
+    kubeconfig: str,
+    context: str,
+    namespace: str,
+    pod: str,
+    config: str | None,
+    leader_election: bool | None,
+    **shared: Any,
+) -> int:
+    """Schedule the pods of a cluster whose schedulerName is yunikorn, until a signal ends it.
+
+    Queues and settings are those of the ConfigMaps yunikorn-defaults and yunikorn-configs. Logs are written
+    to standard error.
+    """
+    options = Shared(**shared)
+    if options.record_size is not None and options.record is None:
+        raise click.BadParameter("needs --record FILE", param_hint="--record-size")
+    network = _shim()
+    registry = load_registry()
+    made = network.KubernetesOptions(
+        kubeconfig,
+        context,
+        namespace,
+        version=__version__,
+        config_maps=config is None,
+        pod=pod,
+        leader_election=leader_election,
+        check_queues=_checker(registry),
+        set_levels=AreaLevels().use if not options.levels else _keep_levels,
+    )
+    settings = options.settings()
+    web = serving.rest_server(options.rest)
+    serving.check_steering(settings.rest, web is not None)
+    service = ServiceOptions(
+        ConfigFiles([] if config is None else [config]),
+        settings,
+        lambda core, _: network.KubernetesNetwork(core, made),
+        allow_rm_config=config is None,
+        watch=config is not None,
+        record=options.record,
+        record_size=options.record_size,
+        stats=options.stats,
+        rest=web,
+        metrics=serving.metrics_class(options.metrics, web is not None),
+    )
+    with logging_to(None, parse_levels(options.levels), options.log_format):
+        raise_descriptor_limit()
+        return serve(service, registry, lambda bound: echo(_welcome(bound, config)))
+
+
+@attrs.frozen
+class Shared:
+    """Values of the shared options."""
+
+    rest: str | None
+    rest_hosts: tuple[str, ...]
+    metrics: str | None
+    event_limits: tuple[str, ...]
+    rest_open: bool
+    rest_credentials: Path | None
+    audit_log: Path | None
+    plugin_budget: float | None
+    stats: float | None
+    tls_cert: Path | None
+    tls_key: Path | None
+    tls_client_ca: Path | None
+    insecure_bind: bool
+    record: Path | None
+    record_size: int | None
+    levels: tuple[str, ...]
+    log_format: str
+
+    def settings(self) -> Settings:
+        """Return the settings of the service; raises `UsageError`."""
+        tls: ServerTls | None = serving.tls_files(self.tls_cert, self.tls_key, self.tls_client_ca)
+        rest = RestSettings(
+            self.rest or DEFAULT_REST,
+            self.rest is None,
+            self.rest_hosts,
+            self.rest_open,
+            self.rest_credentials,
+            self.audit_log,
+            EventLimits.parse(self.event_limits),
+        )
+        return Settings(
+            tls=tls, insecure=self.insecure_bind, budget=Budget(call=self.plugin_budget), rest=rest
+        )
+
+
+def _shim() -> ModuleType:
+    try:
+        return import_default(SHIM)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA:
+            raise
+        raise UsageError(
+            f"{error.name} is not installed, but is needed to connect to a cluster:"
+            " pip install 'yunikorn[kubernetes]'"
+        ) from error
+
+
+def _checker(registry: Registry) -> Callable[[str], Iterable[Problem]]:
+    return lambda text: check_config(text, registry).problems
+
+
+def _keep_levels(_: Any) -> None:
+    """Leave the levels as `--log` has set them."""
+
+
+def _welcome(bound: Bound, config: str | None) -> str:
+    source = "the ConfigMaps yunikorn-defaults and yunikorn-configs" if config is None else config
+    lines = [f"yunikorn {__version__} connects to the cluster at {bound.grpc}, configured by {source}"]
+    if bound.rest:
+        lines.append(f"REST: {bound.rest}/ws/v1")
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""Creation of plugin objects from options, and the errors of a creation that failed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import cattrs
+
+from yunikorn.containment import contained
+from yunikorn.errors import OptionError, PluginError
+from yunikorn.framework.kinds import EVENT_SINK
+from yunikorn.framework.offers import Offer, has_options
+from yunikorn.framework.options import UNKNOWN_KEY, faults
+from yunikorn.text import listed, suggest
+
+
+def create(offer: Offer, options: Mapping[str, Any], converter: cattrs.Converter) -> Any:
+    """Return a new object of the class of an offer, with options that `converter` has structured.
+
+    Raises `OptionError` (with paths below the options), or `PluginError` if the class raises an unexpected
+    exception.
+    """
+    if not has_options(offer.cls):
+        if options:
+            raise OptionError((f".{key}", _no_options(offer)) for key in options)
+        return _create_plain(offer)
+    try:
+        made: Any = converter.structure(deepcopy(dict(options)), offer.cls)
+    except contained() as error:
+        raise _refusal(offer, error) from error
+    if offer.kind is EVENT_SINK and "wants" in options:
+        _check_wants(offer, made)
+    return made
+
+
+def _check_wants(offer: Offer, made: Any) -> None:
+    # As in yunikorn.framework.offers: most commands need no names of events.
+    from yunikorn.framework.event_wants import read_wants
+
+    try:
+        read_wants(made.wants)
+    except OptionError as error:
+        raise OptionError((".wants", _explain(offer, ".wants", text)) for _, text in error.faults) from error
+
+
+def _create_plain(offer: Offer) -> Any:
+    try:
+        return offer.cls()
+    except contained() as error:
+        raise PluginError(offer.origin, "creating it", error) from error
+
+
+def _refusal(offer: Offer, error: BaseException) -> OptionError | PluginError:
+    """Return the error to raise for an object that could not be made."""
+    try:
+        leaves = _leaves(error)
+        if isinstance(error, Exception) and all(map(_is_option_fault, leaves)):
+            return OptionError((path, _explain(offer, path, message)) for path, message in faults(error))
+        return PluginError(offer.origin, "creating it", leaves[0])
+    except contained() as second:
+        return PluginError(offer.origin, "creating it", second)
+
+
+def _no_options(offer: Offer) -> str:
+    text = f"{offer.kind.title} {offer.origin} takes no options"
+    if inspect.get_annotations(offer.cls):
+        text += f"; to make its typed attributes options, write @attrs.frozen above {offer.cls.__qualname__}"
+    return text
+
+
+def _explain(offer: Offer, path: str, message: str) -> str:
+    if message == UNKNOWN_KEY and path.count(".") == 1:
+        known = [option.name for option in offer.options]
+        asked = path.removeprefix(".")
+        message = f"unknown option '{asked}'{suggest(asked, known)}; known: {listed(known)}"
+    return f"{offer.kind.title} {offer.origin}: {message}"
+
+
+def _leaves(error: BaseException) -> list[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for inner in error.exceptions for leaf in _leaves(inner)]
+    return [error]
+
+
+def _is_option_fault(error: BaseException) -> bool:
+    if isinstance(error, KeyError):
+        notes = getattr(error, "__notes__", ())
+        return any(
+            isinstance(note, cattrs.AttributeValidationNote) and error.args == (note.name,) for note in notes
+        )
+    return isinstance(error, (ValueError, TypeError)) or type(error).__module__.startswith("cattrs")
