@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import IO, Protocol
 
 from tests.kubernetes.cluster import Cluster
+from tests.kubernetes.cluster.processes import freeze
 
 CHECKOUT = Path(__file__).parent.parent.parent
 AT_WORK = "the cluster is scheduled"
@@ -153,7 +154,7 @@ class SchedulerProcess:
 
     def freeze(self) -> None:
         """Stop the process as it is, until `thaw`."""
-        self._process.send_signal(signal.SIGSTOP)
+        freeze(self._process.pid)
 
     def thaw(self) -> None:
         """Let a frozen process continue."""

@@ -23,6 +23,9 @@ channel = socket.socket(fileno=int(sys.argv[1]))
 from yunikorn.cli.main import main
 for name in ("yunikorn.cli.kubernetes", "yunikorn.framework.defaults", "yunikorn_kubernetes.shim.network"):
     importlib.import_module(name)
+from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
+for name in DEFAULT_PLUGINS:
+    import_default(name)
 while True:
     data, files, _, _ = socket.recv_fds(channel, 1 << 16, 1)
     if not data:

@@ -182,11 +182,11 @@ class Cluster:
 
     def freeze(self, name: str) -> None:
         """Stop a process as it is: it answers nothing, and its connections remain open, until `thaw`."""
-        self._processes.send(name, signal.SIGSTOP)
+        self._processes.freeze(name)
 
     def thaw(self, name: str) -> None:
         """Let a frozen process continue; others do anyway."""
-        self._processes.send(name, signal.SIGCONT)
+        self._processes.thaw(name)
 
     def start_api_server(self) -> None:
         """Start the API server, wait until it is ready, and write the kubeconfig."""

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,6 +25,35 @@ if os.getppid() == int(sys.argv[1]):
 The comparison of the parent closes the gap before `prctl`. Systems other than Linux have no such signal:
 there, the processes of a parent that was killed remain.
 """
+
+
+_AT_WORK = frozenset("RSD")
+"""States of threads in `/proc` that a stop signal has yet to reach."""
+
+
+def freeze(pid: int) -> None:
+    """Stop a process as it is, until SIGCONT; return once none of its threads runs any more.
+
+    The signal alone is sent in no time, and on a busy machine the process works on for a while.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    pause = threading.Event()
+    while _is_at_work(Path(f"/proc/{pid}/task")):
+        pause.wait(0.001)
+
+
+def _is_at_work(threads: Path) -> bool:
+    try:
+        return any(_state(thread) in _AT_WORK for thread in threads.iterdir())
+    except FileNotFoundError:
+        return False  # The process has ended, or the system has no /proc.
+
+
+def _state(thread: Path) -> str:
+    try:
+        return (thread / "stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"  # The thread has ended.
 
 
 class Processes:
@@ -75,10 +105,15 @@ class Processes:
         """Return the process id."""
         return self._running[name].pid
 
-    def send(self, name: str, sent: signal.Signals) -> None:
-        """Send a signal to a process, if it runs."""
+    def freeze(self, name: str) -> None:
+        """Stop a process as it is, if it runs, until `thaw`."""
         if self.alive(name):
-            self._running[name].send_signal(sent)
+            freeze(self.pid(name))
+
+    def thaw(self, name: str) -> None:
+        """Let a frozen process continue; others do anyway."""
+        if self.alive(name):
+            self._running[name].send_signal(signal.SIGCONT)
 
     def stop(self, name: str, sent: signal.Signals = signal.SIGTERM, *, timeout: float = 60) -> None:
         """Send a signal to a process and wait for its end; kill it after `timeout` seconds."""
