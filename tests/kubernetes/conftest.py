@@ -66,6 +66,7 @@ class SharedScheduler:
             self._open.enter_context(self._cluster.keeping())
         else:
             self._cluster.reset()
+            self._running.until_empty()
         return self._running
 
     def end(self) -> None:

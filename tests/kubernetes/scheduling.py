@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kubernetes.cluster import Cluster, Kubectl, Obj
+from tests.kubernetes.cluster.kubectl import PATIENCE
 from tests.kubernetes.cluster.objects import config_map, node_is_ready, node_of, phase
 from tests.kubernetes.deployment import NAMESPACE, apply, kubeconfig_of, manifests
 from tests.kubernetes.scheduler_process import SchedulerProcess
@@ -27,8 +29,11 @@ from tests.kubernetes.scheduler_process import SchedulerProcess
 ACCOUNT = "yunikorn-admin"
 """Service account of the scheduler."""
 CONFIGS = "yunikorn-configs"
-RELOADED, REFUSED = "the configuration was reloaded", "the new configuration is refused"
-"""Results of a changed ConfigMap in the log."""
+REFUSED = "the new configuration is refused"
+"""Result of a bad ConfigMap in the log."""
+NODES = "/ws/v1/partition/default/nodes"
+ROOT = "/ws/v1/partition/default/queues"
+"""Paths of REST."""
 QUEUES = """
 partitions:
   - name: default
@@ -63,6 +68,24 @@ class Scheduled:
         with urllib.request.urlopen(f"{self.address}{path}", timeout=30) as answer:
             return json.load(answer)
 
+    def until(self, path: str, condition: Callable[[Any], object]) -> Any:
+        """Ask REST until its answer is as the condition says; return the answer.
+
+        The scheduler has a watch of its own for each kind of object: of two changes, it may see the later one
+        first. Tests wait with this until it has seen the earlier one.
+        """
+        deadline, pause = time.monotonic() + PATIENCE, threading.Event()
+        while not condition(answer := self.rest(path)):
+            assert time.monotonic() < deadline, f"after {PATIENCE:g} s, {path} is:\n{answer}"
+            pause.wait(0.02)
+        return answer
+
+    def until_empty(self) -> None:
+        """Wait until the scheduler has seen that there are no nodes and no pods."""
+        self.until(NODES, lambda nodes: not nodes)
+        amounts = ("allocatedResource", "pendingResource")
+        self.until(ROOT, lambda root: not any(any(root.get(key, {}).values()) for key in amounts))
+
     def create(self, *objects: Obj) -> None:
         """Create objects one after the other."""
         self.kubectl.create_all(objects)
@@ -70,12 +93,18 @@ class Scheduled:
     # -- nodes --------------------------------------------------------------------------------------
 
     def make_nodes(self, *nodes: Obj) -> None:
-        """Make nodes and wait until they are ready."""
+        """Make nodes and wait until they are ready, also for the scheduler."""
         self.kubectl.create_all(nodes)
         names = {one["metadata"]["name"] for one in nodes}
         self.kubectl.wait(
             "Node", lambda found: names <= {one["metadata"]["name"] for one in found if node_is_ready(one)}
         )
+        self.until(NODES, lambda found: names <= {one["nodeID"] for one in found})
+
+    def change_node(self, name: str, seen: Callable[[Obj], bool], change: Obj, subresource: str = "") -> None:
+        """Change a node by a patch, and wait until the scheduler has `seen` it, in what REST shows."""
+        self.kubectl.patch("Node", name, change, subresource=subresource)
+        self.until(NODES, lambda found: any(one["nodeID"] == name and seen(one) for one in found))
 
     # -- pods ---------------------------------------------------------------------------------------
 
@@ -130,11 +159,21 @@ class Scheduled:
 
     # -- configuration ------------------------------------------------------------------------------
 
-    def configure(self, data: Mapping[str, str | None], result: str = RELOADED) -> None:
-        """Change keys of the ConfigMap, None removes one; wait until the log reports this result."""
+    def configure(self, data: Mapping[str, str | None], **more: Any) -> None:
+        """Change keys of the ConfigMap, None removes one, and other fields; wait until this is in use."""
+        change = {"data": dict(data), **more}
+        self.wait_reloaded(self.kubectl.patch("ConfigMap", CONFIGS, change, NAMESPACE))
+
+    def wait_reloaded(self, config_map: Obj) -> None:
+        """Wait until the log reports that this version of a ConfigMap is in use."""
+        meta = config_map["metadata"]
+        self.scheduler.wait_for(f"ConfigMap {meta['name']} (version {meta['resourceVersion']})")
+
+    def misconfigure(self, data: Mapping[str, str]) -> None:
+        """Change keys of the ConfigMap to bad values; wait until they are refused."""
         since = len(self.scheduler.lines)
         self.kubectl.patch("ConfigMap", CONFIGS, {"data": dict(data)}, NAMESPACE)
-        self.scheduler.wait_for(result, since=since)
+        self.scheduler.wait_for(REFUSED, since=since)
 
     @contextmanager
     def queues(self, text: str) -> Iterator[None]:

@@ -163,7 +163,7 @@ class Configuration:
             _log.warning("%s", warning)
         if is_new:
             self._set_levels(found.settings.logs)
-            _log.info("the configuration was reloaded from the ConfigMaps")
+            _log.info("the configuration was reloaded from %s", _sources(maps))
         if is_told:
             return
         if found.warnings:
@@ -188,6 +188,14 @@ class Configuration:
         told = maps.get(CONFIGS) or next(iter(maps.values()), None)
         if told is not None:
             self._events.config_map(told, reason, "Reload", note, warning=warning)
+
+
+def _sources(maps: Mapping[str, ConfigMap]) -> str:
+    """Return the ConfigMaps with their versions, so that a log shows which change is in use."""
+    found = [(name, maps[name].metadata.resource_version) for name in NAMES if name in maps]
+    if not found:
+        return "no ConfigMap: the defaults apply"
+    return ", ".join(f"ConfigMap {name} (version {version})" for name, version in found)
 
 
 def notes_of(head: str, texts: list[str]) -> list[str]:

@@ -21,6 +21,7 @@ Obj = dict[str, Any]
 Objs = list[Obj]
 T = TypeVar("T")
 
+_UNKNOWN_YET = "no PriorityClass with name"
 PATIENCE = 60.0
 """Seconds that a wait takes at most; far more than any needs, because test machines are busy."""
 PATCHES = {
@@ -187,8 +188,19 @@ class Kubectl:
     # -- objects --------------------------------------------------------------------------------------
 
     def create(self, obj: Obj, **query: str) -> Obj:
-        """Create an object, in the namespace of its metadata or in `default`; return what the server made."""
-        return self.request("POST", _kind_of(obj).path(_namespace_of(obj)), obj, **query)
+        """Create an object, in the namespace of its metadata or in `default`; return what the server made.
+
+        The server refuses pods of a new PriorityClass until its own watch has reported that; such pods are
+        created once it has.
+        """
+        deadline, pause = time.monotonic() + PATIENCE, threading.Event()
+        while True:
+            try:
+                return self.request("POST", _kind_of(obj).path(_namespace_of(obj)), obj, **query)
+            except ApiFault as fault:
+                if _UNKNOWN_YET not in str(fault) or time.monotonic() > deadline:
+                    raise
+            pause.wait(0.02)
 
     def create_all(self, objects: Sequence[Obj]) -> list[Obj]:
         """Create objects one after the other."""

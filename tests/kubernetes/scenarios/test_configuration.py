@@ -11,7 +11,7 @@ import pytest
 from tests.kubernetes.cluster import Obj
 from tests.kubernetes.cluster.objects import config_map, node, pod
 from tests.kubernetes.deployment import NAMESPACE
-from tests.kubernetes.scheduling import CONFIGS, QUEUES, REFUSED, RELOADED, Scheduled
+from tests.kubernetes.scheduling import CONFIGS, QUEUES, Scheduled
 
 NARROW = QUEUES.replace('"*"}', '"*", queues: [{name: team, resources: {max: {vcore: 1}}}]}')
 """The queue `root.team` has room for one CPU."""
@@ -44,7 +44,7 @@ def test_a_changed_quota_lets_a_waiting_pod_run(narrow: Scheduled) -> None:
 
 def test_a_bad_change_is_refused_with_all_problems_and_the_old_stays(narrow: Scheduled) -> None:
     bad = NARROW.replace("name: provided", "name: privided").replace("vcore: 1", "vcore: -1")
-    narrow.configure({"queues.yaml": bad, "kubernetes.qps": "many"}, REFUSED)
+    narrow.misconfigure({"queues.yaml": bad, "kubernetes.qps": "many"})
     notes = " ".join(narrow.events("ConfigurationRefused", regarding=CONFIGS, namespace=NAMESPACE))
     assert "privided" in notes
     assert "vcore" in notes
@@ -61,20 +61,18 @@ def test_a_bad_change_is_refused_with_all_problems_and_the_old_stays(narrow: Sch
 
 def test_a_compressed_entry_is_read(narrow: Scheduled) -> None:
     packed = base64.b64encode(gzip.compress(NARROW.replace("vcore: 1", "vcore: 2").encode())).decode()
-    since = len(narrow.scheduler.lines)
-    change = {"data": {"queues.yaml": None}, "binaryData": {"queues.yaml.gz": packed}}
-    narrow.kubectl.patch("ConfigMap", CONFIGS, change, NAMESPACE)
-    narrow.scheduler.wait_for(RELOADED, since=since)
+    narrow.configure({"queues.yaml": None}, binaryData={"queues.yaml.gz": packed})
     narrow.running(2)
-    narrow.kubectl.patch("ConfigMap", CONFIGS, {"binaryData": None}, NAMESPACE)
+    narrow.configure({}, binaryData=None)
 
 
 def test_the_deletion_of_the_config_map_brings_the_defaults_back(narrow: Scheduled) -> None:
     assert "root.team" in names_of_queues(narrow)
-    since = len(narrow.scheduler.lines)
-    defaults = NARROW.replace("vcore: 1", "vcore: 2")
-    narrow.create(config_map("yunikorn-defaults", {"queues.yaml": defaults}, NAMESPACE))
+    text = NARROW.replace("vcore: 1", "vcore: 2")
+    defaults = narrow.kubectl.create(config_map("yunikorn-defaults", {"queues.yaml": text}, NAMESPACE))
     narrow.kubectl.delete("ConfigMap", CONFIGS, NAMESPACE)
-    narrow.scheduler.wait_for(RELOADED, since=since)
+    narrow.wait_reloaded(defaults)
     narrow.running(2)
-    narrow.create(config_map(CONFIGS, {"queues.yaml": NARROW}, NAMESPACE))
+    made = narrow.kubectl.create(config_map(CONFIGS, {"queues.yaml": NARROW}, NAMESPACE))
+    narrow.kubectl.delete("ConfigMap", "yunikorn-defaults", NAMESPACE)
+    narrow.wait_reloaded(made)

@@ -10,7 +10,7 @@ def test_a_cordoned_node_keeps_its_pods_and_gets_no_more(scheduled: Scheduled) -
     scheduled.make_nodes(node("only"))
     scheduled.create(pod("before"))
     scheduled.running(1)
-    scheduled.kubectl.patch("Node", "only", {"spec": {"unschedulable": True}})
+    scheduled.change_node("only", lambda one: not one["schedulable"], {"spec": {"unschedulable": True}})
     scheduled.create(pod("after"))
     scheduled.pending("after")
     scheduled.running(1)
@@ -34,7 +34,7 @@ def test_changed_resources_of_a_node_count(scheduled: Scheduled) -> None:
     scheduled.kubectl.patch("Node", "only", larger, subresource="status")
     scheduled.running(3)
     smaller = {"status": {"allocatable": {"cpu": "1"}, "capacity": {"cpu": "1"}}}
-    scheduled.kubectl.patch("Node", "only", smaller, subresource="status")
+    scheduled.change_node("only", lambda one: one["capacity"]["vcore"] == 1000, smaller, "status")
     # The pods continue, but their room is given to no other pod.
     scheduled.kubectl.patch("Deployment", "web", {"spec": {"replicas": 2}})
     scheduled.wait_pods(lambda pods: len(pods) == 2)

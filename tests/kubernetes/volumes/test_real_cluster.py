@@ -34,8 +34,8 @@ from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
 from yunikorn_kubernetes.volumes.binding import VolumeBinder, VolumeBindError
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes, VolumeConflict
 
-from tests.kubernetes.cluster import Cluster, Kubectl
-from tests.kubernetes.cluster.objects import nodes, pod
+from tests.kubernetes.cluster import Cluster, Kubectl, Obj
+from tests.kubernetes.cluster.objects import nodes, phase, pod
 from tests.kubernetes.cluster.volumes import Provisioner, claim, local_volume, storage_class, with_claims
 from yunikorn.testing.samples import ask, node
 
@@ -171,9 +171,12 @@ def using(name: str, *claims: str) -> Any:
 
 
 def bound_volume(kubectl: Kubectl, name: str) -> str:
-    """Return the volume to which a claim is bound; empty if it is not bound."""
-    found = kubectl.get("PersistentVolumeClaim", name)
-    return str(found["spec"].get("volumeName", "")) if found["status"]["phase"] == "Bound" else ""
+    """Wait until a claim is bound, which the controllers report after the binding; return its volume."""
+
+    def bound(found: Obj) -> str:
+        return str(found["spec"].get("volumeName", "")) if phase(found) == "Bound" else ""
+
+    return kubectl.wait_for("PersistentVolumeClaim", name, bound)
 
 
 def test_local_volumes_are_bound_to_the_claims_of_the_pods_on_their_node(
@@ -260,7 +263,7 @@ def test_the_claim_of_an_ephemeral_volume_is_made_and_bound(cluster: Cluster, ku
 
     with Provisioner(kubectl):
         run(cluster, work)
-    assert bound_volume(kubectl, "job-scratch")
+    assert bound_volume(kubectl, "job-scratch").startswith("pvc-")
 
 
 def test_many_pods_bind_volumes_at_the_same_time(cluster: Cluster, kubectl: Kubectl) -> None:
