@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import yaml
 
 from tests.kubernetes.cluster import Cluster, Kubectl
-from tests.kubernetes.cluster.kubectl import ApiFault, Obj
+from tests.kubernetes.cluster.kubectl import PATIENCE, ApiFault, Obj
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NAMESPACE = "yunikorn"
@@ -41,8 +43,43 @@ def apply(kubectl: Kubectl, objects: Sequence[Obj]) -> None:
                 raise
 
 
+def _rules_of(account: str, kubectl: Kubectl) -> list[Obj]:
+    """Return the rules of all roles that an account has in its namespace."""
+    bindings = kubectl.list("ClusterRoleBinding") + kubectl.list("RoleBinding", NAMESPACE)
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}
+    roles = [one["roleRef"] for one in bindings if subject in one.get("subjects", [])]
+    return [rule for one in roles for rule in kubectl.get(one["kind"], one["name"], NAMESPACE)["rules"]]
+
+
+def _texts(rules: Iterable[Obj]) -> list[str]:
+    """Return comparable texts of rules, without those that every account has."""
+    kept = (one for one in rules if not any(name.startswith("selfsubject") for name in one["resources"]))
+    return sorted(json.dumps(one, sort_keys=True) for one in kept)
+
+
+def wait_for_rights(kubectl: Kubectl, account: str) -> None:
+    """Wait until an account has the rights of its roles, which the API server reads with a delay."""
+    user = kubectl.as_user(kubectl.service_account_token(account, NAMESPACE))
+    asked = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectRulesReview",
+        "spec": {"namespace": NAMESPACE},
+    }
+    wanted = _texts(_rules_of(account, kubectl))
+    deadline, pause = time.monotonic() + PATIENCE, threading.Event()
+    while True:
+        status, answer = user.call("POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", asked)
+        # An account of the name of a deleted one is refused for a moment.
+        found = _texts(json.loads(answer)["status"]["resourceRules"]) if status == 201 else []
+        if found == wanted:
+            return
+        assert time.monotonic() < deadline, f"{account} has\n{found}\ninstead of\n{wanted}"
+        pause.wait(0.05)
+
+
 def kubeconfig_of(cluster: Cluster, account: str, folder: Path) -> Path:
-    """Return a new kubeconfig with the rights of a service account of the deployment."""
+    """Return a new kubeconfig with the rights of a service account of the deployment, once it has them."""
+    wait_for_rights(cluster.kubectl, account)
     token = cluster.kubectl.service_account_token(account, NAMESPACE)
     content = {
         "apiVersion": "v1",

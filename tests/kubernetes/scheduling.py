@@ -191,17 +191,6 @@ def waiting_message(pod: Obj) -> str:
     return next((str(one.get("message") or "") for one in told), "")
 
 
-def _wait_for_rights(cluster: Cluster) -> None:
-    """Wait until the API server has read the new roles, which it does with a delay."""
-    account = cluster.kubectl.as_user(cluster.kubectl.service_account_token(ACCOUNT, NAMESPACE))
-    pause = threading.Event()
-    for path in ("/api/v1/nodes", f"/api/v1/namespaces/{NAMESPACE}/configmaps"):
-        for _ in range(600):
-            if account.call("GET", path)[0] == 200:
-                break
-            pause.wait(0.05)
-
-
 @contextmanager
 def scheduling(
     cluster: Cluster,
@@ -222,7 +211,6 @@ def scheduling(
     if config_maps:
         apply(cluster.kubectl, [config_map(CONFIGS, {"queues.yaml": queues, **(settings or {})}, NAMESPACE)])
     kubeconfig = kubeconfig_of(cluster, ACCOUNT, folder)
-    _wait_for_rights(cluster)
     address = f"127.0.0.1:{free_port()}"
     given = ["--kubeconfig", str(kubeconfig), "--namespace", NAMESPACE, "--rest", address, *arguments]
     with SchedulerProcess(cluster, *given, leader_election=leader_election, installed=installed) as scheduler:
