@@ -147,3 +147,40 @@ def test_a_process_that_fails_is_shown(run: Callable[..., subprocess.CompletedPr
     assert done.returncode == 1
     assert "pytest failed in a separate process" in done.stdout
     assert "not here" in done.stdout
+
+
+NOTES = """
+import os
+from pathlib import Path
+
+if "PYTHONHASHSEED" in os.environ:
+    Path(__file__).with_name(f"process-{os.getpid()}").touch()
+"""
+"""Part of a test file that notes each process which loads it because of the seed."""
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["alone", "workers"])
+def test_two_processes_serve_all_files_of_a_run(
+    workers: list[str], run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    sound = SOURCE.partition("class TestByHash")[0] + "class TestSound(AppSortPolicyContract):\n    policy = "
+    (tmp_path / "test_other.py").write_text(NOTES + sound + "ByHash()\n", "utf-8")
+    done = run(NOTES + sound + "Sound()\n", *workers)
+    # Tests of the same name in different files are different tests.
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "FAILED test_other.py::TestSound" in done.stdout
+    assert len(list(tmp_path.glob("process-*"))) == 2
+
+
+def test_a_file_that_fails_leaves_others_their_answers(
+    run: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    sound = (
+        SOURCE.partition("class TestByHash")[0]
+        + "class TestSound(AppSortPolicyContract):\n    policy = Sound()\n"
+    )
+    fails = "import os\nif 'PYTHONHASHSEED' in os.environ:\n    os._exit(3)\n"
+    (tmp_path / "test_other.py").write_text(fails + sound, "utf-8")
+    done = run(sound)
+    assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
+    assert "FAILED test_other.py::TestSound" in done.stdout

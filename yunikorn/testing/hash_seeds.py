@@ -1,12 +1,14 @@
 """Comparison of a test's answers under two hash seeds.
 
 `PYTHONHASHSEED` applies to a whole process, so two processes are started. Each runs pytest once for all such
-tests of a file, with the settings, fixtures and plugins of the current run, and writes the answers of each
-test to a file. The seeds are constant, so that the result is reproducible.
+tests, with the settings, fixtures and plugins of the current run, and writes the answers of each test to a
+file. If a process fails, the tests of each file get two processes of their own. The workers of pytest-xdist
+share the answers. The seeds are constant, so that the result is reproducible.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -17,6 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+try:
+    import fcntl
+except ImportError:  # Windows: workers find the answers each for itself
+    fcntl = None  # type: ignore[assignment]
 
 SEEDS = (1, 2)
 FOLDER = "YUNIKORN_TESTING_HASH_SEED_FOLDER"
@@ -32,7 +39,8 @@ NOT_NEEDED = ("hypothesispytest", "schemathesis")
 
 Answers = dict[str, dict[str, str]]
 """Answers by test and question."""
-_FOUND: pytest.StashKey[dict[Path, tuple[Answers, ...]]] = pytest.StashKey()
+_FOUND: pytest.StashKey[dict[Path | None, tuple[Answers, ...]]] = pytest.StashKey()
+"""Answers with each seed, by file; under None those of all files, which are empty if a process failed."""
 
 
 def different_answers(request: pytest.FixtureRequest, ask: Callable[[], Mapping[str, str]]) -> list[str]:
@@ -46,10 +54,7 @@ def different_answers(request: pytest.FixtureRequest, ask: Callable[[], Mapping[
     if folder is not None:
         _write_down(Path(folder), test, ask())
         return []
-    known = request.config.stash.setdefault(_FOUND, {})
-    if request.path not in known:
-        known[request.path] = _run_both(request)
-    one, other = (answers.get(test, {}) for answers in known[request.path])
+    one, other = (answers.get(test, {}) for answers in _find(request))
     if not one or not other:
         raise AssertionError(
             f"{test} returned no answers in a separate process; run this test alone to see the error"
@@ -64,7 +69,7 @@ def different_answers(request: pytest.FixtureRequest, ask: Callable[[], Mapping[
 
 
 def _name(node: pytest.Item) -> str:
-    return node.nodeid.partition("::")[2]
+    return f"{node.path}::{node.nodeid.partition('::')[2]}"
 
 
 def _write_down(folder: Path, test: str, answers: Mapping[str, str]) -> None:
@@ -72,18 +77,54 @@ def _write_down(folder: Path, test: str, answers: Mapping[str, str]) -> None:
     (folder / f"{number}.json").write_text(json.dumps([test, dict(answers)]), "utf-8")
 
 
-def _run_both(request: pytest.FixtureRequest) -> tuple[Answers, ...]:
-    """Return the answers of all such tests in this file, from two concurrent processes."""
-    tests = [
-        f"{item.path}::{_name(item)}"
-        for item in request.session.items
-        if item.path == request.path and _function(item) == _function(request.node)
-    ]
+def _find(request: pytest.FixtureRequest) -> tuple[Answers, ...]:
+    """Return the answers with each seed of all such tests, or if a process fails, of those in this file."""
+    known = request.config.stash.setdefault(_FOUND, {})
+    same = [item for item in request.session.items if _function(item) == _function(request.node)]
+    here = [_name(item) for item in same if item.path == request.path]
+    if None not in known:
+        known[None] = ()
+        if len(same) > len(here):
+            known[None] = _run_shared(request, [_name(item) for item in same])
+    if known[None]:
+        return known[None]
+    if request.path not in known:
+        known[request.path] = _run_both(request.config, here)
+    return known[request.path]
+
+
+def _run_shared(request: pytest.FixtureRequest, tests: list[str]) -> tuple[Answers, ...]:
+    """Return the answers of tests in several files, or nothing if a process fails.
+
+    The first worker of pytest-xdist finds them, and others wait for its file.
+    """
+    if not hasattr(request.config, "workerinput") or fcntl is None:
+        return _run_or_nothing(request.config, tests)
+    digest = hashlib.sha256("\n".join(tests).encode()).hexdigest()[:16]
+    folder: Path = request.getfixturevalue("tmp_path_factory").getbasetemp().parent
+    with (folder / f"hash-seeds-{digest}.json").open("a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        text = file.read()
+        if not text:
+            text = json.dumps(_run_or_nothing(request.config, tests))
+            file.write(text)
+            file.flush()
+    return tuple(json.loads(text))
+
+
+def _run_or_nothing(config: pytest.Config, tests: list[str]) -> tuple[Answers, ...]:
+    try:
+        return _run_both(config, tests)
+    except AssertionError:
+        return ()
+
+
+def _run_both(config: pytest.Config, tests: list[str]) -> tuple[Answers, ...]:
+    """Return the answers of tests from two concurrent processes, with a seed each."""
     with tempfile.TemporaryDirectory() as parent:
         folders = [Path(parent, str(seed)) for seed in SEEDS]
-        running = [
-            _start(request.config, tests, seed, folder) for seed, folder in zip(SEEDS, folders, strict=True)
-        ]
+        running = [_start(config, tests, seed, folder) for seed, folder in zip(SEEDS, folders, strict=True)]
         written = [process.communicate(timeout=HANGS)[0] for process in running]
         found = tuple(_read(folder) for folder in folders)
     for process, text, answers in zip(running, written, found, strict=True):
