@@ -38,7 +38,7 @@ from yunikorn_kubernetes.shim.ports import Notices, Translation, Volumes, Writes
 from yunikorn_kubernetes.shim.responses import Responses
 from yunikorn_kubernetes.shim.states import RUNNING, SCHEDULER, fire
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
-from yunikorn_kubernetes.translation.applications import is_terminated
+from yunikorn_kubernetes.translation.applications import is_placeholder, is_terminated
 
 _log = logging.getLogger("yunikorn.kubernetes")
 
@@ -177,7 +177,7 @@ class Shim:
         await self._core.register_resource_manager(request, ShimCallback(self))
 
     async def _recover(self, world: World) -> None:
-        """Report nodes, then pods in the order of their creation, as one update.
+        """Report nodes, then pods in the order of `in_order_of_recovery`, as one update.
 
         Changes that arrive meanwhile follow, so that no object is set back to an earlier version.
         """
@@ -185,7 +185,7 @@ class Shim:
         self._backlog = backlog
         nodes, known = [*world.nodes()], [*world.pods()]
         self._applications.recover_from(pod for pod in known if is_terminated(pod))
-        pods = sorted((pod for pod in known if not is_terminated(pod)), key=_age)
+        pods = in_order_of_recovery(pod for pod in known if not is_terminated(pod))
         for node in nodes:
             self._nodes.changed(node)
         for number, pod in enumerate(pods, 1):
@@ -286,9 +286,21 @@ RECOVERED_AT_ONCE = 500
 """Pods that are reported in a recovery before the event loop may do other work."""
 
 
-def _age(pod: Pod) -> tuple[float, str, str]:
-    created = pod.metadata.creation_timestamp
-    return (created.timestamp() if created is not None else 0.0, pod.metadata.namespace, pod.metadata.name)
+def in_order_of_recovery(pods: Iterable[Pod]) -> list[Pod]:
+    """Return pods in the order of their creation, and placeholders behind all others.
+
+    The first pod of an application determines its owner, which a placeholder does not have. The API server
+    reports whole seconds: of pods of one second, those that own placeholders come first.
+    """
+    found = [*pods]
+    owners = {one.uid for pod in found if is_placeholder(pod) for one in pod.metadata.owner_references}
+
+    def order(pod: Pod) -> tuple[bool, float, bool, str, str]:
+        meta = pod.metadata
+        created = meta.creation_timestamp.timestamp() if meta.creation_timestamp is not None else 0.0
+        return (is_placeholder(pod), created, meta.uid not in owners, meta.namespace, meta.name)
+
+    return sorted(found, key=order)
 
 
 class ShimCallback:

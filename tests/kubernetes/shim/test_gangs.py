@@ -15,11 +15,12 @@ from yunikorn_kubernetes.objects import OwnerReference, Pod
 from yunikorn_kubernetes.shim.gangs import AT_ONCE
 from yunikorn_kubernetes.shim.translator import TranslationSettings
 
-from tests.kubernetes.shim.fake_cluster import CONFIG, DEFAULTS, FakeCluster
+from tests.kubernetes.shim.fake_cluster import CONFIG, DEFAULTS, START, FakeCluster
 
 GROUPS = "yunikorn.apache.org/task-groups"
 GROUP = "yunikorn.apache.org/task-group-name"
 PARAMETERS = "yunikorn.apache.org/schedulingPolicyParameters"
+USER = "yunikorn.apache.org/user.info"
 
 
 GUARANTEED = """
@@ -157,6 +158,26 @@ def test_a_restart_creates_only_missing_placeholders() -> None:
         cluster.add_node("n2", cpu="1")
         await cluster.settle()
         assert members(cluster) == ["m0"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("other", ["assistant", "volunteer"], ids=["before tg-", "behind tg-"])
+def test_pods_of_one_second_keep_owner_and_originator_over_a_restart(other: str) -> None:
+    async def test(cluster: FakeCluster) -> None:
+        cluster.add_node("n1", cpu="2")
+        first, second = add_member(cluster, "worker"), add_member(cluster, other)
+        await cluster.settle()
+        for pod in [*cluster.pod_objects.values()]:
+            annotations = dict(pod.metadata.annotations)
+            if pod.metadata.uid in (first.metadata.uid, second.metadata.uid):
+                annotations[USER] = json.dumps({"user": "jane"})
+            meta = replace(pod.metadata, creation_timestamp=START, annotations=annotations)
+            cluster.put_pod(replace(pod, metadata=meta))
+        await cluster.restart()
+        assert cluster.partition().applications["gang"].user == "jane"
+        assert cluster.shim.cluster.applications["gang"].originator == first.metadata.uid
+        assert [task.name for task in cluster.shim.cluster.tasks.values() if task.originator] == ["worker"]
 
     run(test)
 
