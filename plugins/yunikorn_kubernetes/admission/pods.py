@@ -34,12 +34,11 @@ from yunikorn_kubernetes.names import (
     UNIQUE_SUFFIX,
     USER_INFO,
 )
+from yunikorn_kubernetes.translation.applications import id_of_namespace
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 APP_LABEL, OWN_APP = "app", "yunikorn"
 """Label of the pods of the scheduler itself, which must not wait for the scheduler."""
-MAX_LABEL = 63
-"""Maximum length of the value of a label."""
 MAX_NAMESPACE = 26
 """Length to which a namespace is cut in unique ids, so that a uid fits behind it."""
 
@@ -150,7 +149,7 @@ def generated_id(namespace: str, *, unique: bool) -> str:
     """
     if unique:
         return f"{namespace[:MAX_NAMESPACE]}{UNIQUE_SUFFIX}"
-    return f"yunikorn-{namespace}-autogen"[:MAX_LABEL]
+    return id_of_namespace(namespace)
 
 
 def _preemption(pod: PodLike, cluster: Cluster) -> dict[str, str]:

@@ -76,7 +76,12 @@ def application_id(pod: Pod, *, unique: bool = False) -> str:
         return found
     if unique:
         return f"{meta.namespace[:LONGEST_NAMESPACE]}-{meta.uid}"[:LONGEST_ID]
-    return f"yunikorn-{meta.namespace}-autogen"[:LONGEST_ID]
+    return id_of_namespace(meta.namespace)
+
+
+def id_of_namespace(namespace: str) -> str:
+    """Return the id of the application of all pods of a namespace that name none; a valid label value."""
+    return f"yunikorn-{namespace}-autogen"[:LONGEST_ID].rstrip("-")
 
 
 def queue_name(pod: Pod) -> str:

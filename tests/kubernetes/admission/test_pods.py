@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 import pytest
 import re2
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from yunikorn_kubernetes.admission.pods import generated_id, review_pod
 from yunikorn_kubernetes.admission.reviews import Answer, Kind, Request, Submitter
@@ -20,6 +21,7 @@ Json = dict[str, Any]
 USER_INFO = "yunikorn.apache.org/user.info"
 JANE = Submitter("jane", ("staff", "system:authenticated"))
 CONTROLLER = Submitter("system:serviceaccount:kube-system:job-controller", ("system:serviceaccounts",))
+LABEL_VALUE = re.compile("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 JANE_OWNS = '{"user":"jane","groups":["staff","system:authenticated"]}'
 
 
@@ -296,9 +298,10 @@ class TestWorkloads:
         assert created(content, kind="PodGroup").patch == ()
 
 
-@given(namespace=st.text("abcdefghij-0123456789", min_size=1, max_size=63), unique=st.booleans())
+@given(namespace=st.from_regex("[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?", fullmatch=True), unique=st.booleans())
+@example(namespace="n" * 53, unique=False)
 def test_generated_ids_are_labels(namespace: str, unique: bool) -> None:
-    assert 0 < len(generated_id(namespace, unique=unique)) <= 63
+    assert LABEL_VALUE.fullmatch(generated_id(namespace, unique=unique))
 
 
 keys = st.sampled_from(["a/b", "a~b", "applicationId", "yunikorn.apache.org/app-id", "queue"])

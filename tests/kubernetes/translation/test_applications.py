@@ -46,6 +46,7 @@ def test_application_id(labels: dict[str, str], annotations: dict[str, str], exp
 def test_generated_ids_have_at_most_63_characters() -> None:
     long = "n" * 63
     assert application_id(pod_of(namespace=long)) == f"yunikorn-{'n' * 54}"
+    assert application_id(pod_of(namespace="n" * 53)) == f"yunikorn-{'n' * 53}"
     assert application_id(pod_of(namespace=long), unique=True) == f"{'n' * 26}-{UID}"
     assert application_id(pod_of(namespace=long, uid="u" * 50), unique=True) == f"{'n' * 26}-{'u' * 36}"
     assert application_id(pod_of(labels={APP: "a"}), unique=True) == "a"
