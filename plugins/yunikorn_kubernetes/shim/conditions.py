@@ -7,7 +7,8 @@ limited, because each looks at all nodes.
 What stops a request may change later without a report of the core. Applications with waiting pods are
 therefore explained again from time to time, and the conditions written again whose kinds of reasons differ,
 or whose numbers are old. A core that is busy for long reports nothing; its waiting pods are explained in the
-same way after a while. See docs/decisions/0131-conditions-of-pending-pods.md.
+same way after a while. Members of a gang that collects room have no request yet: their conditions repeat
+that of a placeholder. See docs/decisions/0131-conditions-of-pending-pods.md.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import asyncio
 import heapq
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from yunikorn.errors import YunikornError
@@ -29,7 +30,7 @@ from yunikorn.runtime.waiting_requests import WaitingGroup, waiting_requests
 from yunikorn_kubernetes.names import TAG_REQUIRED_NODE
 from yunikorn_kubernetes.shim.cluster import Cluster
 from yunikorn_kubernetes.shim.ports import Notices, Writes
-from yunikorn_kubernetes.shim.states import SCHEDULING
+from yunikorn_kubernetes.shim.states import NEW, RESERVING, SCHEDULING
 from yunikorn_kubernetes.shim.tasks import Shown, Task
 
 _log = logging.getLogger("yunikorn.kubernetes.conditions")
@@ -201,18 +202,43 @@ class Conditions:
                 await asyncio.sleep(max(PAUSE, took / SHARE))
 
     def _waiting_of(self, app_id: str) -> list[Task]:
-        """Return the waiting tasks of an application."""
+        """Return the waiting tasks of an application, also those that wait for the placeholders of a gang."""
         app = self._cluster.applications.get(app_id)
         tasks = app.tasks.values() if app is not None else ()
-        return [task for task in tasks if self._task(task.uid) is task]
+        return [task for task in tasks if self._waits(task)]
+
+    def _waits(self, task: Task) -> bool:
+        return self._task(task.uid) is task or self._waits_for_gang(task)
+
+    def _waits_for_gang(self, task: Task) -> bool:
+        """Return True for a member of a gang that collects room, of which the core has no request yet."""
+        app = self._cluster.applications.get(task.app_id)
+        return app is not None and app.state == RESERVING and task.state == NEW and not task.placeholder
+
+    def _of_gang(self, app_id: str, explained: Mapping[str, Explained]) -> Explained:
+        """Return the explanation for members that wait for the placeholders of their gang."""
+        app = self._cluster.applications.get(app_id)
+        placeholders = app.placeholders() if app is not None else []
+        members = app.gang.members if app is not None and app.gang is not None else 0
+        bound = sum(task.is_bound for task in placeholders)
+        text = (
+            f"the members of the gang start when all its placeholder pods are bound, {bound} of {members} are"
+        )
+        first = next((task for task in placeholders if task.uid in explained and self._waits(task)), None)
+        if first is None:
+            return text, ()
+        message, kinds = explained[first.uid]
+        return shortened(f"{text}; {first.name} waits: {message}"), kinds
 
     async def _write_again(self, app_id: str, explained: dict[str, Explained]) -> bool:
         """Write conditions that are missing or outdated, at a limited rate; return True if that was all."""
         now = asyncio.get_running_loop().time()
         number = 0
-        for task in self._waiting_of(app_id):
-            found = explained.get(task.uid)
-            if found is None or self._task(task.uid) is not task:
+        waiting = self._waiting_of(app_id)
+        of_gang = self._of_gang(app_id, explained)
+        for task in waiting:
+            found = of_gang if task.state == NEW else explained.get(task.uid)
+            if found is None or not self._waits(task):
                 # The pod was placed meanwhile, or its application has too many kinds of requests.
                 continue
             message, kinds = found
@@ -238,6 +264,11 @@ def text_of(group: WaitingGroup) -> str:
     text += "; ".join(group.reasons) or "waiting for its turn"
     if group.fixes:
         text += f". Would help: {_joined(group.fixes)}"
+    return shortened(text)
+
+
+def shortened(text: str) -> str:
+    """Return a text, or its beginning with dots if it is too long for a condition."""
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
