@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,13 +19,13 @@ CHART = DEPLOY / "helm" / "yunikorn"
 KUBERNETES_VERSION = "1.36.0"
 
 
-def rendered(*values: str) -> list[Obj]:
-    """Return the objects of the Helm chart with these values (`--set`)."""
+def rendered(*values: str, file: Path | None = None) -> list[Obj]:
+    """Return the objects of the Helm chart with these values (`--set`), and those of a file."""
     if missing(["helm"]):
         pytest.skip(NOT_BUILT)
     settings = [part for value in values for part in ("--set", value)]
     command = [str(PROGRAMS["helm"].path), "template", "yunikorn", str(CHART), "--namespace", NAMESPACE]
-    command += ["--kube-version", KUBERNETES_VERSION, *settings]
+    command += ["--kube-version", KUBERNETES_VERSION, *settings, *(["--values", str(file)] if file else [])]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return [one for one in yaml.safe_load_all(run.stdout) if one]
@@ -97,6 +98,25 @@ def test_chart_and_manifests_agree() -> None:
     for key, one in of_files.items():
         expected = {**one, "metadata": {k: v for k, v in one["metadata"].items() if k != "namespace"}}
         assert without_comfort(of_chart[key]) == without_comfort(expected), key
+
+
+def test_settings_of_the_chart_may_be_written_without_quotes(tmp_path: Path) -> None:
+    values = {
+        "service.placeholderRunAsUser": 1_000_690_000,
+        "log.level": -1,
+        "service.disableGangScheduling": True,
+        "service.clusterId": None,
+        "queues.yaml": {"partitions": [{"name": "default", "queues": [{"name": "root"}]}]},
+    }
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump({"yunikornDefaults": values}), "utf-8")
+    data = named(rendered(file=file))["ConfigMap", "yunikorn-defaults"]["data"]
+    assert yaml.safe_load(data.pop("queues.yaml")) == values["queues.yaml"]
+    assert data == {
+        "service.placeholderRunAsUser": "1000690000",
+        "log.level": "-1",
+        "service.disableGangScheduling": "true",
+    }
 
 
 def test_pods_are_restricted() -> None:
