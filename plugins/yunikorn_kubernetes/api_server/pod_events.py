@@ -17,7 +17,7 @@ from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
-from yunikorn_kubernetes.api_server.resources import EVENTS, ApiObject, Resource
+from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS, EVENTS, ApiObject, Resource
 from yunikorn_kubernetes.api_server.times import micro_time
 from yunikorn_kubernetes.objects import Json, ObjectReference
 
@@ -39,6 +39,8 @@ REMEMBERED = 8192
 """Events that are remembered to recognise repetitions."""
 CAPACITY = 10_000
 """Events that wait; more are dropped."""
+FIRST = (CONFIG_MAPS.kind,)
+"""Kinds of objects whose events go before all others, and are never dropped because others wait."""
 FORBIDDEN_PAUSES = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Seconds before the next attempts after a 403: a server that has just started knows no rights yet."""
 A = TypeVar("A", bound=ApiObject)
@@ -117,6 +119,8 @@ class PodEvents:
         self._back_off = BackOff(random)
         self._known: OrderedDict[tuple[str, ...], _Event] = OrderedDict()
         self._queue: deque[_Event] = deque()
+        self._first: deque[_Event] = deque()
+        """Events that do not wait for those of pods: refusals of a configuration concern everyone."""
         self._arrived = asyncio.Event()
         self._all_sent = asyncio.Event()
         self._all_sent.set()
@@ -147,7 +151,7 @@ class PodEvents:
         if known is not None and now - known.last_at <= SERIES_TIME:
             self._repeat(known, now)
             return
-        if len(self._queue) >= self._capacity:
+        if len(self._queue) >= self._capacity and regarding.kind not in FIRST:
             self._drop("the queue is full")
             return
         time = micro_time(self._clock)
@@ -170,7 +174,7 @@ class PodEvents:
 
     def _enqueue(self, event: _Event) -> None:
         event.waits = True
-        self._queue.append(event)
+        (self._first if event.regarding.kind in FIRST else self._queue).append(event)
         self._arrived.set()
         self._all_sent.clear()
 
@@ -182,7 +186,7 @@ class PodEvents:
         def due() -> None:
             self._timers.discard(timer)
             self._forbidden -= event.refusals > 0
-            if len(self._queue) < self._capacity:
+            if len(self._queue) < self._capacity or event.regarding.kind in FIRST:
                 self._enqueue(event)
                 return
             event.waits = False
@@ -205,14 +209,14 @@ class PodEvents:
         """Send events until cancelled."""
         try:
             while True:
-                while not self._queue:
+                while not (self._first or self._queue):
                     self._arrived.clear()
                     await self._arrived.wait()
                 while self._busy():
                     await asyncio.sleep(BUSY_PAUSE)
                 await self._rate_limit.acquire()
-                await self._send(self._queue.popleft())
-                if not (self._queue or self._forbidden):
+                await self._send((self._first or self._queue).popleft())
+                if not (self._first or self._queue or self._forbidden):
                     self._all_sent.set()
         finally:
             for timer in self._timers:

@@ -104,6 +104,25 @@ def test_an_event_has_what_the_server_requires() -> None:
     run_virtual(scenario())
 
 
+def test_events_of_config_maps_wait_for_no_others() -> None:
+    async def scenario() -> None:
+        busy = True
+        async with reporting(busy=lambda: busy, capacity=10) as each:
+            for number in range(11):
+                each.report(f"pod {number}")
+            config = ObjectReference("v1", "ConfigMap", "yunikorn", "yunikorn-configs", "u2")
+            each.report("refused (1 of 2)", config)
+            each.report("refused (2 of 2)", config)
+            busy = False
+            await asyncio.sleep(1.0)
+            notes = [one["note"] for one in each.stored()]
+            assert notes[:2] == ["refused (1 of 2)", "refused (2 of 2)"]
+            assert len(notes) == 12
+            assert each.events.dropped == 1
+
+    run_virtual(scenario())
+
+
 def test_long_notes_are_cut_between_characters() -> None:
     assert cut_note("short") == "short"
     cut = cut_note("é" * 600)
