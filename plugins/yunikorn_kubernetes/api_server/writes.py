@@ -95,6 +95,8 @@ class Writes:
         Temporary failures are tried again for two minutes, and a refusal with 403 for seven seconds.
         """
         job = _Creation(self._server, resource, namespace, body, self._random)
+        # The loop would log an exception that a caller does not read, because the caller was cancelled.
+        job.result.add_done_callback(lambda future: future.cancelled() or future.exception())
         self._queue.put(Priority.CREATE, job)
         return job.result
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 from yunikorn_kubernetes.api_server.binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.resources import PODS
+from yunikorn_kubernetes.api_server.transport import Answer
 from yunikorn_kubernetes.api_server.write_queue import Priority
+from yunikorn_kubernetes.shim.server_writes import ServerWrites
 
 from tests.kubernetes.api_server.memory_server import failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
@@ -155,5 +158,22 @@ def test_a_creation_that_is_refused_fails_soon_and_an_outage_after_two_minutes()
             assert await each.writes.drain(5.0)
             with pytest.raises(ApiError):
                 await created
+
+    run_virtual(scenario())
+
+
+def test_a_creation_that_no_caller_waits_for_any_more_is_no_error_of_the_loop() -> None:
+    async def scenario() -> None:
+        faults: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+        async with writing() as each:
+            each.memory.before = once(Answer(422, {}, b"{}"))
+            creation = asyncio.ensure_future(ServerWrites(each.writes).create_pod("default", placeholder()))
+            await asyncio.sleep(0)
+            creation.cancel()
+            await asyncio.sleep(1.0)
+            assert each.calls() == [("POST", "pods")]
+        gc.collect()
+        assert not faults
 
     run_virtual(scenario())
