@@ -103,5 +103,7 @@ def _set_amounts(
     except QuantityError as error:
         problems.append(f"{what}: ignored, because of a quantity: {error}")
         return
-    if amounts:
+    if amounts and (min(amounts.values()) < 0 or not max(amounts.values())):
+        problems.append(f"{what}: ignored: no amount may be below 0, and one has to be above")
+    elif amounts:
         tags[tag] = resource_tag(amounts)

@@ -42,6 +42,10 @@ MAX_APPS, PARENT = f"{OURS}namespace.maxApps", f"{OURS}parentqueue"
             {"namespace.resourcemaxapps": "5", "namespace.parentqueue": "root.teams"},
         ),
         ({MAX_APPS: "0"}, {"namespace.resourcemaxapps": "0"}),
+        (
+            {QUOTA: '{"cpu": "1", "e.com/gpu": "0"}'},
+            {"namespace.resourcequota": '{"resources":{"e.com/gpu":{"value":0},"vcore":{"value":1000}}}'},
+        ),
         ({QUOTA: "{}"}, {}),
     ],
 )
@@ -59,6 +63,8 @@ def test_tags(annotations: dict[str, str], tags: dict[str, str]) -> None:
             {QUOTA: '{"cpu": "1", "memory": "x"}'},
             f"{QUOTA}: ignored, because of a quantity: {QUOTA}.memory: 'x'",
         ),
+        ({QUOTA: '{"cpu": "-1", "memory": "1Gi"}'}, f"{QUOTA}: ignored: no amount may be below 0"),
+        ({QUOTA: '{"cpu": "0"}'}, f"{QUOTA}: ignored: no amount may be below 0, and one has to be above"),
         ({GUARANTEED: "[" * 5000}, f"{GUARANTEED} is ignored:"),
         ({MAX_MEMORY: "x"}, f"{MAX_CPU} and {MAX_MEMORY}: ignored"),
         ({MAX_APPS: "-1"}, f"{MAX_APPS} is ignored: expected a whole number, got '-1'"),
