@@ -18,7 +18,7 @@ from yunikorn_kubernetes.admission.pods import review_pod
 from yunikorn_kubernetes.admission.reviews import Answer, Request
 from yunikorn_kubernetes.admission.rules import Rules
 from yunikorn_kubernetes.admission.server import WebhookServer
-from yunikorn_kubernetes.admission.trust import Trust, needed
+from yunikorn_kubernetes.admission.trust import Trust, has_secret, needed
 from yunikorn_kubernetes.admission.webhooks import Reachable
 from yunikorn_kubernetes.api_server.access_reviews import denied, refused_list
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
@@ -123,7 +123,9 @@ class AdmissionController:
         """Raise `UsageError` with everything that the API server does not let this process do."""
         own = self._options.namespace
         refused = [await refused_list(self._server, each, own if there else "") for each, there in _READ]
-        missing = [*filter(None, refused), *await denied(self._server, needed(own))]
+        # Deployments made for Apache YuniKorn have an empty secret, and no right to create one.
+        rights = needed(own, creates_secret=not await has_secret(self._server, own))
+        missing = [*filter(None, refused), *await denied(self._server, rights)]
         if missing:
             raise UsageError("\n".join(["the API server refuses what is needed:", *missing, ADVICE]))
 

@@ -62,9 +62,20 @@ VALIDATING: Resource[Json] = Resource(
 )
 
 
-def needed(namespace: str) -> list[Right]:
+async def has_secret(server: ApiServer, namespace: str) -> bool:
+    """Return True if a namespace has the secret, as far as this process may know. Raises `ApiError`."""
+    try:
+        await server.get(SECRETS, namespace, SECRET)
+    except ApiError as error:
+        if error.is_temporary:
+            raise
+        return False
+    return True
+
+
+def needed(namespace: str, *, creates_secret: bool) -> list[Right]:
     """Return the rights to the secret of a namespace, and to the configurations of the webhooks."""
-    found = [Right(SECRETS, "create", namespace=namespace)]
+    found = [Right(SECRETS, "create", namespace=namespace)] if creates_secret else []
     found += [Right(SECRETS, verb, namespace=namespace, name=SECRET) for verb in ("get", "update")]
     for resource, name in ((MUTATING, MUTATIONS), (VALIDATING, VALIDATIONS)):
         found.append(Right(resource, "create"))

@@ -173,6 +173,25 @@ def test_damage_is_repaired_at_the_start(cluster: Cluster, deployed: Kubectl, tm
         assert now["cacert2.pem"] == authorities["cacert2.pem"]
 
 
+def test_the_rights_and_the_secret_of_apache_yunikorn_suffice(
+    cluster: Cluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    """Its chart makes an empty secret, and gives no right to create secrets."""
+    meta = {"name": SECRET, "namespace": NAMESPACE}
+    objects = [one for one in manifests() if one["kind"] not in ("Deployment", "ConfigMap")]
+    for one in objects:
+        if one["kind"] == "Role":
+            one["rules"] = [
+                rule
+                for rule in one["rules"]
+                if (rule["resources"], rule["verbs"]) != (["secrets"], ["create"])
+            ]
+    apply(kubectl, [*objects, {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": meta}])
+    with serving(cluster, tmp_path):
+        mutated(kubectl)
+        assert kubectl.get("Secret", SECRET, NAMESPACE)["data"]["cacert1.pem"]
+
+
 def test_missing_rights_are_named(cluster: Cluster, kubectl: Kubectl, tmp_path: Path) -> None:
     wanted = ("Namespace", "ServiceAccount")
     apply(kubectl, [one for one in manifests() if one["kind"] in wanted])
