@@ -24,7 +24,11 @@ PACKAGES = {
     "yunikorn-user-seats": ("predicate", "user-seats"),
     "yunikorn-webhook": ("event-sink", "webhook"),
 }
-SETTINGS = ("-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider")
+SETTINGS = (
+    *("-q", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider"),
+    # Equal examples in every run, as in all of our tests.
+    "--hypothesis-profile=ci",
+)
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
