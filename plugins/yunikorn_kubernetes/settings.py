@@ -25,6 +25,8 @@ S = TypeVar("S", "ServiceSettings", "AdmissionSettings")
 _METADATA = "setting"
 LONGEST = 80
 """Number of characters of a bad value that a message shows."""
+LONGEST_TEXT = 1024
+"""Number of bytes of the longest text, which is that of the longest name in the core."""
 INT32_MAX = 2**31 - 1
 UINT64_MAX = 2**64 - 1
 UNSET_ID = -1
@@ -53,6 +55,12 @@ class Kind:
     parse: Callable[[str], Any]
     """Reader. Raises `ValueError` with the expected form."""
     spell: Callable[[Any], str] = str
+
+
+def _text(text: str) -> str:
+    if not 0 < len(text.encode()) <= LONGEST_TEXT:
+        raise ValueError(f"expected a text of 1 to {LONGEST_TEXT} bytes")
+    return text
 
 
 def _boolean(text: str) -> bool:
@@ -107,7 +115,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-TEXT = Kind("text", str)
+TEXT = Kind("text", _text)
 BOOLEAN = Kind("`true`, `false`", _boolean, lambda value: str(value).lower())
 INTEGER = Kind("whole number", _integer)
 ID = Kind("whole number", _id)

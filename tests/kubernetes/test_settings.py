@@ -74,6 +74,8 @@ def test_values_are_read() -> None:
         ("volumeBindTimeout", "-1s", "'-1s': expected a duration of 0 or more"),
         ("disableGangScheduling", "yes", "'yes': expected true or false"),
         ("disableGangScheduling", "", "'': expected true or false"),
+        ("clusterId", " ", "' ': expected a text of 1 to 1024 bytes"),
+        ("placeholderImage", "x" * 1025, f"'{'x' * 80}...': expected a text of 1 to 1024 bytes"),
         ("eventChannelCapacity", "1k", "'1k': expected a whole number of at most 2147483647"),
         ("placeholderRunAsUser", "-2", "'-2': expected the number of a user or group, or -1 for none"),
         (
