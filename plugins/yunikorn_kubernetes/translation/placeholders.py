@@ -89,11 +89,18 @@ def placeholder_pod(
     }
     if gang.parameters:
         annotations[names.SCHEDULING_POLICY_PARAMETERS] = gang.parameters
-    for name, value in ((names.APP_ID, owner.application), (names.QUEUE, owner.queue)):
+    for name, value, others in (
+        (names.APP_ID, owner.application, (names.APP_ID_LABEL_OLD, names.APP_ID_LABEL_SPARK)),
+        (names.QUEUE, owner.queue, (names.QUEUE_LABEL_OLD,)),
+    ):
         for place in (labels, annotations):
             place.pop(name, None)
         if value:
             (labels if _LABEL_VALUE.match(value) else annotations)[name] = value
+            for other in others:
+                # Two values would contradict each other, and the placeholder would not be scheduled.
+                if labels.get(other, value) != value:
+                    del labels[other]
     return {
         "apiVersion": "v1",
         "kind": "Pod",

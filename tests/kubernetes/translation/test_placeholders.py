@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.translation.applications import application_id, is_placeholder, queue_name
+from yunikorn_kubernetes.translation.applications import (
+    application_id,
+    is_placeholder,
+    metadata_conflicts,
+    queue_name,
+)
 from yunikorn_kubernetes.translation.asks import task_group_name
 from yunikorn_kubernetes.translation.placeholders import (
     PlaceholderOwner,
@@ -59,7 +64,7 @@ def test_the_body() -> None:
         "metadata": {
             "name": "tg-app-1-workers-0123456789",
             "namespace": "shop",
-            "labels": {"l": "1", "queue": "x", f"{OURS}app-id": "app-1", f"{OURS}queue": "root.a"},
+            "labels": {"l": "1", f"{OURS}app-id": "app-1", f"{OURS}queue": "root.a"},
             "annotations": {
                 "a": "2",
                 "internal.yunikorn.apache.org/placeholder": "true",
@@ -106,6 +111,15 @@ def test_the_body() -> None:
             "imagePullSecrets": [{"name": "s"}],
         },
     }
+
+
+@pytest.mark.parametrize(("queue", "kept"), [("root.a", False), ("x", True), ("", True)])
+def test_labels_of_a_group_never_contradict_the_application(queue: str, kept: bool) -> None:
+    gang = gang_of(originator())
+    owner = PlaceholderOwner.of(originator(), "app-1", queue)
+    made = read(Pod, placeholder_pod(owner, gang, gang.groups[0], "0123456789"))
+    assert metadata_conflicts(made) == []
+    assert ("queue" in made.metadata.labels) is kept
 
 
 def test_settings_of_the_cluster() -> None:
