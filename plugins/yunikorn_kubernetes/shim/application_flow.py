@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -56,6 +56,8 @@ class ApplicationFlow:
         self._failures, self._notices = failures, notices
         self._ended_members: frozenset[tuple[str, str]] = frozenset()
         """Applications and controllers of gang members that ended before a recovery."""
+        self.on_reserve: Callable[[str], object] = lambda _: None
+        """Called with the id of an application whose gang begins to collect room."""
         tasks.on_bound = self.task_bound
         placeholders.on_failure = self._placeholders_failed
 
@@ -146,6 +148,7 @@ class ApplicationFlow:
         elif self._placeholders.missing(app) and self._placeholders.is_too_late(app):
             self._give_reservation_up(app)
         elif fire(APPLICATION, app, "TryReserve"):
+            self.on_reserve(app.id)
             for task in app.placeholders():
                 self._proceed(app, task)
             self._placeholders.create_missing(app)

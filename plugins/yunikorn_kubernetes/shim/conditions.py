@@ -112,6 +112,10 @@ class Conditions:
         task.submitted_at = asyncio.get_running_loop().time()
         self._plan(task.app_id, UNREPORTED)
 
+    def reserving(self, app_id: str) -> None:
+        """Note that the gang of an application begins to collect room."""
+        self._plan(app_id, UNREPORTED)
+
     async def run(self) -> None:
         """Write conditions until this is cancelled."""
         async with asyncio.TaskGroup() as group:

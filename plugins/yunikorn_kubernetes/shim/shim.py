@@ -139,6 +139,7 @@ class Shim:
         )
         self.conditions = Conditions(self.cluster, core, writes, notices, self.rm_id, sleep)
         self._tasks.on_submit = self.conditions.submitted
+        self._applications.on_reserve = self.conditions.reserving
 
     @property
     def label(self) -> str:

@@ -27,3 +27,22 @@ def test_members_say_that_they_wait_for_placeholders() -> None:
         await cluster.kill()
 
     run_virtual(main())
+
+
+def test_members_say_that_placeholders_do_not_exist_yet() -> None:
+    async def main() -> None:
+        cluster = FakeCluster()
+        await cluster.start()
+        release = asyncio.Event()
+
+        async def create_pod(namespace: str, body: object) -> None:
+            await release.wait()
+
+        cluster.create_pod = create_pod  # type: ignore[method-assign]
+        first = add_member(cluster, "m0")
+        await asyncio.sleep(15.0)
+        (condition,) = cluster.pod_objects[first.metadata.uid].status.conditions
+        assert "0 of 3 are" in condition.message
+        await cluster.kill()
+
+    run_virtual(main())
