@@ -35,10 +35,15 @@ def contained() -> Any:
     Python evaluates this call only after an exception, so it costs nothing before. Every exception of a
     plugin is contained, `KeyboardInterrupt` and `SystemExit` included. The exception is a Ctrl-C of the user:
     see `is_interrupt`.
+
+    The exception loses its traceback, which nothing shows: a plugin may raise one object for every request,
+    and its traceback would grow, and keep alive all that the plugin was called with.
     """
     error = sys.exception()
-    if error is not None and issubclass(type(error), KeyboardInterrupt) and is_interrupt():
-        return ()
+    if error is not None:
+        if issubclass(type(error), KeyboardInterrupt) and is_interrupt():
+            return ()
+        BaseException.with_traceback(error, None)
     return BaseException
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -346,6 +347,27 @@ def test_a_predicate_that_fails_refuses_that_node(bad: Any, says: str) -> None:
     (failure,) = rm.scheduler.failures
     assert failure.plugin == f"bad {ORIGIN}"
     assert "ask ask of application app on node a" in failure.message
+
+
+def test_an_exception_that_is_raised_for_every_request_does_not_grow() -> None:
+    """Python adds a traceback with each raise of an exception, and that keeps all it has seen alive."""
+    shared = ValueError("no such shelf")
+
+    class Bad(api.Predicate):
+        name = "bad"
+
+        def check(self, ask: api.Ask, node: api.Node) -> Any:
+            raise shared
+
+    rm = RM(configuration(predicates=["bad"]), with_plugins(predicates=[Bad]))
+    rm.node("a", vcore=100)
+    for number in range(20):
+        rm.app(f"app-{number}")
+        rm.ask(f"app-{number}", vcore=1)
+        assert rm.schedule() == []
+    (failure,) = rm.scheduler.failures
+    assert failure.count >= 20
+    assert len(traceback.extract_tb(shared.__traceback__)) <= 1
 
 
 @pytest.mark.parametrize("bad", [raising, lambda _: [], lambda _: Stubborn()])
