@@ -94,10 +94,16 @@ def served() -> Iterator[ServedScheduler]:
         yield found
         assert found.core.alive
         assert found.core.failure is None
-    left = {thread.name for thread in set(threading.enumerate()) - before if thread.is_alive()}
-    assert not {name for name in left if name.startswith(("yunikorn-core", "yunikorn-sink"))}
+    begun = set(threading.enumerate()) - before
+    for thread in begun:
+        if thread.name == "yunikorn-policy":
+            thread.join(PATIENCE)
+    left = {thread.name for thread in begun if thread.is_alive()}
+    assert not {name for name in left if name.startswith("yunikorn-")}
 
 
+PATIENCE = 60.0
+"""Seconds that a wait takes at most."""
 CASES = [(kind, member) for kind in KINDS for member in members(kind)]
 SHARED = Counter(member for _, member in CASES)
 """Number of kinds that have a member of this name."""

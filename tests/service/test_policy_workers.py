@@ -245,6 +245,33 @@ def test_threads_are_used_again_and_few_are_kept() -> None:
     assert len(workers._idle) == IDLE
 
 
+def test_threads_end_with_their_workers() -> None:
+    """A program may run one core after the other, and idle threads would keep all of them."""
+    arrived, gate = threading.Semaphore(0), threading.Event()
+    workers = PolicyWorkers(lambda number, answer: arrived.release())
+    begun = threading.Barrier(3)
+
+    def wait() -> PolicyAnswer:
+        begun.wait(PATIENCE)
+        gate.wait(PATIENCE)
+        return PolicyAnswer()
+
+    before = set(threading.enumerate())
+    workers.start(0, PolicyAnswer)
+    assert arrived.acquire(timeout=PATIENCE)
+    for number in (1, 2):
+        workers.start(number, wait)
+    begun.wait(PATIENCE)
+    threads = set(threading.enumerate()) - before
+    assert len(threads) == 2
+    workers.close()
+    gate.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+    assert not arrived.acquire(blocking=False), "answers that come later are dropped"
+
+
 def test_calls_that_are_given_up_are_counted_until_they_return() -> None:
     arrived, gate = threading.Semaphore(0), threading.Event()
     workers = PolicyWorkers(lambda number, answer: arrived.release())

@@ -34,6 +34,7 @@ class PolicyWorkers:
         self._idle: list[_Worker] = []
         self._busy: dict[int, _Worker] = {}
         """Threads at work, by the number of the call."""
+        self._is_closed = False
         self.given_up = 0
         """Number of calls that were given up."""
         self.stuck = 0
@@ -42,6 +43,15 @@ class PolicyWorkers:
     def connect(self, post: Post) -> None:
         """Pass answers to this function from now on."""
         self._post = post
+
+    def close(self) -> None:
+        """End the idle threads now, and the others when their calls return; answers are dropped."""
+        with self._lock:
+            self._is_closed = True
+            self._post = None
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.work.put(None)
 
     def __len__(self) -> int:
         """Return the number of calls in progress, without those that were given up."""
@@ -72,15 +82,16 @@ class PolicyWorkers:
         with self._lock:
             awaited = self._busy.pop(number, None) is worker
             self.stuck -= not awaited
-            stays = awaited and len(self._idle) < IDLE
+            stays = awaited and len(self._idle) < IDLE and not self._is_closed
             if stays:
                 self._idle.append(worker)
         self._answer(number, answer)
         return stays
 
     def _answer(self, number: int, answer: PolicyAnswer) -> None:
-        if self._post is not None:
-            self._post(number, answer)
+        post = self._post
+        if post is not None:
+            post(number, answer)
 
 
 class _Worker:
@@ -88,16 +99,20 @@ class _Worker:
 
     def __init__(self, owner: PolicyWorkers) -> None:
         self._owner = owner
-        self.work: SimpleQueue[tuple[int, Work]] = SimpleQueue()
+        self.work: SimpleQueue[tuple[int, Work] | None] = SimpleQueue()
+        """The next call; None ends the thread."""
         self._thread = threading.Thread(target=self._run, name="yunikorn-policy", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
-        while True:
-            number, work = self.work.get()
+        while (call := self.work.get()) is not None:
+            number, work = call
             answer = work()
-            del work
-            if not self._owner.done(number, self, answer):
+            del call, work
+            stays = self._owner.done(number, self, answer)
+            # A thread that waits keeps nothing of its last call alive.
+            del answer
+            if not stays:
                 return
 
     def place(self) -> str:

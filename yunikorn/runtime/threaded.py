@@ -99,6 +99,7 @@ class ThreadedScheduler:
         self._taken: deque[_Entry] = deque()
         self._batch = batch
         self._died = died
+        self._workers = workers
         if workers is not None:
             workers.connect(self._answered)
         self._thread = threading.Thread(target=self._run, name="yunikorn-core", daemon=True)
@@ -284,6 +285,9 @@ class ThreadedScheduler:
             self._reads.abandon(self._stopped)
         except BaseException as error:
             self._die(error)
+        finally:
+            if self._workers is not None:
+                self._workers.close()
 
     def _step(self, more: bool) -> bool:
         """Set the time, run entries, make decisions; return True if more may be possible at once."""
