@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Sequence
 
 from tests.testing.test_contract_violations import broken_promises
-from yunikorn.api import Event, EventSink
+from yunikorn.api import Context, Event, EventSink
+from yunikorn.testing import EventSinkContract
+from yunikorn.testing.answers_contract import DIFFERENT
 
 
 class MadeEarly(EventSink):
@@ -44,3 +47,39 @@ def test_sink_that_is_bound_to_the_thread_of_its_constructor_is_found() -> None:
 def test_misspelt_subscription_is_found() -> None:
     found = broken_promises(Misspelt())
     assert "did you mean 'APP_ALLOC'?" in found["test_wants_name_existing_events"]
+
+
+class Behind(EventSink):
+    """Writes events in a thread that gets no processor until very many wait."""
+
+    name = "behind"
+
+    def opened(self, context: Context) -> None:
+        self._waiting: list[Event] = []
+        self._changed, self._is_over = threading.Condition(), False
+        self._thread = threading.Thread(target=self._write)
+        self._thread.start()
+
+    def _write(self) -> None:
+        with self._changed:
+            while not self._is_over:
+                self._changed.wait_for(lambda: self._is_over or len(self._waiting) >= 2 * DIFFERENT)
+                self._waiting.clear()
+
+    def send(self, batch: Sequence[Event]) -> None:
+        with self._changed:
+            self._waiting += batch
+            self._changed.notify_all()
+
+    def closed(self) -> None:
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        self._thread.join()
+
+
+def test_a_sink_whose_thread_is_behind_keeps_the_promises() -> None:
+    class TestBehind(EventSinkContract):
+        sink = Behind()
+
+    TestBehind().test_memory_is_independent_of_earlier_events()
