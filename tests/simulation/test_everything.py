@@ -75,6 +75,7 @@ def applications(draw: st.DrawFn, number: int) -> WorkloadApplication:
         patience=draw(times(20)) if held else 0,
         timeout=0 if held else draw(st.sampled_from([0, 0, 12 * SECOND])),
         preempted=draw(st.sampled_from(["", "restart", "fail"])),
+        recorded_wait=draw(st.none() | times(20)),
     )
 
 

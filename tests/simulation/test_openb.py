@@ -60,6 +60,10 @@ def test_a_pod_becomes_an_application_with_one_task() -> None:
     assert third.tasks[0].resources == {"vcore": 500, "memory": 512 * 2**20}
 
 
+def test_recorded_waits_last_from_creation_to_scheduling() -> None:
+    assert [each.recorded_wait for each in read(PODS).applications] == [30 * SECOND, 0, None]
+
+
 def test_times_count_from_the_first_creation_and_missing_ones_are_replaced_and_counted() -> None:
     workload = read(PODS + "p4,1,1,0,0,,,,,,\n" + "p5,1,1,0,0,,LS,Running,130,,135\n")
     by_name = {application.id: application for application in workload.applications}

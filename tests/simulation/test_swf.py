@@ -31,9 +31,10 @@ def line(
     user: object = 7,
     group: object = 3,
     queue: object = 1,
+    wait: object = -1,
 ) -> str:
     """Return a line of a trace."""
-    fields = [number, submit, -1, run, allocated, -1, used, requested, time, memory, 1, user, group]
+    fields = [number, submit, wait, run, allocated, -1, used, requested, time, memory, 1, user, group]
     return " ".join(str(field) for field in [*fields, 5, queue, 2, -1, -1])
 
 
@@ -53,6 +54,13 @@ def test_a_job_becomes_an_application_of_one_processor_tasks() -> None:
     assert application.id == "job-12"
     assert (group.count, group.resources, group.runtime) == (4, {"vcore": 1000}, 99 * SECOND)
     assert (application.queue, application.user, application.groups) == ("root.default", "user7", ("group3",))
+
+
+def test_recorded_waits_are_read_from_column_3() -> None:
+    jobs = read(line(1, wait=75), line(2, wait=0), line(3), line(4, wait=1.5)).applications
+    assert [job.recorded_wait for job in jobs] == [75 * SECOND, 0, None, 1_500_000_000]
+    with pytest.raises(InputError, match="expected a wait in seconds in column 3, got 'soon'"):
+        read(line(1, wait="soon"))
 
 
 def test_queue_user_and_group_are_templates() -> None:

@@ -162,7 +162,7 @@ class _Pods:
         gpus = row.whole("num_gpu", MAX_GPUS, "a number of GPUs")
         milli = row.whole("gpu_milli", 1000, "thousandths of a GPU")
         resources = self._amount(row, gpus, milli)
-        created, runtime, found = _times(row)
+        created, runtime, recorded, found = _times(row)
         if self._lines.setdefault(name, row.line) != row.line:
             raise BadLine(f"the pod name '{name}' was already used on line {self._lines[name]}")
         self.counts.update(found)
@@ -178,6 +178,7 @@ class _Pods:
                 tasks=(WorkloadTaskGroup("pod", 1, resources, runtime, tags=tags),),
                 queue=self._fill(self._options.queue, row, kind),
                 user=self._fill(self._options.user, row, kind),
+                recorded_wait=recorded,
             )
         )
 
@@ -200,16 +201,17 @@ class _Pods:
         return text
 
 
-def _times(row: CsvRow) -> tuple[int, int, list[str]]:
-    """Return a pod's arrival and run time (ns), and the replacements made for missing values."""
+def _times(row: CsvRow) -> tuple[int, int, int | None, list[str]]:
+    """Return a pod's arrival, run time and recorded wait (ns), and the replacements for missing values."""
     created, started, deleted = (row.time(f"{name}_time") for name in ("creation", "scheduled", "deletion"))
     found = [] if created is not None else [NO_CREATION]
+    waited = None if created is None or started is None or started < created else started - created
     since = started if started is not None else created
     if since is None or deleted is None:
-        return created or 0, DEFAULT_RUNTIME * SECOND, [*found, NO_TIMES]
+        return created or 0, DEFAULT_RUNTIME * SECOND, waited, [*found, NO_TIMES]
     if started is None:
         found.append(NO_START)
     if deleted < since:
         begin = "scheduled_time" if started is not None else "creation_time"
         raise BadLine(f"expected a deletion_time that is not before the {begin}, got an earlier time")
-    return created or 0, deleted - since, found
+    return created or 0, deleted - since, waited, found

@@ -177,6 +177,11 @@ TIME = Kind(
     lambda value: parse_time(_text(value)),
     lambda moment: write_time(moment) if moment else "",
 )
+OPTIONAL_TIME = Kind(
+    lambda table, key: read_time(table, key, 0) if key in table else None,
+    lambda value: parse_time(_text(value)),
+    lambda moment: "" if moment is None else write_time(moment),
+)
 RUNTIME = Kind(read_runtime, _runtime, lambda moment: ALWAYS if moment == FOREVER else write_time(moment))
 COUNT = Kind(
     lambda table, key: read_count(table, MAX_COUNT),
@@ -227,10 +232,11 @@ APPLICATION = (
     Key("gangtimeout", TIME, "patience"),
     Key("timeout", TIME),
     Key("preempted", _choice(PREEMPTED)),
+    Key("recordedwait", OPTIONAL_TIME, "recorded_wait"),
 )
 """Keys of an application except its tasks."""
 APPLICATION_KEYS = (
     "id", "count", "every", "user", "groups", "queue", "tags", "partition", "submit", "tasks", "gang",
-    "gangtimeout", "timeout", "preempted",
+    "gangtimeout", "timeout", "preempted", "recordedwait",
 )  # fmt: skip
 """All keys of an application, in the order of messages."""

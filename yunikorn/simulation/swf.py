@@ -194,6 +194,7 @@ class SwfApplications(Arrivals):
             user=self._fill(self._options.user, job),
             groups=self._groups.setdefault(group, (group,) if group else ()),
             gang=JOBS[self._options.jobs],
+            recorded_wait=_nanoseconds(job.wait) if job.wait >= 0 else None,
         )
 
     def _fill(self, template: str, job: Job) -> str:

@@ -50,6 +50,8 @@ class Job(NamedTuple):
     application: int
     queue: int
     partition: int
+    wait: float = -1
+    """Wait from submission to start that the trace recorded."""
 
 
 def parse_line(line: str) -> Job:
@@ -76,6 +78,7 @@ def parse_line(line: str) -> Job:
         _whole(fields, 13, "an application"),
         _whole(fields, 14, "a queue"),
         _whole(fields, 15, "a partition"),
+        _time(fields, 2, "a wait in seconds"),
     )
 
 
@@ -134,7 +137,7 @@ def _number(text: str, index: int, meaning: str) -> float:
     return value
 
 
-_TYPES = "qdqddqqqqqq"
+_TYPES = "qdqddqqqqqqd"
 """Array type codes of the columns, in the order of the fields of `Job`: integers and times."""
 
 
@@ -191,8 +194,9 @@ class JobTable:
 
 
 def _job(row: tuple[float, ...]) -> Job:
-    number, submit, processors, runtime, requested, *others = row
-    job: tuple[float, ...] = (number, _plain(submit), processors, _plain(runtime), _plain(requested), *others)
+    number, submit, processors, runtime, requested, *others, wait = row
+    times = (_plain(runtime), _plain(requested))
+    job: tuple[float, ...] = (number, _plain(submit), processors, *times, *others, _plain(wait))
     return Job._make(job)
 
 

@@ -94,6 +94,8 @@ class WorkloadApplication:
     """Execution timeout (ns) after which the core fails the application; 0 for none."""
     preempted: str = ""
     """Policy for preempted tasks, one of `PREEMPTED`; empty for the setting of the simulation."""
+    recorded_wait: int | None = None
+    """Wait from submission to start (ns) on the machine that a trace was recorded on; None if unknown."""
 
     @property
     def size(self) -> int:
