@@ -65,27 +65,39 @@ def is_interrupt() -> bool:
     return getattr(handler, "__name__", "") != "_sighandler_noop"
 
 
+class Interruption(KeyboardInterrupt):
+    """A `KeyboardInterrupt` that carries the number of the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
 class Interrupts:
-    """Handler of SIGINT that raises `KeyboardInterrupt` and remembers that the user has sent the signal.
+    """Handler of SIGINT and similar signals that raises `Interruption` and remembers that one has arrived.
 
     The signal after that ends the process at once, in case that a plugin suppresses the exception. With a
-    function `first`, the first signal calls the function, the second raises, and the third ends the process.
+    function `first`, the first signal calls the function with its number, the second raises, and the third
+    ends the process.
     """
 
-    def __init__(self, first: Callable[[], object] | None = None) -> None:
+    def __init__(self, first: Callable[[int], object] | None = None) -> None:
         self._first = first
+        self.number = 0
+        """Number of the first signal; 0 before."""
         self.interrupted = False
-        """True after a signal."""
+        """True after a signal that raised."""
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal."""
         first, self._first = self._first, None
+        self.number = self.number or number
         if first is not None:
-            first()
+            first(number)
             return
         self.interrupted = True
         signal.signal(number, signal.SIG_DFL)
-        raise KeyboardInterrupt
+        raise Interruption(number)
 
 
 @contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,8 @@ from yunikorn.cli.main import main
 from yunikorn.cli.workload import WorkloadSource
 from yunikorn.errors import UsageError
 from yunikorn.reporting import runs
+from yunikorn.reporting import workers as runs_workers
+from yunikorn.simulation.folder_claim import CLAIM
 
 CONFIG = """
 partitions:
@@ -135,6 +136,7 @@ def test_comparison_writes_its_files(call: Call, tmp_path: Path) -> None:
     status, out, _ = call("--set", f"{POLICY}=fifo,fair", "--out", str(folder), "--json")
     assert status == 0
     assert sorted(path.name for path in folder.iterdir()) == [
+        CLAIM,
         "1-fifo",
         "2-fair",
         "compare-queues.png",
@@ -145,7 +147,7 @@ def test_comparison_writes_its_files(call: Call, tmp_path: Path) -> None:
         "compare.html",
         "compare.json",
     ]
-    names = ["applications.csv", "queues.csv", "report.json", "utilisation.csv"]
+    names = [CLAIM, "applications.csv", "queues.csv", "report.json", "utilisation.csv"]
     assert sorted(path.name for path in (folder / "2-fair").iterdir()) == names
     assert (folder / "compare.json").read_text("utf-8") == out
     with (folder / "compare.csv").open(encoding="utf-8", newline="") as file:
@@ -293,21 +295,37 @@ def test_comparison_of_the_guide_differs_as_documented(
     assert stateaware["user1"] < fifo["user1"] * 1.2
 
 
-def test_killed_worker_is_reported_with_a_suggestion() -> None:
-    with pytest.raises(UsageError, match="use --jobs 1"), compare._workers(2, 2):
+def test_killed_worker_is_reported_with_a_suggestion(tmp_path: Path) -> None:
+    expected = pytest.raises(UsageError, match=f"use --jobs 1; the same call takes over .* in {tmp_path}")
+    with expected, compare._working(runs_workers.WorkerPool(2), tmp_path):
         raise BrokenProcessPool
 
 
-def test_ctrl_c_ends_the_workers() -> None:
-    with pytest.raises(KeyboardInterrupt), compare._workers(2, 2):
-        raise KeyboardInterrupt
+def test_an_error_ends_the_workers() -> None:
+    futures = []
+
+    def fail() -> None:
+        with runs_workers.WorkerPool(2) as pool:
+            futures.append(pool.submit(signal.pause))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert isinstance(futures[0].exception(), BrokenProcessPool)
+
+
+def test_workers_that_start_after_a_signal_end_at_once() -> None:
+    with runs_workers.WorkerPool(2) as pool:
+        pool.stop()
+        with pytest.raises(BrokenProcessPool):
+            pool.submit(signal.pause).result()
 
 
 def test_workers_end_with_the_process_that_was_killed() -> None:
     script = (
         "import os, signal\n"
-        "from yunikorn.cli.compare import _workers\n"
-        "with _workers(2, 2) as executor:\n"
+        "from yunikorn.reporting.workers import WorkerPool\n"
+        "with WorkerPool(2) as executor:\n"
         "    executor.submit(os.getpid).result()\n"
         "    executor.submit(signal.pause)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -321,13 +339,58 @@ def test_workers_end_with_the_process_that_was_killed() -> None:
 def test_interrupted_run_leaves_partial_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "workload.yaml").write_text(WORKLOAD, "utf-8")
 
-    @contextlib.contextmanager
-    def pressed() -> Iterator[Callable[[object], bool]]:
-        yield lambda progress: False
-
-    monkeypatch.setattr(runs, "_calm", pressed)
+    monkeypatch.setattr(runs, "_watch", lambda progress: False)
     folder = tmp_path / "out"
     source = WorkloadSource(workload=tmp_path / "workload.yaml")
     played = runs.play(runs.Order("fifo", CONFIG, source, folder=folder))
     assert (played.result, played.error) == (None, "interrupted")
-    assert all(path.suffix == ".part" for path in folder.iterdir())
+    assert all(path.suffix == ".part" for path in folder.iterdir() if path.name != CLAIM)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_a_comparison_with_the_finished_runs(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    play = runs._play
+
+    def interrupted(order: runs.Order, decision_log: Any) -> Any:
+        if order.name == "stateaware":
+            signal.raise_signal(number)
+        return play(order, decision_log)
+
+    monkeypatch.setattr(runs, "_play", interrupted)
+    folder = tmp_path / "out"
+    status, out, err = call("--set", f"{POLICY}=fifo,fair,stateaware", "--out", str(folder))
+    assert status == 128 + number
+    assert "2 variants of workload.yaml" in out
+    assert "wait, first task, mean" in out
+    assert "note: 1 runs were not finished, and the table has the others; the same call continues" in err
+    assert not (folder / "compare.json").exists()
+    assert (folder / "2-fair" / "report.json").is_file()
+
+
+def test_a_second_signal_ends_a_comparison_at_once(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(runs, "_play", interrupted)
+    status, out, _ = call("--set", f"{POLICY}=fifo,fair", "--out", str(tmp_path / "out"))
+    assert (status, out) == (143, "")
+
+
+def test_a_signal_before_the_first_run_has_ended_leaves_no_table(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play = runs._play
+
+    def interrupted(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        return play(*arguments)
+
+    monkeypatch.setattr(runs, "_play", interrupted)
+    status, out, err = call("--set", f"{POLICY}=fifo,fair")
+    assert (status, out) == (143, "")
+    assert "interrupted before the end of the first run" in err

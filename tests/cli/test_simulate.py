@@ -279,34 +279,52 @@ def test_a_bad_configuration_leaves_the_files_of_an_earlier_run(call: Call, tmp_
     assert (folder / "decisions.jsonl").read_bytes() == before
 
 
-def test_ctrl_c_ends_cleanly_with_the_report_so_far(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_end_cleanly_with_the_report_so_far(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     released = FolderRecorder.released
 
     def press(self: FolderRecorder, *arguments: Any) -> None:
         released(self, *arguments)
         monkeypatch.setattr(FolderRecorder, "released", released)
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
 
     monkeypatch.setattr(FolderRecorder, "released", press)
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(number)
     status, out, err = call("--json", "--out", str(tmp_path / "out"), workload=SCENARIO)
     report = report_of(out)
-    assert (status, report["outcome"], report["tasks"]["ended"]) == (130, "interrupted", 1)
+    assert (status, report["outcome"], report["tasks"]["ended"]) == (128 + number, "interrupted", 1)
     assert "interrupted: reporting what happened so far" in err
     assert report_of((tmp_path / "out" / "report.json").read_text("utf-8")) == report
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(number) is before
 
 
-def test_a_second_ctrl_c_ends_at_once(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sighup_stays_ignored_after_nohup(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang_up(self: FolderRecorder, *arguments: Any) -> None:
+        signal.raise_signal(signal.SIGHUP)
+
+    monkeypatch.setattr(FolderRecorder, "released", hang_up)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert call("--out", str(tmp_path / "out"), workload=SCENARIO)[0] == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_at_once(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
     def press(self: FolderRecorder, *arguments: Any) -> None:
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(number)
 
     monkeypatch.setattr(FolderRecorder, "allocated", press)
     status, out, _ = call("--out", str(tmp_path / "out"), workload=SCENARIO)
-    assert (status, out) == (130, "")
+    assert (status, out) == (128 + number, "")
 
 
 def test_a_third_ctrl_c_ends_a_plugin_that_suppresses_the_second(

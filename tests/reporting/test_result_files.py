@@ -22,6 +22,7 @@ from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.tables import Table
 from yunikorn.reporting.terminal import print_report, print_tables
+from yunikorn.simulation.folder_claim import CLAIM
 from yunikorn.simulation.out_folder import OutFolder
 
 Observe = Callable[..., FullReport]
@@ -66,8 +67,8 @@ def table(path: Path) -> Iterator[dict[str, str]]:
 
 
 def names(folder: Path) -> list[str]:
-    """Return the names of the files in a folder."""
-    return sorted(path.name for path in folder.iterdir())
+    """Return the names of the results in a folder."""
+    return sorted(path.name for path in folder.iterdir() if path.name != CLAIM)
 
 
 def test_applications_csv(write: Callable[..., Path]) -> None:

@@ -1,19 +1,18 @@
 """`yunikorn compare`: run one workload under several configurations or settings, side by side.
 
 Exit status: 0 when all variants were run, 2 when the call, a configuration or the input cannot be used (then
-nothing was run), 130 after Ctrl-C.
+nothing was run), 128 and the number of the signal after Ctrl-C (130), SIGTERM (143) and SIGHUP (129), with
+the table of the finished runs.
 """
 
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor
 from pathlib import Path
 
 import attrs
@@ -21,18 +20,27 @@ import click
 
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.installed import load_registry
+from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
+from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.simulate import parse_until, read_config
 from yunikorn.cli.workload import FILE, WorkloadSource, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.reporting.comparison import Comparison, Drawn, compare
-from yunikorn.reporting.comparison_files import PAGE, PICTURES, outdated_runs, whole_table, write_comparison
-from yunikorn.reporting.runs import HereAndNow, Source, begin_worker
+from yunikorn.reporting.comparison_files import (
+    comparison_folder,
+    outdated_runs,
+    whole_table,
+    write_comparison,
+)
+from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
+from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.workload import PREEMPTED, RESTART
 
 MOST_SEEDS = 1_000
+_STOPPING = "interrupted: comparing the runs that have ended (Ctrl-C again ends without a table)"
 _SEEDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?\Z")
 
 
@@ -71,9 +79,8 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
     callback=_seeds,
     help="Generate the workload with each of these seeds, such as 1-10.",
 )
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for table, page, plots and runs."
-)
+@click.option("--out", type=OUT_FOLDER, help="Folder for table, page, plots and runs.")
+@force_folder
 @click.option("--no-plots", is_flag=True, help="Leave plots and compare.html out of --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @click.option(
@@ -97,6 +104,7 @@ def command(
     source: WorkloadSource,
     seeds: list[int],
     out: Path | None,
+    force: bool,
     no_plots: bool,
     as_json: bool,
     until: int | None,
@@ -108,31 +116,51 @@ def command(
     Every combination of --config and the values of each --set is a variant; the others are compared with the
     first one. With one configuration and one value, the unchanged configuration is the first variant.
     """
-    if out is None and no_plots:
-        raise UsageError("--no-plots applies to the files of --out: give --out")
+    if out is None and (no_plots or force):
+        option = "--no-plots" if no_plots else "--force"
+        raise UsageError(f"{option} applies to the files of --out: give --out")
     workloads = [Drawn(attrs.evolve(source, seed=seed), seed) for seed in seeds] or [
         Drawn(source, source.seed)
     ]
     plans, remarks = _read(configs, settings, workloads[0].source)
     for remark in remarks:
         echo(f"note: {printable(remark)}", err=True)
-    folder = OutFolder(out) if out else None
-    if folder is not None:
-        folder.prepare()
-    with _workers(jobs, len(plans) * len(workloads)) as executor, _progress() as on_progress:
-        found = compare(
-            plans, workloads, executor, until=until, preempted=preempted, folder=out, on_progress=on_progress
-        )
-    if folder is not None:
-        with folder:
-            left_out = write_comparison(folder, found, pictures=not no_plots)
-        folder.remove((PAGE, *PICTURES))
-        for remark in outdated_runs(folder.path, plans):
-            echo(f"note: {printable(remark)}", err=True)
-        if left_out:
-            echo(f"note: {left_out}", err=True)
+    executor = _executor(jobs, len(plans) * len(workloads))
+    with ending_early(_STOPPING, executor.stop) as signals, _folder(out, force=force) as folder:
+        try:
+            with _working(executor, out), _progress() as on_progress:
+                found = compare(
+                    plans,
+                    workloads,
+                    executor,
+                    until=until,
+                    preempted=preempted,
+                    folder=out,
+                    force=force,
+                    on_progress=on_progress,
+                    is_stopped=lambda: bool(signals.number),
+                )
+        except NothingFinished as error:
+            echo(f"note: {error}", err=True)
+            return status_of(signals)
+        remarks = _write(folder, found, plans, pictures=not no_plots)
+    for remark in remarks:
+        echo(f"note: {printable(remark)}", err=True)
     _show(found, as_json)
-    return 0
+    return status_of(signals) if found.unfinished else 0
+
+
+def _write(
+    folder: OutFolder | None, found: Comparison, plans: Sequence[VariantPlan], *, pictures: bool
+) -> list[str]:
+    """Write the files of a whole comparison; returns remarks."""
+    if found.unfinished:
+        again = f"; the same call continues in {folder.path}" if folder else "; with --out they would be kept"
+        return [f"{found.unfinished} runs were not finished, and the table has the others{again}"]
+    if folder is None:
+        return []
+    left_out = write_comparison(folder, found, pictures=pictures)
+    return [*outdated_runs(folder.path, plans), *filter(None, [left_out])]
 
 
 def _read(
@@ -161,25 +189,32 @@ def _read(
 
 
 @contextlib.contextmanager
-def _workers(jobs: int | None, runs: int) -> Iterator[Executor]:
-    """Yield a process pool, which is terminated after an error; for one job, run in this process instead."""
-    wanted = min(jobs or _cores(), runs)
-    if wanted == 1:
-        yield HereAndNow()
+def _folder(out: Path | None, *, force: bool) -> Iterator[OutFolder | None]:
+    """Yield the claimed folder of the results; None without one."""
+    if out is None:
+        yield None
         return
-    # Spawned processes behave the same on every system, and share no state of this process.
-    executor = ProcessPoolExecutor(wanted, multiprocessing.get_context("spawn"), initializer=begin_worker)
+    with comparison_folder(out, force=force) as folder:
+        folder.prepare()
+        yield folder
+
+
+def _executor(jobs: int | None, runs: int) -> WorkerPool | HereAndNow:
+    wanted = min(jobs or _cores(), runs)
+    return HereAndNow() if wanted == 1 else WorkerPool(wanted)
+
+
+@contextlib.contextmanager
+def _working(executor: Executor, out: Path | None) -> Iterator[None]:
+    """End the workers with the context, at once after an error; a killed worker is an error of the call."""
     try:
-        yield executor
-    except BrokenProcessPool as error:
+        with executor:
+            yield
+    except BrokenExecutor as error:
         what_to_do = "if memory was short, use --jobs 1"
+        if out is not None:
+            what_to_do += f"; the same call takes over the finished runs in {out}"
         raise UsageError(f"a worker process was killed during a run: {what_to_do}") from error
-    except BaseException:
-        for child in multiprocessing.active_children():
-            child.terminate()
-        raise
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _cores() -> int:

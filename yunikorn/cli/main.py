@@ -1,7 +1,7 @@
 """The command `yunikorn`: runs a sub-command, and reports every failure in one line.
 
-Exit status: that of the sub-command; 2 when the call or its input cannot be used, 130 after Ctrl-C, 141 after
-a broken pipe, 70 for a bug of ours.
+Exit status: that of the sub-command; 2 when the call or its input cannot be used, 130 after Ctrl-C (128
+plus its number after another signal), 141 after a broken pipe, 70 for a bug of ours.
 
 The command line sets Python's garbage collector for a process that only schedules. The objects of a scheduler
 are long-lived: requests and allocations stay until they end, and then reference counting frees most of them,
@@ -26,7 +26,7 @@ import click
 
 from yunikorn import __version__
 from yunikorn.cli.output import with_results_only
-from yunikorn.containment import describe_error, interrupts_known, safe_text
+from yunikorn.containment import Interruption, describe_error, interrupts_known, safe_text
 from yunikorn.errors import YunikornError
 from yunikorn.text import suggest
 
@@ -48,6 +48,8 @@ UNUSABLE = 2
 BUG = 70
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+SIGNALLED = 128
+"""Exit status after a signal, to which its number is added."""
 
 VARIABLE, OFF = "YUNIKORN_PLUGINS", "off"
 """Variable of the installed plugins in use; `yunikorn.framework.installed`, which is imported when needed."""
@@ -214,9 +216,10 @@ def _run(arguments: list[str], owner: object) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
-    except click.Abort:
+    except click.Abort as abort:
         click.echo("yunikorn: interrupted", err=True)
-        return INTERRUPTED
+        cause = abort.__cause__
+        return SIGNALLED + cause.number if isinstance(cause, Interruption) else INTERRUPTED
     except SystemExit as stop:
         # No command calls sys.exit(): this is a plugin or a library, and an exit status of 0 would hide it.
         if COMPLETION in os.environ:

@@ -1,16 +1,15 @@
 """`yunikorn simulate`: run a workload on a virtual clock, and report the results.
 
 Exit status: 0 when the simulation reached its end (or `--until`), 2 when the call, the configuration or the
-input cannot be used, 130 after Ctrl-C. The report so far is written in every case but 2.
+input cannot be used, 128 and the number of the signal after Ctrl-C (130), SIGTERM (143) and SIGHUP (129). The
+report so far is written in every case but 2.
 """
 
 from __future__ import annotations
 
 import contextlib
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +17,13 @@ import click
 
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.installed import load_registry
+from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.progress import progress_bar
+from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.workload import FILE, WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.config.document import decode
-from yunikorn.containment import Interrupts
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
@@ -39,7 +39,11 @@ from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload, describe_
 if TYPE_CHECKING:
     from rich.console import Console
 
-INTERRUPTED = 130
+REPORTING = (
+    "interrupted: reporting what happened so far (Ctrl-C again ends without a report; once more if a plugin "
+    "suppresses that)"
+)
+"""Message after the first signal."""
 
 
 def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
@@ -53,9 +57,8 @@ def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int
 @click.command("simulate")
 @click.option("--config", required=True, type=FILE, help="The queues.yaml to schedule under.")
 @workload_options
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for the report and all decisions."
-)
+@click.option("--out", type=OUT_FOLDER, help="Folder for the report and all decisions.")
+@force_folder
 @click.option("--tasks", is_flag=True, help="Also write tasks.csv to --out, with a row for each task.")
 @click.option("--no-plots", is_flag=True, help="Leave plots and report.html out of --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -80,6 +83,7 @@ def command(
     config: Path,
     source: WorkloadSource,
     out: Path | None,
+    force: bool,
     tasks: bool,
     no_plots: bool,
     as_json: bool,
@@ -93,8 +97,9 @@ def command(
     {application} and {partition}: the columns of the job. Those of --openb-queue and --openb-user may contain
     {qos}, {phase} and {kind} (cpu, share, gpu or gpus).
     """
-    if out is None and (tasks or no_plots):
-        raise UsageError(f"{'--tasks' if tasks else '--no-plots'} applies to the files of --out: give --out")
+    if out is None and (tasks or no_plots or force):
+        option = "--tasks" if tasks else "--no-plots" if no_plots else "--force"
+        raise UsageError(f"{option} applies to the files of --out: give --out")
     registry = load_registry().trusting(config.parent)
     text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)
@@ -102,9 +107,12 @@ def command(
         echo(f"note: {printable(remark)}", err=True)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
-        files = stack.enter_context(ResultFiles(out, tasks=tasks, pictures=not no_plots)) if out else None
+        files = None
+        if out is not None:
+            files = stack.enter_context(ResultFiles(out, tasks=tasks, pictures=not no_plots, force=force))
         bar = progress_bar(_terminal(), clock, held=source.hold)
-        watch = _all_of(stack.enter_context(_interruptible()), stack.enter_context(bar))
+        signals = stack.enter_context(ending_early(REPORTING))
+        watch = _all_of(lambda progress: not signals.number, stack.enter_context(bar))
         started = clock.now()
         try:
             result = study(
@@ -131,7 +139,7 @@ def command(
     ]:
         echo(f"note: {printable(remark)}", err=True)
     _show(result, as_json, rate)
-    return INTERRUPTED if report.outcome == "interrupted" else 0
+    return status_of(signals) if report.outcome == "interrupted" else 0
 
 
 def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:
@@ -184,32 +192,6 @@ def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]
         return all([watcher(progress) for watcher in watchers])
 
     return watch
-
-
-@contextlib.contextmanager
-def _interruptible() -> Iterator[Callable[[Progress], bool]]:
-    """Yield a watcher that returns False after Ctrl-C; a second Ctrl-C raises `KeyboardInterrupt`.
-
-    The exception removes unfinished files and restores the terminal. A third Ctrl-C kills the process.
-    """
-    pressed = []
-
-    def note() -> None:
-        pressed.append(True)
-        echo(
-            "interrupted: reporting what happened so far (Ctrl-C again ends without a report; once more if a"
-            " plugin suppresses that)",
-            err=True,
-        )
-
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda progress: True
-        return
-    before = signal.signal(signal.SIGINT, Interrupts(note))
-    try:
-        yield lambda progress: not pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _terminal() -> Console | None:

@@ -199,8 +199,8 @@ class Terminal:
         def resized(number: int, frame: FrameType | None) -> None:
             self.wake()
 
-        def interrupted() -> None:
-            self.ended_by = signal.SIGINT
+        def interrupted(number: int) -> None:
+            self.ended_by = number
             self.wake()
 
         handlers: dict[int, Callable[[int, FrameType | None], object]] = {

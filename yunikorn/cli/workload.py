@@ -8,7 +8,6 @@ The options that define a workload are shared by all commands that run one.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -19,7 +18,9 @@ import attrs
 import click
 
 from yunikorn.cli.description import ARRIVALS, NODE_SIZE, NODES, QUEUE, RUNTIME, SIZE, by_option, describe
+from yunikorn.cli.out_options import OUT_FILE, force_file
 from yunikorn.cli.output import echo
+from yunikorn.cli.sealed_file import write_sealed
 from yunikorn.errors import UsageError
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
@@ -178,12 +179,14 @@ words = " ".join
     "--node-size", multiple=True, metavar=SIZES, help=f"Resources of a node. [default: {words(NODE_SIZE)}]"
 )
 @click.option("--short", is_flag=True, help="Write the description itself, not the generated workload.")
-@click.option("--out", type=FILE, help="Write to this file, not to standard output.")
+@click.option("--out", type=OUT_FILE, help="Write to this file, not to standard output.")
+@force_file
 def command(
     description: Path | None,
     seed: int | None,
     short: bool,
     out: Path | None,
+    force: bool,
     **options: object,
 ) -> int:
     """Generate a random workload and write it as a scenario, one line for each application.
@@ -193,6 +196,8 @@ def command(
     lognormal,median=10m,sigma=1.2 or choice,1=5,4=3 (each value with its weight) or zipf,names=user,count=20.
     Equal calls give equal scenarios, on every machine.
     """
+    if force and out is None:
+        raise UsageError("--force applies to the file of --out: give --out")
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if description is not None:
         if given:
@@ -202,7 +207,7 @@ def command(
     else:
         file, text = "options", describe(given, seed or 0)
     workload = _read(text, file, description, seed)
-    _write(text.splitlines() if short else scenario_lines(workload), out)
+    _write(text.splitlines() if short else scenario_lines(workload), out, force=force)
     return 0
 
 
@@ -215,20 +220,9 @@ def _read(text: str, file: str, description: Path | None, seed: int | None) -> W
         raise UsageError("\n".join(map(by_option, error.problems))) from error
 
 
-def _write(lines: Iterable[str], out: Path | None) -> None:
+def _write(lines: Iterable[str], out: Path | None, *, force: bool) -> None:
     if out is None:
         for line in lines:
             echo(line)
         return
-    # An incomplete file has another name, so that it is not mistaken for the workload.
-    unfinished = out.with_name(f"{out.name}.unfinished")
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        unfinished.replace(out)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
-        if isinstance(error, OSError):
-            raise UsageError(f"cannot write {out}: {error.strerror or error}") from error
-        raise
+    write_sealed(out, lines, force=force)

@@ -23,7 +23,7 @@ from yunikorn.reporting.decision_log import (
 from yunikorn.reporting.figures import Format, measures
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.metrics import Dispersion, differ, dispersion
-from yunikorn.reporting.runs import Order, Played, Source, play_all
+from yunikorn.reporting.runs import NothingFinished, Order, Played, Source, play_all
 from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.workload import RESTART
@@ -45,12 +45,15 @@ def compare(
     until: int | None = None,
     preempted: str = RESTART,
     folder: Path | None = None,
+    force: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> Comparison:
     """Simulate every plan with every workload; raises `RunFailed`.
 
     Divergences are reported for the first workload. `folder` receives the files of each run in a separate
-    subfolder.
+    subfolder, `force` is as for `OutFolder`. After `is_stopped` returns True, the comparison has the variants
+    and seeds that were finished.
     """
     orders = [
         Order(
@@ -62,24 +65,46 @@ def compare(
             preempted,
             _folder(folder, plan, number, drawn),
             home=plan.home,
+            force=force,
         )
-        for number, plan in enumerate(plans, 1)
         for drawn in workloads
+        for number, plan in enumerate(plans, 1)
     ]
-    played = play_all(orders, executor, on_progress)
-    each = len(workloads)
-    groups = [played[start : start + each] for start in range(0, len(played), each)]
+    played = play_all(orders, executor, on_progress, is_stopped)
+    groups = [played[number :: len(plans)] for number in range(len(plans))]
+    kept, seeds = _finished(groups)
     variants = [
-        Variant(plan.name, [run.result for run in group if run.result is not None])
-        for plan, group in zip(plans, groups, strict=True)
+        Variant(plans[number].name, [run for at in seeds if (run := groups[number][at].result) is not None])
+        for number in kept
     ]
+    unfinished = sum(1 for run in played if run.result is None)
     return Comparison(
         workload=variants[0].results[0].report.workload,
-        seeds=[drawn.seed for drawn in workloads if drawn.seed is not None],
+        seeds=[seed for at in seeds if (seed := workloads[at].seed) is not None],
         variants=variants,
         rows=make_rows(variants),
-        divergence_reports=_divergences([group[0] for group in groups], orders[::each], executor),
+        divergence_reports=[]
+        if unfinished
+        else _divergences([group[0] for group in groups], orders[: len(plans)], executor),
+        unfinished=unfinished,
     )
+
+
+def _finished(groups: list[list[Played]]) -> tuple[list[int], list[int]]:
+    """Return the numbers of the variants, and those of the seeds that were finished under all of them.
+
+    Without a common seed, the variants with the fewest finished runs are left out.
+    """
+    done = {
+        number: {at for at, run in enumerate(group) if run.result is not None}
+        for number, group in enumerate(groups)
+    }
+    done = {number: seeds for number, seeds in done.items() if seeds}
+    if not done:
+        raise NothingFinished("interrupted before the end of the first run")
+    while not (common := set.intersection(*done.values())):
+        del done[min(done, key=lambda number: len(done[number]))]
+    return list(done), sorted(common)
 
 
 def _folder(folder: Path | None, plan: VariantPlan, number: int, drawn: Drawn) -> Path | None:
@@ -201,6 +226,8 @@ class Comparison:
     rows: list[FigureRow]
     divergence_reports: list[DivergenceReport]
     """Divergences of all variants but the first."""
+    unfinished: int = 0
+    """Number of runs that had not ended when the comparison was interrupted."""
 
     def to_json(self) -> str:
         """Return JSON text of the table and the reports of all runs, with a final newline."""

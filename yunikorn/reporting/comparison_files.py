@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def whole_table(comparison: Comparison, beside: int = BESIDE) -> Iterator[Table]
     for row in comparison.rows:
         sections.setdefault(row.section, []).append(row)
     last = len(comparison.variants)
-    for start in range(1, last, beside - 1):
+    for start in range(1, max(last, 2), beside - 1):
         group = [0, *range(start, min(start + beside - 1, last))]
         cells: list[list[str]] = []
         for section, rows in sections.items():
@@ -56,6 +57,21 @@ CAPTIONS = {
     SHARES: "Usage of the busiest resource type by the queues with the highest usage.",
 }
 PICTURES = tuple(CAPTIONS)
+
+
+_RESULTS = {CSV, JSON, PAGE, *PICTURES}
+_RUN = re.compile(r"[0-9]+-")
+
+
+def comparison_folder(path: Path, *, force: bool = False) -> OutFolder:
+    """Return the folder for the results of a comparison; `force` is as for `OutFolder`."""
+    return OutFolder(
+        path,
+        "compare",
+        force=force,
+        outdated=(PAGE, *PICTURES),
+        is_ours=lambda name: name in _RESULTS or _RUN.match(name) is not None,
+    )
 
 
 def outdated_runs(folder: Path, plans: Sequence[VariantPlan]) -> list[str]:

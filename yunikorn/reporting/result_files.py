@@ -10,7 +10,9 @@ from yunikorn.reporting import csv_files
 from yunikorn.reporting.csv_files import ApplicationsFile, TasksFile, write_queues, write_utilisation
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.observations import ApplicationRow
-from yunikorn.simulation.decisions import REPORT, FolderRecorder
+from yunikorn.simulation.decisions import APPLICATIONS as ENDS
+from yunikorn.simulation.decisions import DECISIONS, REPORT, FolderRecorder
+from yunikorn.simulation.decisions import NODES as NODE_EVENTS
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorders
 
@@ -79,6 +81,17 @@ def write_pictures(folder: OutFolder, result: FullReport) -> str:
 
 OUTDATED = (PAGE, csv_files.TASKS, *PICTURES)
 """Files of an earlier run that are removed if this run does not write them."""
+RESULTS = {
+    *OUTDATED,
+    REPORT,
+    DECISIONS,
+    NODE_EVENTS,
+    ENDS,
+    csv_files.APPLICATIONS,
+    csv_files.QUEUES,
+    csv_files.UTILISATION,
+}
+"""All files of a run."""
 
 
 class ResultFiles(Recorders):
@@ -88,10 +101,19 @@ class ResultFiles(Recorders):
     """
 
     def __init__(
-        self, path: Path, *, tasks: bool = False, pictures: bool = True, decisions: bool = True
+        self,
+        path: Path,
+        *,
+        tasks: bool = False,
+        pictures: bool = True,
+        decisions: bool = True,
+        force: bool = False,
     ) -> None:
-        """Select files: `tasks` for tasks.csv, `pictures` for plots and page, `decisions` for JSON lines."""
-        self._folder = OutFolder(path)
+        """Select files: `tasks` for tasks.csv, `pictures` for plots and page, `decisions` for JSON lines.
+
+        `force` is as for `OutFolder`.
+        """
+        self._folder = OutFolder(path, force=force, outdated=OUTDATED, is_ours=RESULTS.__contains__)
         lines = FolderRecorder(self._folder) if decisions else None
         self._tasks = TasksFile(self._folder) if tasks else None
         self._applications = ApplicationsFile(self._folder)
@@ -125,5 +147,3 @@ class ResultFiles(Recorders):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._folder.__exit__(kind, error, trace)
-        if kind is None:
-            self._folder.remove(OUTDATED)

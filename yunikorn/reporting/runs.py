@@ -7,19 +7,16 @@ of parallelism.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, as_completed
-from contextlib import contextmanager
-from multiprocessing.process import BaseProcess
+from collections.abc import Callable, Iterable
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
 from pathlib import Path
 from typing import Protocol
 
 import attrs
 
+from yunikorn.containment import Interrupts
 from yunikorn.errors import YunikornError
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
@@ -60,6 +57,8 @@ class Order:
     """Questions in the notation of `--explain`."""
     home: Path = Path()
     """Folder from which the configuration may load plugins."""
+    force: bool = False
+    """Write to the folder even if it has files of others."""
 
 
 @attrs.frozen
@@ -73,9 +72,18 @@ class Played:
     """Compressed decisions of a `DecisionLog`."""
     error: str = ""
 
+    @property
+    def is_interrupted(self) -> bool:
+        """True if the run was ended before its end."""
+        return self.error == INTERRUPTED
+
 
 class RunFailed(YunikornError):
     """A run of a comparison that failed or was interrupted; the message names the run and the reason."""
+
+
+class NothingFinished(RunFailed):
+    """A comparison that was interrupted before its first run had ended."""
 
 
 def play(order: Order) -> Played:
@@ -94,22 +102,24 @@ def _play(order: Order, decision_log: DecisionLog) -> FullReport:
     questions = parse_questions(order.questions, workload, order.until)
 
     def run(recorder: Recorder, files: ResultFiles | None) -> FullReport:
-        with _calm() as going:
-            return study(
-                order.config,
-                workload,
-                Registry.load(only=chosen_plugins(os.environ)).trusting(order.home),
-                until=order.until,
-                recorder=recorder,
-                rows=files,
-                watch=going,
-                preempted=order.preempted,
-                questions=questions,
-            )
+        return study(
+            order.config,
+            workload,
+            Registry.load(only=chosen_plugins(os.environ)).trusting(order.home),
+            until=order.until,
+            recorder=recorder,
+            rows=files,
+            watch=_watch,
+            preempted=order.preempted,
+            questions=questions,
+        )
 
     if order.folder is None:
-        return run(decision_log, None)
-    with ResultFiles(order.folder, pictures=False, decisions=False) as files:
+        result = run(decision_log, None)
+        if result.report.outcome == INTERRUPTED:
+            raise RunFailed(INTERRUPTED)
+        return result
+    with ResultFiles(order.folder, pictures=False, decisions=False, force=order.force) as files:
         result = run(Recorders(files, decision_log), files)
         if result.report.outcome == INTERRUPTED:
             raise RunFailed(INTERRUPTED)  # files stay .part files
@@ -117,65 +127,50 @@ def _play(order: Order, decision_log: DecisionLog) -> FullReport:
     return result
 
 
-@contextmanager
-def _calm() -> Iterator[Callable[[Progress], bool]]:
-    """Return a watcher that ends a worker's run after Ctrl-C, which the parent process also receives."""
-    pressed: list[bool] = []
-    if threading.current_thread() is not threading.main_thread() or not _is_worker():
-        yield lambda progress: True
-        return
-    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(True))
-    try:
-        yield lambda progress: not pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _is_worker() -> bool:
-    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-
-def begin_worker() -> None:
-    """Initialise a worker: ignore Ctrl-C, which the parent handles, and exit when the parent exits."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
-
-
-def _end_after(parent: BaseProcess) -> None:
-    # Workers hold both ends of their order pipe, so they never see an end of file when the parent exits.
-    parent.join()
-    os._exit(1)
-
-
-class HereAndNow(Executor):
-    """An executor that runs submitted calls immediately in the current process."""
-
-    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]
-        """Call the function, and return a completed future."""
-        future: Future[object] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
+def _watch(progress: Progress) -> bool:
+    """Return False after a signal to this process; workers are ended by their parent."""
+    handler = signal.getsignal(signal.SIGINT)
+    return not (isinstance(handler, Interrupts) and handler.number)
 
 
 def play_all(
-    orders: Iterable[Order], executor: Executor, on_progress: Callable[[int, int], None] | None = None
+    orders: Iterable[Order],
+    executor: Executor,
+    on_progress: Callable[[int, int], None] | None = None,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> list[Played]:
     """Simulate all orders; raises `RunFailed` that lists all failed runs.
 
-    `on_progress` is called with the numbers of completed and of all runs.
+    `on_progress` is called with the numbers of completed and of all runs. After `is_stopped` returns True,
+    the runs that have not ended have the error `INTERRUPTED`.
     """
     wanted = list(orders)
-    futures = [executor.submit(play, order) for order in wanted]
+    futures: list[Future[Played]] = []
+    for order in wanted:
+        if is_stopped():
+            break
+        futures.append(executor.submit(play, order))
     for done, _ in enumerate(as_completed(futures), 1):
         if on_progress is not None:
             on_progress(done, len(wanted))
-    found = [future.result() for future in futures]
-    failed = [f"{one.name}: {one.error}" for one in found if one.error]
+    found = [_outcome(order, future, is_stopped) for order, future in zip(wanted, futures, strict=False)]
+    found += [_interrupted(order) for order in wanted[len(found) :]]
+    failed = [
+        f"{one.name}: {one.error}" for one in found if one.error and not (one.is_interrupted and is_stopped())
+    ]
     if failed:
         raise RunFailed("\n".join(dict.fromkeys(failed)))
     return found
+
+
+def _outcome(order: Order, future: Future[Played], is_stopped: Callable[[], bool]) -> Played:
+    try:
+        return future.result()
+    except (BrokenExecutor, CancelledError):
+        if not is_stopped():
+            raise
+        return _interrupted(order)
+
+
+def _interrupted(order: Order) -> Played:
+    return Played(order.name, order.seed, None, error=INTERRUPTED)

@@ -1,0 +1,71 @@
+"""Signals that end a long command early, with the results so far: Ctrl-C, SIGTERM and SIGHUP."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+from yunikorn.cli.output import echo
+from yunikorn.containment import Interrupts
+
+SIGNALLED = 128
+"""Exit status after a signal, to which its number is added."""
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that end a command."""
+
+
+@contextlib.contextmanager
+def ending_early(message: str, then: Callable[[], object] = lambda: None) -> Iterator[Interrupts]:
+    """Yield the handler of all signals of `ENDING`; the first one prints `message` and calls `then`.
+
+    The second signal raises `Interruption`, which removes unfinished files and restores the terminal. The
+    third kills the process. Signals that the process ignores, as SIGHUP after `nohup`, stay ignored.
+    """
+    terminals = [number for number in (1, 2) if _is_terminal(number)]
+
+    def first(number: int) -> None:
+        if number != signal.SIGINT:
+            _leave(terminals)
+        with contextlib.suppress(OSError):
+            echo(message, err=True)
+        then()
+
+    handler = Interrupts(first)
+    if threading.current_thread() is not threading.main_thread():
+        yield handler
+        return
+    numbers = [
+        number
+        for number in ENDING
+        if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN
+    ]
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield handler
+    finally:
+        for number, other in before.items():
+            signal.signal(number, other)
+
+
+def status_of(handler: Interrupts) -> int:
+    """Return the exit status of a command that a signal has ended early."""
+    return SIGNALLED + (handler.number or signal.SIGINT)
+
+
+def _is_terminal(number: int) -> bool:
+    try:
+        return os.isatty(number)
+    except OSError:
+        return False
+
+
+def _leave(terminals: list[int]) -> None:
+    """Replace a terminal that was closed, so that printing does not fail before the files are written."""
+    for number in terminals:
+        if not _is_terminal(number):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, number)
+            os.close(null)
