@@ -140,8 +140,11 @@ class Timers:
     def fire_due(self) -> int:
         """Fire all due timers of the scheduler, in order, and return their number."""
         fired = 0
-        now = self._clock.now()
-        while (first := self._earliest.branch()) is not None and first._heap[0][0] <= now:
+        now, earliest = self._clock.now(), self._earliest
+        while earliest.may_be_due(now):
+            first = earliest.branch()
+            if first is None or first._heap[0][0] > now:
+                break
             timer = heapq.heappop(first._heap)[2]
             call, timer.call = timer.call, None
             if call is not None:
@@ -170,6 +173,11 @@ class _Earliest:
             heapq.heapify(self._heap)
             self._roomy = max(ROOMY, 2 * len(self._heap))
         heapq.heappush(self._heap, (due, number, branch))
+
+    def may_be_due(self, now: int) -> bool:
+        """Return False if no timer is due at the time `now` (ns)."""
+        # An outdated entry is never later than the timers of its branch that are left.
+        return bool(self._heap) and self._heap[0][0] <= now
 
     def branch(self) -> Timers | None:
         """Return the branch with the earliest active timer; that timer is on top of the branch's heap."""

@@ -68,40 +68,24 @@ class Outbox:
     rejected_nodes: list[Refusal] = attrs.Factory(list)
     failed_node_updates: list[Refusal] = attrs.Factory(list)
     measurements: Measurements | None = attrs.field(default=None, eq=False, repr=False)
-    """Counts of what `drain` returns; None to count nothing."""
+    """Counts of what `clear` removes; None to count nothing."""
 
     @property
     def is_empty(self) -> bool:
         """True if there are no messages."""
-        return not (
-            self.allocations
-            or self.releases
-            or self.unknown_releases
-            or self.ask_releases
-            or self.rejected_asks
-            or self.accepted_applications
-            or self.rejected_applications
-            or self.updated_applications
-            or self.accepted_nodes
-            or self.rejected_nodes
-            or self.failed_node_updates
-        )
+        return not any(_lists(self))
 
     @property
     def size(self) -> int:
         """Number of messages."""
         return sum(len(getattr(self, kind)) for kind in _KINDS)
 
-    def drain(self) -> Outbox:
-        """Return the collected messages and clear the outbox."""
+    def clear(self) -> None:
+        """Remove all messages, which have been sent or are not worth keeping."""
         if self.measurements is not None:
             self._count(self.measurements)
-        full = Outbox()
-        for kind, entries in zip(_KINDS, _lists(self), strict=True):
-            if entries:
-                setattr(full, kind, entries)
-                setattr(self, kind, [])
-        return full
+        for entries in filter(None, _lists(self)):
+            entries.clear()
 
     def _count(self, measurements: Measurements) -> None:
         if self.allocations:

@@ -19,7 +19,7 @@ _number = attrgetter("number")
 _place = attrgetter("place")
 
 
-@attrs.frozen(slots=True)
+@attrs.define(slots=True)
 class PartitionRotation:
     """A partition in the round-robin order of all partitions."""
 
@@ -47,7 +47,8 @@ class ActiveSessions:
 
     def in_order(self) -> list[Session]:
         """Return the sessions in the order of their registrations."""
-        return sorted(self._sessions, key=_number)
+        sessions = self._sessions
+        return sorted(sessions, key=_number) if len(sessions) > 1 else list(sessions)
 
     def decide(self, sessions: list[Session], most: int | None) -> int:
         """Let the partitions of these sessions take turns for up to `most` decisions; return their number.
@@ -56,7 +57,7 @@ class ActiveSessions:
         """
         taken = 0
         last: PartitionRotation | None = None
-        busy = self._rotation(sessions)
+        busy = self._rotation(sessions) if sessions else deque()
         while busy and (most is None or taken < most):
             turn = busy.popleft()
             if not busy:

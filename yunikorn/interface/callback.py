@@ -170,6 +170,10 @@ class CallbackAdapter:
         self.whose = f"resource manager {rm_id}"
         self.methods = frozenset(method for method in OPTIONAL if implements(callback, method))
         """The methods of `OPTIONAL` that the callback implements."""
+        self.keeps_cache = "resync_scheduler_cache" in self.methods
+        """True if the callback receives changes of the allocations in its cache."""
+        self.wants_states = "update_container_scheduling_state" in self.methods
+        """True if the callback receives scheduling states of asks."""
         self.predicates_in_force = predicates_in_force(rm_id, callback)
         """Names of installed predicates that apply although a configuration does not name them."""
         self._failures = failures
@@ -185,11 +189,6 @@ class CallbackAdapter:
     def offers(self) -> tuple[frozenset[str], tuple[str, ...]]:
         """Implemented optional methods and predicates in force: what a configuration is completed with."""
         return self.methods, self.predicates_in_force
-
-    @property
-    def wants_states(self) -> bool:
-        """True if the callback receives scheduling states of asks."""
-        return "update_container_scheduling_state" in self.methods
 
     # -- telling ------------------------------------------------------------------------------------
 

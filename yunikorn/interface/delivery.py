@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 
 
 def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:
-    """Return one response with all messages of these outboxes, or None if there are none.
+    """Return one response with all messages of these outboxes, or None if there are no outboxes.
 
-    Each outbox comes with the partition's name as the RM spells it.
+    None of the outboxes may be empty; they are cleared. Each comes with the partition's name as the RM spells
+    it.
     """
     response: UpdateResponse | None = None
     for name, outbox in outboxes:
-        if not outbox.is_empty:
-            response = response or UpdateResponse()
-            _deliver(outbox.drain(), name, response)
+        response = response or UpdateResponse()
+        _deliver(outbox, name, response)
+        outbox.clear()
     return response
 
 

@@ -57,3 +57,12 @@ class RMPartitions:
         """Return all outboxes, each with the name of its partition as the RM spells it."""
         own = [(name, partition.partition.outbox) for name, partition in self.by_name.items()]
         return [("", self.unrouted), *own]
+
+    def full_outboxes(self) -> list[tuple[str, Outbox]]:
+        """Return those of `outboxes` that have messages."""
+        found: list[tuple[str, Outbox]] = [] if self.unrouted.is_empty else [("", self.unrouted)]
+        for name, partition in self.by_name.items():
+            outbox = partition.partition.outbox
+            if not outbox.is_empty:
+                found.append((name, outbox))
+        return found

@@ -193,9 +193,10 @@ class Session:
         if self._syncing:
             self._again = True
             return
-        for partition in self.partitions:
-            if partition.partition.event_recorder.entries:
-                self._send_events(partition.partition.event_recorder)
+        for partition in self.partitions.by_name.values():
+            event_recorder = partition.partition.event_recorder
+            if event_recorder.entries:
+                self._send_events(event_recorder)
         if len(self.failures) != self._failures_sent:
             self._send_failures()
         if self.paused_state is not None:
@@ -204,8 +205,9 @@ class Session:
         if self._unsent is not None:
             unsent, self._unsent = self._unsent, None
             self._deliver(unsent)
-        changes = self._cache_changes()
-        response = collect(self.partitions.outboxes())
+        callback = self.callback_adapter
+        changes = self._cache_changes() if callback.keeps_cache else None
+        response = collect(self.partitions.full_outboxes())
         if changes is not None:
             try:
                 self._sync_cache(changes)
@@ -222,8 +224,6 @@ class Session:
             self.flush()
 
     def _cache_changes(self) -> ReSyncSchedulerCacheArgs | None:
-        if "resync_scheduler_cache" not in self.callback_adapter.methods:
-            return None
         return cache_changes(outbox for _, outbox in self.partitions.outboxes())
 
     def _sync_cache(self, changes: ReSyncSchedulerCacheArgs) -> None:
@@ -284,7 +284,7 @@ class Session:
             if partition.state_reporter is not None:
                 partition.state_reporter.drain()
         if paused_state.resync_due and paused_state.reachable:
-            response = collect(self.partitions.outboxes()) or UpdateResponse()
+            response = collect(self.partitions.full_outboxes()) or UpdateResponse()
             response.action = SchedulerAction.RESYNC
             paused_state.resync_due, paused_state.sending_resync = False, True
             delivered = self.callback_adapter.deliver(response)
@@ -402,7 +402,9 @@ class Session:
             self._send_events(one.partition.event_recorder)
         self.sinks.use(reload_plan.sinks)
         self._listen()
-        last = collect((name, one.partition.outbox) for name, one in gone.items())
+        last = collect(
+            (name, one.partition.outbox) for name, one in gone.items() if not one.partition.outbox.is_empty
+        )
         if self.paused_state is None and last is not None:
             self._deliver(last)
 
@@ -494,7 +496,7 @@ class Session:
         for partition in self.partitions:
             self._send_events(partition.partition.event_recorder)
             partition.close(reason)
-            partition.partition.outbox.drain()
+            partition.partition.outbox.clear()
             partition.partition.event_recorder.drain()
         self.partitions.by_name = {}
         self.sinks.close()

@@ -65,7 +65,7 @@ class PausedState:
         self.overflowed = self.overflowed or sum(outbox.size for outbox in waiting) > KEPT
         if self.overflowed:
             for outbox in waiting:
-                outbox.drain()
+                outbox.clear()
 
     def end(self) -> None:
         """Cancel the timer: the RM registered again, or its session ended."""

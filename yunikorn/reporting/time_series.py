@@ -67,19 +67,30 @@ class Timeline:
 class Series:
     """A value that changes over time, and its integral over each interval."""
 
-    __slots__ = ("_since", "_sums", "_timeline", "value")
+    __slots__ = ("_end", "_since", "_sums", "_timeline", "value")
 
     def __init__(self, timeline: Timeline, value: int) -> None:
         self.value = value
         self._timeline = timeline
         self._since = 0
         self._sums: list[int] = []
+        self._end = 0
+        """End of the last interval of `_sums` (ns); 0 after a change of the intervals."""
 
     def set(self, moment: int, value: int) -> None:
         """Change the value from `moment` (ns) on."""
-        if value != self.value:
+        before = self.value
+        if value == before:
+            return
+        if moment <= self._end:
+            # Most changes fall into the interval of the change before.
+            since = self._since
+            if moment > since:
+                self._sums[-1] += before * (moment - since)
+                self._since = moment
+        else:
             self.wind(moment)
-            self.value = value
+        self.value = value
 
     def wind(self, moment: int) -> None:
         """Add the integral up to `moment` (ns)."""
@@ -94,6 +105,7 @@ class Series:
         first, last = (since - start) // width, (moment - start - 1) // width
         if len(sums) <= last:
             sums.extend([0] * (last + 1 - len(sums)))
+        self._end = start + len(sums) * width
         if first == last:
             sums[last] += self.value * (moment - since)
             return
@@ -108,6 +120,7 @@ class Series:
         if len(sums) % 2:
             sums.append(0)
         self._sums = [sums[index] + sums[index + 1] for index in range(0, len(sums), 2)]
+        self._end = 0
 
     def absorb(self, other: Series, moment: int) -> None:
         """Add `other` to this series for all times; `other` must not be used afterwards."""
@@ -118,7 +131,7 @@ class Series:
             longer, shorter = list(shorter), longer
         for index, amount in enumerate(shorter):
             longer[index] += amount
-        self._sums = longer
+        self._sums, self._end = longer, 0
         self.value += other.value
         self._timeline.forget(other)
 
@@ -148,8 +161,14 @@ class AmountSeries(dict[str, Series]):
 
     def record(self, moment: int, amounts: Mapping[str, int]) -> None:
         """Set the amounts of all types from `moment` on; types missing from `amounts` become 0."""
-        for name in {**self, **amounts}:
-            self[name].set(moment, amounts.get(name, 0))
+        for name, value in amounts.items():
+            series = self[name]
+            if value != series.value:
+                series.set(moment, value)
+        if len(self) > len(amounts):
+            for name, series in self.items():
+                if name not in amounts:
+                    series.set(moment, 0)
 
     def grow(self, moment: int, amounts: Mapping[str, int], sign: int) -> None:
         """Increase the amounts (`sign` 1), or reduce them (-1), from `moment` on."""

@@ -4,8 +4,9 @@ The steps of one instant have this order:
 
 1. Timers of the core that are due fire.
 2. Configurations of this instant are loaded.
-3. One message goes to the core. It releases tasks that end, submits applications that arrive and reports
-   node changes. A further message follows where the order matters (see `SimulatedRM.gather`).
+3. One message goes to the core, if there is anything to report. It releases tasks that end, submits
+   applications that arrive and reports node changes. A further message follows where the order matters (see
+   `SimulatedRM.gather`).
 4. The core decides until it has nothing more to place.
 
 Consequences at the same instant are handled by another round of these steps before the clock advances.
@@ -137,11 +138,11 @@ class Simulation:
         self._clock = clock
         self._config = config
         self._until = until
-        self._watch = watch or (lambda progress: True)
+        self._watch = watch
         self._event_queue: EventQueue[Running] = EventQueue(workload)
         self._counters = Counters()
         self._recorder = recorder or Recorder()
-        self._explain_requests = explain_requests
+        self._explain_requests = explain_requests or None
         if explain_requests:
             self._recorder = Recorders(explain_requests, self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
@@ -215,7 +216,9 @@ class Simulation:
     def _round(self, moment: int) -> bool:
         changes = self._manager.changes
         self._core.fire_timers()
-        told = self._reload(moment)
+        due = self._event_queue.next()
+        # Most rounds without an event only follow a timer.
+        told = due is not None and due <= moment and self._reload(moment)
         while (request := self._manager.gather(moment)) is not None:
             self._core.update(request)
             self._manager.nodes.apply()
@@ -226,7 +229,7 @@ class Simulation:
             decided = self._core.schedule(ROUND)
             self._counters.decisions += decided
             busy = busy or decided > 0
-            going = self._watch(self._progress(moment))
+            going = self._watch is None or self._watch(self._progress(moment))
         # A permit policy may hold a placement and lose it at its timeout, again and again: the core decides,
         # but the resource manager hears nothing, and nothing changes for the workload.
         if told or self._manager.changes != changes:

@@ -28,36 +28,50 @@ class EventQueue(Generic[T]):
         self._reloads = list(reversed(workload.reloads))
         self._moments: list[int] = []
         self._ends: dict[int, dict[T, None]] = {}
+        self._first_of_workload = self._first()
+        """Time of the next event of the workload (ns), ends of tasks excluded; None if none is left."""
 
     def next(self) -> int | None:
         """Return the time of the next event (ns), or None if no event is left."""
-        while self._moments and not self._ends[self._moments[0]]:
-            del self._ends[heapq.heappop(self._moments)]
-        candidates = [
-            *(event.at for event in self._events[-1:]),
-            *(event.at for event in self._reloads[-1:]),
-            *self._moments[:1],
-        ]
+        moments, ends, first = self._moments, self._ends, self._first_of_workload
+        while moments and not ends[moments[0]]:
+            del ends[heapq.heappop(moments)]
+        if moments and (first is None or moments[0] < first):
+            return moments[0]
+        return first
+
+    def _first(self) -> int | None:
+        moments = [event.at for event in self._events[-1:]] + [event.at for event in self._reloads[-1:]]
         if self._next_application is not None:
-            candidates.append(self._next_application.submit)
-        return min(candidates, default=None)
+            moments.append(self._next_application.submit)
+        return min(moments, default=None)
 
     def arrivals(self, moment: int) -> list[WorkloadApplication]:
         """Remove and return the applications that arrive at `moment`, in order."""
-        found = []
+        found: list[WorkloadApplication] = []
         while (application := self._next_application) is not None and application.submit <= moment:
             found.append(application)
             self._next_application = next(self._coming, None)
             self._to_arrive -= 1
+        if found:
+            self._first_of_workload = self._first()
         return found
 
     def node_events(self, moment: int) -> list[NodeEvent]:
         """Remove and return the node events at `moment`, in order."""
-        return _pop(self._events, moment)
+        return self._pop(self._events, moment)
 
     def reloads(self, moment: int) -> list[ConfigEvent]:
         """Remove and return the configurations to load at `moment`, in order."""
-        return _pop(self._reloads, moment)
+        return self._pop(self._reloads, moment)
+
+    def _pop(self, events: list[E], moment: int) -> list[E]:
+        found: list[E] = []
+        while events and events[-1].at <= moment:
+            found.append(events.pop())
+        if found:
+            self._first_of_workload = self._first()
+        return found
 
     def ends(self, moment: int) -> Iterable[T]:
         """Remove and return the tasks that end at `moment`, in the order in which they started."""
@@ -84,10 +98,3 @@ class EventQueue(Generic[T]):
     def still_to_arrive(self) -> int:
         """Number of applications that have not arrived yet."""
         return self._to_arrive
-
-
-def _pop(events: list[E], moment: int) -> list[E]:
-    found = []
-    while events and events[-1].at <= moment:
-        found.append(events.pop())
-    return found

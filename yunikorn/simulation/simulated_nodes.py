@@ -45,6 +45,11 @@ class SimulatedNodes:
         self._rejected: set[str] = set()
         self._failed: set[str] = set()
 
+    @property
+    def is_behind(self) -> bool:
+        """True if node changes wait to be sent."""
+        return bool(self._events)
+
     def report(self, happened: list[NodeEvent], request: UpdateRequest) -> None:
         """Add node changes to a message, as far as one message can express them in order.
 

@@ -101,6 +101,9 @@ class SimulatedRM:
         The engine calls this method until it returns None: changes that must not share a message, such as a
         node that leaves and rejoins at one instant, follow in further messages.
         """
+        due = self._event_queue.next()
+        if (due is None or due > moment) and not (self._asks or self._confirmations or self.nodes.is_behind):
+            return None
         request = UpdateRequest(RM_ID)
         releases = request.releases.allocations_to_release
         releases.extend(self._confirmations)
