@@ -39,8 +39,16 @@ class Problem(NamedTuple):
     column: int = 0
 
     def __str__(self) -> str:
-        place = f" (line {self.line}, column {self.column})" if self.line else ""
-        return f"{self.path}{place}: {self.message}" if self.path else f"{self.message}{place}"
+        place = self.place
+        return f"{place}: {self.message}" if place else self.message
+
+    @property
+    def place(self) -> str:
+        """Place as in all messages, `PATH (line 3, column 5)`, without the parts that are unknown."""
+        where = f"line {self.line}" if self.line else ""
+        if self.line and self.column:
+            where += f", column {self.column}"
+        return f"{self.path} ({where})" if self.path and where else self.path or where
 
 
 class ConfigError(YunikornError):

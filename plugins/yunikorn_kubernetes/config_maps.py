@@ -1,19 +1,18 @@
 """Configuration of the shim and of the core, from the two ConfigMaps of Apache YuniKorn.
 
-`yunikorn-defaults` comes from the installation, `yunikorn-configs` from the administrator, whose keys take
-precedence. An entry of `binaryData` whose key ends in `.gz` is decompressed. Keys ending in `.yaml` are queue
-configurations, of which the policy group chooses one; the core receives all other keys as they are.
+Their entries are merged as `yunikorn.config_maps` describes. Of the queue configurations, the policy group
+chooses one; the core receives all other keys as they are.
 
 An update is used completely or not at all: with any problem, the configuration in force stays.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
+from yunikorn.config_maps import CONFIGS, YAML, Entry, merge
 from yunikorn.errors import ConfigError, Problem, printable
 from yunikorn.text import suggest
 from yunikorn_kubernetes.objects import ConfigMap
@@ -28,26 +27,10 @@ from yunikorn_kubernetes.settings import (
     read_settings,
 )
 
-DEFAULTS = "yunikorn-defaults"
-CONFIGS = "yunikorn-configs"
-NAMES = (DEFAULTS, CONFIGS)
-"""Names of the ConfigMaps; entries of later ones take precedence."""
-YAML = ".yaml"
-COMPRESSED = ".gz"
-LARGEST = 32 << 20
-"""Number of bytes of the largest decompressed entry."""
 HOT_REFRESH = "service.enableConfigHotRefresh"
 
 CheckQueues = Callable[[str], Iterable[Problem]]
 """Function that returns the problems of a queue configuration."""
-
-
-@attrs.frozen
-class Entry:
-    """Value of a key, and the ConfigMap that it is from."""
-
-    text: str
-    source: str
 
 
 @attrs.frozen
@@ -66,54 +49,6 @@ class ClusterConfig:
     def extra(self) -> dict[str, str]:
         """Entries for the core besides the queue configuration."""
         return {key: entry.text for key, entry in self.entries.items() if not key.endswith(YAML)}
-
-
-def merge(maps: Mapping[str, ConfigMap | None]) -> tuple[dict[str, Entry], list[Problem], list[str]]:
-    """Return the entries of ConfigMaps by name, the problems of compressed entries, and warnings.
-
-    A ConfigMap that is missing or None has no entries. Of a key that is both in `data` and, compressed, in
-    `binaryData`, the latter counts.
-    """
-    entries: dict[str, Entry] = {}
-    problems: list[Problem] = []
-    warnings: list[str] = []
-    for name in NAMES:
-        config_map = maps.get(name)
-        if config_map is None:
-            continue
-        data = config_map.data or {}
-        entries.update({key: Entry(text, name) for key, text in data.items()})
-        for key, content in (config_map.binary_data or {}).items():
-            if not key.endswith(COMPRESSED):
-                warnings.append(
-                    f"{name}: {key} is ignored: only keys that end in {COMPRESSED} are read there"
-                )
-                continue
-            plain = key.removesuffix(COMPRESSED)
-            if plain in data:
-                warnings.append(f"{name}: {plain} is ignored, because {key} is there, too")
-            try:
-                entries[plain] = Entry(decompress(content), name)
-            except ValueError as error:
-                problems.append(Problem(f"{name}: {key}", str(error)))
-    return entries, problems, warnings
-
-
-def decompress(content: bytes) -> str:
-    """Return the text of a gzip file. Raises `ValueError`."""
-    reader = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        plain = reader.decompress(content, LARGEST)
-    except zlib.error as error:
-        raise ValueError(f"not a gzip file ({error}): compress it with gzip") from None
-    if reader.unconsumed_tail:
-        raise ValueError(f"larger than {LARGEST >> 20} MiB when decompressed: shorten it")
-    if not reader.eof or reader.unused_data:
-        raise ValueError("not one complete gzip file: compress it again with gzip")
-    try:
-        return plain.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"not UTF-8 when decompressed ({error}): save it as UTF-8") from None
 
 
 def read_config(

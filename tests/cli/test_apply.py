@@ -122,7 +122,7 @@ def test_problems_have_their_places(run: Run, serve: Serve, file: str) -> None:
     ]
     for more in ([], ["--dry-run"]):
         found = run("apply", file, *more)
-        assert found == (1, "", f"{file}:3:7: partitions[0].name: empty\n{file}: odd\\x1b\n")
+        assert found == (1, "", f"{file}: partitions[0].name (line 3, column 7): empty\n{file}: odd\\x1b\n")
     assert run("apply", file, "--json")[0] == 1
     assert not service.applied
 
@@ -147,7 +147,7 @@ def test_wrong_options(run: Run, serve: Serve, file: str, tmp_path: Path) -> Non
     status, _, err = run("apply", file, "--rm", "a", "--policy-group", "b")
     assert (status, err) == (2, "Error: expected --policy-group or --rm, not both\n")
     missing = str(tmp_path / "no.yaml")
-    assert run("apply", missing) == (2, "", f"Error: {missing}: No such file or directory\n")
+    assert run("apply", missing) == (2, "", f"Error: {missing}: cannot be read: No such file or directory\n")
 
 
 @pytest.fixture

@@ -244,7 +244,7 @@ def test_errors_of_settings_configurations_and_workload_are_reported_together(
 def test_invalid_configuration_is_not_reported_as_invalid_setting(call: Call, tmp_path: Path) -> None:
     status, _, err = call("--set", f"{POLICY}=fair", config=CONFIG.replace("submitacl", "submitcal"))
     assert status == 2
-    assert "queues.yaml: line " in err
+    assert "queues.yaml: partitions[0].queues[0].submitcal (line " in err
     assert "did you mean 'submitacl'?" in err
     assert "--set" not in err
 

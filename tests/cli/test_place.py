@@ -201,11 +201,11 @@ def test_every_invalid_line_is_reported_and_nothing_is_placed(place: Any) -> Non
         2,
         "",
         "Error: apps.jsonl: not all lines are applications, nothing was placed\n"
-        "  line 2: user: expected text, got 7\n"
-        "  line 2: groups: expected a list, got 'dev'\n"
-        "  line 2: tags.a: expected text, got 1\n"
+        "  user (line 2): expected text, got 7\n"
+        "  groups (line 2): expected a list, got 'dev'\n"
+        "  tags.a (line 2): expected text, got 1\n"
         "  line 3: expected an object, got a list\n"
-        "  line 4: usr: unknown key, did you mean 'user'?; known: id, user, groups, queue, tags, partition\n"
+        "  usr (line 4): unknown key, did you mean 'user'?; known: id, user, groups, queue, tags, partition\n"
         "  line 5: not JSON: Expecting value (column 9)\n"
         "  line 6: not an application: nested too deep\n",
     )
@@ -219,14 +219,14 @@ def test_every_invalid_line_is_reported_and_nothing_is_placed(place: Any) -> Non
         (("--apps", "apps.jsonl", "--group", "g"), "--apps has its own"),
         (("--user", "ann", "--tag", "namespace"), "'namespace' is not KEY=VALUE"),
         (("--user", "ann", "--tag", "=x"), "'=x' is not KEY=VALUE"),
-        (("--apps", "missing.jsonl"), "missing.jsonl: No such file or directory"),
-        (("--apps", "."), "Is a directory"),
-        (("--apps", "binary"), "binary: not UTF-8 text (byte 0)"),
+        (("--apps", "missing.jsonl"), "missing.jsonl: cannot be read: No such file or directory"),
+        (("--apps", "."), "is a directory"),
+        (("--apps", "binary"), "binary: line 1, column 1: this is not UTF-16 text"),
         (("--user", "ann", "surplus"), "unexpected extra argument"),
     ],
 )
 def test_invalid_calls_are_rejected(place: Any, arguments: tuple[str, ...], complaint: str) -> None:
-    Path("binary").write_bytes(b"\xff\xfe")
+    Path("binary").write_bytes(b"\xff\xfea")
     status, out, err = place(*arguments)
     assert (status, out) == (2, "")
     assert complaint in err
@@ -251,7 +251,7 @@ def test_all_problems_of_a_configuration_are_reported(place: Any) -> None:
 
 def test_only_one_file_can_be_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["place", "--config", "-", "--apps", "-"]) == 2
-    assert "Only one of --config and --apps" in capsys.readouterr().err
+    assert "standard input (-) can be read only once: --config has it already" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "partitions: []\n"])

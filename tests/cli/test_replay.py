@@ -135,8 +135,8 @@ def test_all_problems_of_an_invalid_recording_are_reported(call: Call, tmp_path:
     file.write_text('{"schedule": "x"}\n{"advanc": 1}\n', "utf-8")
     status, out, err = call(file)
     assert (status, out) == (2, "")
-    assert err.splitlines()[0].startswith(f"Error: {file}:1: schedule: ")
-    assert err.splitlines()[1].startswith(f"{file}:2: advanc: unknown key, did you mean 'advance'?")
+    assert err.splitlines()[0].startswith(f"Error: {file}: schedule (line 1): ")
+    assert err.splitlines()[1].startswith(f"{file}: advanc (line 2): unknown key, did you mean 'advance'?")
 
 
 def test_truncated_lines_and_refused_calls_are_noted(call: Call, recording: Path) -> None:
@@ -145,7 +145,7 @@ def test_truncated_lines_and_refused_calls_are_noted(call: Call, recording: Path
     status, out, err = call(recording, "--quiet")
     assert status == 0
     assert err.splitlines() == [
-        f"note: {recording}:12: the line is cut off and was ignored",
+        f"note: {recording}: line 12: the line is cut off and was ignored",
         "note: line 11: stop was refused: no resource manager 'ghost\\x1b[2J' is registered; registered: rm",
     ]
     assert "\x1b" not in out + err

@@ -221,7 +221,12 @@ def test_nodes_are_read_from_a_separate_file(call: Call) -> None:
 @pytest.mark.parametrize(
     ("config", "workload", "arguments", "reported"),
     [
-        ("partitions: [{name: default, queus: []}]", SCENARIO, (), "queues.yaml: line 1, column"),
+        (
+            "partitions: [{name: default, queus: []}]",
+            SCENARIO,
+            (),
+            "queues.yaml: partitions[0].queus (line 1, column",
+        ),
         ("- nothing", SCENARIO, (), "queues.yaml: line 1, column 1: "),
         (CONFIG, "", (), "workload.yaml: is empty"),
         (CONFIG, "[]", (), "expected a mapping with the keys"),
@@ -251,7 +256,7 @@ def test_invalid_input_is_one_message(
 def test_errors_of_configuration_and_workload_are_reported_together(call: Call) -> None:
     status, out, err = call(config="partitions: [{name: default, queus: []}]", workload="[]")
     assert (status, out) == (2, "")
-    assert "queues.yaml: line 1, column" in err
+    assert "queues.yaml: partitions[0].queus (line 1, column" in err
     assert "workload.yaml: line 1, column" in err
     assert err.count("Error: ") == 1
 

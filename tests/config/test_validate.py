@@ -89,7 +89,7 @@ def test_json_has_one_object_per_file_and_line(capsys: pytest.CaptureFixture[str
     }
     assert warned["valid"] is True
     assert [warning["line"] for warning in warned["warnings"]] == [1]
-    assert printed.err == "Error: missing.yaml: No such file or directory\n"
+    assert printed.err == "Error: missing.yaml: cannot be read: No such file or directory\n"
 
 
 @pytest.mark.usefixtures("files")

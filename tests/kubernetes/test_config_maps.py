@@ -8,10 +8,11 @@ from collections.abc import Iterator
 
 import attrs
 import pytest
-from yunikorn_kubernetes import config_maps
-from yunikorn_kubernetes.config_maps import ClusterConfig, Entry, read_config
+from yunikorn_kubernetes.config_maps import ClusterConfig, read_config
 from yunikorn_kubernetes.objects import ConfigMap
 
+from yunikorn import config_maps
+from yunikorn.config_maps import Entry
 from yunikorn.errors import ConfigError, Problem
 
 Texts = dict[str, str]

@@ -220,9 +220,15 @@ def three_parts(file: Path, registry: Registry) -> list[Path]:
 @pytest.mark.parametrize(
     ("order", "reported"),
     [
-        ((1, 2), "run.jsonl.2:1: part: is part 2 of a recording that started at 2001-09-09T01:46:40Z: give"),
-        ((0, 2), "run.jsonl:1: part: is part 3 of the core that started at 2001-09-09T01:46:40Z: expected"),
-        ((2,), "run.jsonl:1: part: is part 3 of a recording"),
+        (
+            (1, 2),
+            "run.jsonl.2: part (line 1): is part 2 of a recording that started at 2001-09-09T01:46:40Z",
+        ),
+        (
+            (0, 2),
+            "run.jsonl: part (line 1): is part 3 of the core that started at 2001-09-09T01:46:40Z",
+        ),
+        ((2,), "run.jsonl: part (line 1): is part 3 of a recording"),
     ],
 )
 def test_missing_or_misordered_parts_are_reported(
@@ -254,7 +260,7 @@ def test_truncated_end_of_a_previous_core_is_omitted_with_a_remark(file: Path, r
     recording = read_recording(file)
     (remark,) = recording.remarks
     start = next(n for n, line in enumerate(contents(file), 1) if "recording" in line)
-    assert remark.startswith(f"{file}:{start}: the lines above were ignored")
+    assert remark.startswith(f"{file}: line {start}: the lines above were ignored")
     assert "2001-09-09T01:46:40Z" in remark
     _, listener = replayed(registry, file)
     assert [key for key, _ in listener.placed()] == ["k4"]
@@ -274,7 +280,7 @@ def test_part_of_another_recording_is_rejected(file: Path, registry: Registry, t
 def test_missing_lines_between_two_parts_are_detected(file: Path, registry: Registry) -> None:
     files = three_parts(file, registry)
     files[0].write_bytes(files[0].read_bytes()[:-5])
-    with pytest.raises(RecordingError, match=r"run\.jsonl\.2:1: part: .*run\.jsonl\.1 is cut off"):
+    with pytest.raises(RecordingError, match=r"run\.jsonl\.2: part \(line 1\): .*run\.jsonl\.1 is cut off"):
         read_recording(*files)
 
 
@@ -288,7 +294,7 @@ def test_command_replays_parts_and_names_the_file_of_a_difference(
     files[1].write_text(text.replace('"nodeID": "n1"', '"nodeID": "n2"'))
     line = 1 + next(number for number, one in enumerate(text.splitlines()) if "newAllocations" in one)
     assert main(["replay", "--quiet", *map(str, files)]) == 1
-    assert f"first in {files[1]}, line {line}: newAllocations[0].nodeID" in capsys.readouterr().out
+    assert f"first in {files[1]}: line {line}: newAllocations[0].nodeID" in capsys.readouterr().out
 
 
 def test_the_form_of_a_part_is_checked(tmp_path: Path) -> None:
@@ -300,5 +306,5 @@ def test_the_form_of_a_part_is_checked(tmp_path: Path) -> None:
     file.write_text(json.dumps({"part": {"version": 2, "number": 2, "start": "today"}}) + "\n")
     with pytest.raises(RecordingError) as refused:
         read_recording(file)
-    assert "part.version: is 2; this version reads 1 only" in str(refused.value)
-    assert "part.start: expected a date" in str(refused.value)
+    assert "part.version (line 1): is 2; this version reads 1 only" in str(refused.value)
+    assert "part.start (line 1): expected a date" in str(refused.value)

@@ -76,42 +76,44 @@ def test_every_invalid_line_is_reported() -> None:
         '{"fail_application": {"app": "x"}}',
         '{"configuration": {"hex": "xyz"}}',
     ) == [
-        "f:1: is not valid JSON: Expecting property name enclosed in double quotes at column 2",
-        'f:2: a line must be an object, such as {"schedule": 10}',
-        f"f:3: a line must contain exactly one entry, got none; known: {', '.join(KINDS)}",
-        f"f:4: schedul: unknown key, did you mean 'schedule'?; known: {', '.join(KINDS)},"
+        "f: line 1: is not valid JSON: Expecting property name enclosed in double quotes at column 2",
+        'f: line 2: a line must be an object, such as {"schedule": 10}',
+        f"f: line 3: a line must contain exactly one entry, got none; known: {', '.join(KINDS)}",
+        f"f: schedul (line 4): unknown key, did you mean 'schedule'?; known: {', '.join(KINDS)},"
         " at, rm, callback, predicates_in_force, within",
-        f"f:5: a line must contain exactly one entry, got schedule and advance; known: {', '.join(KINDS)}",
-        "f:6: schedule: expected the maximum number of decisions: a whole number, or null for all",
-        "f:7: the key 'schedule' occurs twice in one object",
-        "f:9: update.askes: UpdateRequest has no such field, did you mean 'asks'?; it has: asks, releases,"
-        " newSchedulableNodes, updatedNodes, rmID, newApplications, removeApplications, allocations",
-        "f:10: advance: -3 is not a time from 0 to about 292 years",
-        "f:10: at: is earlier than the line above: times must not decrease",
-        "f:11: advance: 1E-10 is finer than nanoseconds",
-        "f:12: advance: expected a duration such as 30s, 500ms or 1h30m, got 'soon'",
-        "f:13: pause: expected text",
-        "f:14: stop: expected true",
-        "f:15: reconnect[0]: unknown method, did you mean 'predicates'?; known: predicates,"
+        f"f: line 5: a line must contain exactly one entry, got schedule and advance; known:"
+        f" {', '.join(KINDS)}",
+        "f: schedule (line 6): expected the maximum number of decisions: a whole number, or null for all",
+        "f: line 7: the key 'schedule' occurs twice in one object",
+        "f: update.askes (line 9): UpdateRequest has no such field, did you mean 'asks'?; it has: asks,"
+        " releases, newSchedulableNodes, updatedNodes, rmID, newApplications, removeApplications,"
+        " allocations",
+        "f: advance (line 10): -3 is not a time from 0 to about 292 years",
+        "f: at (line 10): is earlier than the line above: times must not decrease",
+        "f: advance (line 11): 1E-10 is finer than nanoseconds",
+        "f: advance (line 12): expected a duration such as 30s, 500ms or 1h30m, got 'soon'",
+        "f: pause (line 13): expected text",
+        "f: stop (line 14): expected true",
+        "f: reconnect[0] (line 15): unknown method, did you mean 'predicates'?; known: predicates,"
         " node_predicates, update_container_scheduling_state, resync_scheduler_cache, send_events,"
         " update_configuration",
-        "f:16: callback: only allowed with register; reconnect and use_callback contain theirs",
-        "f:17: rm: is 'rm', but the message is from 'two'",
-        "f:18: fail_application.application: required, but missing",
-        "f:18: fail_application.app: unknown key",
-        "f:19: configuration.hex: expected bytes as hexadecimal digits",
+        "f: callback (line 16): only allowed with register; reconnect and use_callback contain theirs",
+        "f: rm (line 17): is 'rm', but the message is from 'two'",
+        "f: fail_application.application (line 18): required, but missing",
+        "f: fail_application.app (line 18): unknown key",
+        "f: configuration.hex (line 19): expected bytes as hexadecimal digits",
     ]
 
 
 def test_invalid_predicates_in_force_are_reported() -> None:
     assert failures('{"schedule": 1, "predicates_in_force": [3]}') == [
-        "f:1: predicates_in_force: expected a list of names of predicates",
-        "f:1: predicates_in_force: only allowed with register, reconnect and use_callback",
+        "f: predicates_in_force (line 1): expected a list of names of predicates",
+        "f: predicates_in_force (line 1): only allowed with register, reconnect and use_callback",
     ]
 
 
 def test_line_without_a_resource_manager_is_reported() -> None:
-    assert failures('{"update": {}}') == ['f:1: update names no RM: add "rm", or register an RM before']
+    assert failures('{"update": {}}') == ['f: line 1: update names no RM: add "rm", or register an RM before']
 
 
 def test_header_is_read_strictly() -> None:
@@ -119,13 +121,13 @@ def test_header_is_read_strictly() -> None:
         '{"recording": {"version": 2, "start": "today", "periods":'
         ' {"session": null, "starting": null, "sesion": "1s", "completing": "x"}}}'
     ) == [
-        "f:1: recording.version: is 2; this version reads 1 only",
-        "f:1: recording.start: expected a date such as 2026-11-20T14:16:18.5Z, got 'today'",
-        "f:1: recording.periods.starting: expected a duration",
-        "f:1: recording.periods.sesion: unknown period, did you mean 'session'?; known: starting,"
+        "f: recording.version (line 1): is 2; this version reads 1 only",
+        "f: recording.start (line 1): expected a date such as 2026-11-20T14:16:18.5Z, got 'today'",
+        "f: recording.periods.starting (line 1): expected a duration",
+        "f: recording.periods.sesion (line 1): unknown period, did you mean 'session'?; known: starting,"
         " completing, retention, reservation, gang_patience, cleanup, policy_answer,"
         " session",
-        "f:1: recording.periods.completing: expected a duration such as 30s, 500ms or 1h30m, got 'x'",
+        "f: recording.periods.completing (line 1): expected a duration such as 30s, 500ms or 1h30m, got 'x'",
     ]
 
 
@@ -136,7 +138,7 @@ def test_at_most_twenty_problems_are_shown() -> None:
 
 
 def test_truncated_line_of_a_handwritten_file_is_an_error() -> None:
-    with pytest.raises(RecordingError, match="f:2: is not valid JSON"):
+    with pytest.raises(RecordingError, match="f: line 2: is not valid JSON"):
         parse_recording(f'{REGISTER}\n{{"sched'.encode(), "f")
 
 
@@ -148,7 +150,7 @@ def test_missing_or_empty_files_are_reported(tmp_path: Path) -> None:
 
 
 def test_deep_and_unusual_json_is_rejected() -> None:
-    assert "f:1: is not valid JSON: nested too deeply" in failures("[" * 100_000)[0]
+    assert "f: line 1: is not valid JSON: nested too deeply" in failures("[" * 100_000)[0]
     assert "is not valid JSON" in failures('{"schedule": 1' + "0" * 5000 + "}")[0]
     with pytest.raises(RecordingError, match="is not valid JSON"):
         parse_recording(b'{"pause": "\xff"}\n', "f")

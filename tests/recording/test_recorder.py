@@ -121,8 +121,8 @@ def test_recording_is_continued_after_a_truncated_line(file: Path, registry: Reg
             cut.write(b'{"at": 1, "upda')
     recording = read_recording(file)
     assert recording.remarks == [
-        f"{file}:5: the line is cut off and was ignored",
-        f"{file}:10: the line is cut off and was ignored",
+        f"{file}: line 5: the line is cut off and was ignored",
+        f"{file}: line 10: the line is cut off and was ignored",
     ]
     listener = CollectingListener()
     replay = Replay(recording.lines, registry, listener)

@@ -224,7 +224,7 @@ def test_all_problems_in_one_pass_with_line_and_column() -> None:
         (6, "applications[0].tasks[0].priority"),
         (7, "evnts"),
     ]
-    assert "file.yaml: line 6, column 44: applications[0].tasks[0].runtime: " in str(caught.value)
+    assert "file.yaml: applications[0].tasks[0].runtime (line 6, column 44): " in str(caught.value)
 
 
 def test_invalid_yaml_is_reported_with_its_position() -> None:
@@ -239,7 +239,7 @@ def test_separate_cluster_replaces_that_of_the_scenario() -> None:
 
 
 def test_a_cluster_has_no_applications() -> None:
-    with pytest.raises(InputError, match="applications: unknown key"):
+    with pytest.raises(InputError, match=r"applications \(line .*\): unknown key"):
         read_cluster(NODES + APPS, "nodes.yaml")
 
 

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import attrs
 import click
 
 from yunikorn.cli.answer_fields import number, records, text
 from yunikorn.cli.changes import FAILED, confirmed, reason
+from yunikorn.cli.config_input import ConfigInput
+from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.rest_client import Record, Server
 from yunikorn.cli.server_options import connect, server_options
-from yunikorn.errors import UsageError, printable
+from yunikorn.config.source import ConfigSource
+from yunikorn.errors import ConfigError, Problem, UsageError, printable
+from yunikorn.simulation.source import InputError, describe
 
 YAML = {"Content-Type": "application/x-yaml"}
 SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
@@ -23,7 +29,7 @@ LONGEST_VALUE = 200
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.argument("file", type=INPUT)
 @click.option("--dry-run", is_flag=True, help="Only show what would change, and all problems.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask, also if queues or partitions disappear.")
 @click.option("--policy-group", default="", metavar="NAME", help="Policy group of the configuration.")
@@ -31,7 +37,7 @@ LONGEST_VALUE = 200
 @click.option("--no-persist", is_flag=True, help="Leave the file of the service as it is.")
 @server_options
 def command(
-    file: str,
+    file: Path,
     dry_run: bool,
     yes: bool,
     policy_group: str,
@@ -42,53 +48,68 @@ def command(
 ) -> int:
     """Use the queues.yaml FILE in a running scheduler, after showing what it changes.
 
-    The FILE - is standard input. Problems have the form FILE:LINE:COLUMN: TEXT. If a queue or partition
-    disappears, a terminal is asked, and scripts need --yes. A change that was made by another since the
-    comparison is not overwritten.
+    The FILE - is standard input. If a queue or partition disappears, a terminal is asked, and scripts need
+    --yes. A change that was made by another since the comparison is not overwritten.
 
     Exit status: 0 when the configuration is in use (or a dry run has no problems), 1 when it has problems or
     was refused, 2 when the server did not answer or the options are wrong.
     """
     if policy_group and rm:
         raise UsageError("expected --policy-group or --rm, not both")
-    with click.open_file(file, "rb") as stream:
-        content: bytes = stream.read()
+    found = ConfigInput.read(file)
+    try:
+        source = found.source()
+    except ConfigError as error:
+        raise InputError(found.name, error.problems) from error
     query = {"policyGroup": policy_group, "rm": rm, "persist": "false" if no_persist else ""}
-    name = "standard input" if file == "-" else file
+    given = _Given(found.name, source.text.encode() if source.is_embedded else found.data, source)
     with connect(connection) as server:
-        status = _apply(server, content, name, query, dry_run=dry_run, yes=yes, as_json=as_json)
+        status = _apply(server, given, query, dry_run=dry_run, yes=yes, as_json=as_json)
     return status
+
+
+@attrs.frozen
+class _Given:
+    """Configuration to apply."""
+
+    name: str
+    content: bytes
+    source: ConfigSource
+
+    def describe(self, one: Record) -> str:
+        """Return a problem that the server reports, with its place in the file."""
+        problem = Problem(text(one, "path"), text(one, "message"), number(one, "line"), number(one, "column"))
+        return describe(self.name, *self.source.located([problem]))
 
 
 def _apply(
     server: Server,
-    content: bytes,
-    name: str,
+    given: _Given,
     query: dict[str, str],
     *,
     dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> int:
-    code, found = server.change("PUT", _path({**query, "dryRun": "true"}), content, YAML)
+    code, found = server.change("PUT", _path({**query, "dryRun": "true"}), given.content, YAML)
     problems = records(found.get("problems"))
     if code != 200 or problems or dry_run:
-        return _shown(code, found, name, as_json=as_json)
+        return _shown(code, found, given, as_json=as_json)
     if not as_json:
         _print_changes(found)
     removed = [text(one, "path") for one in records(found.get("changes")) if _is_dangerous(one)]
     if removed:
-        needed = printable(f"{name} removes {', '.join(removed)}")
+        needed = printable(f"{given.name} removes {', '.join(removed)}")
         if not confirmed("Apply this change?", yes=yes, needed=needed):
             echo("nothing changed", err=True)
             return FAILED
     checksum = text(found, "checksum")
     match = {"If-Match": f'"{checksum}"'} if checksum else {}
-    code, found = server.change("PUT", _path(query), content, {**YAML, **match})
+    code, found = server.change("PUT", _path(query), given.content, {**YAML, **match})
     if code == 200 and not as_json:
         echo(printable(_outcome(found)))
         return 0
-    return _shown(code, found, name, as_json=as_json)
+    return _shown(code, found, given, as_json=as_json)
 
 
 def _path(query: dict[str, str]) -> str:
@@ -101,14 +122,14 @@ def _is_dangerous(change: Record) -> bool:
     return text(change, "change") == "removed" and not text(change, "key")
 
 
-def _shown(code: int, found: Record, name: str, *, as_json: bool) -> int:
+def _shown(code: int, found: Record, given: _Given, *, as_json: bool) -> int:
     """Print the result of a dry run or of a refusal, and return the exit status."""
     problems = records(found.get("problems"))
     if as_json:
         echo(json.dumps(found))
     elif problems:
         for one in problems:
-            echo(printable(_problem(one, name)), err=True)
+            echo(printable(given.describe(one)), err=True)
     elif code == PRECONDITION_FAILED:
         echo(
             "Error: the configuration was changed by another since the comparison; nothing was applied."
@@ -120,12 +141,6 @@ def _shown(code: int, found: Record, name: str, *, as_json: bool) -> int:
     else:
         _print_changes(found)
     return 0 if code == 200 and not problems else FAILED
-
-
-def _problem(one: Record, name: str) -> str:
-    place = f":{number(one, 'line')}:{number(one, 'column')}" if number(one, "line") else ""
-    path = f"{text(one, 'path')}: " if text(one, "path") else ""
-    return f"{name}{place}: {path}{text(one, 'message')}"
 
 
 def _print_changes(found: Record) -> None:

@@ -18,13 +18,15 @@ from pathlib import Path
 import attrs
 import click
 
+from yunikorn.cli.config_input import read_config
 from yunikorn.cli.input_checks import InputChecks
+from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.simulate import parse_until, read_config
-from yunikorn.cli.workload import FILE, WorkloadSource, workload_options
+from yunikorn.cli.simulate import parse_until
+from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.reporting.comparison import Comparison, Drawn, compare
 from yunikorn.reporting.comparison_files import (
@@ -62,7 +64,7 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
     "configs",
     required=True,
     multiple=True,
-    type=FILE,
+    type=INPUT,
     help="A queues.yaml to schedule under; may be given several times.",
 )
 @click.option(
@@ -171,7 +173,7 @@ def _read(
     texts: list[tuple[Path, str]] = []
     for path in configs:
         with input_checks.part():
-            texts.append((path, read_config(path)))
+            texts.append((path, read_config(path, registry)))
     chosen: list[list[Setting]] = []
     with input_checks.part():
         chosen = parse_settings(settings)

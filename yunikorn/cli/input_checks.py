@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from yunikorn.errors import UsageError
 from yunikorn.simulation.source import InputError
-
-
-def folder_of(file: str) -> Path:
-    """Return the folder of an input file; the current one for standard input."""
-    return Path() if file == "-" else Path(file).parent
 
 
 class InputChecks:

@@ -197,6 +197,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with `arguments` (of the process if None); returns the exit status."""
     owner = OWN_PROCESS if arguments is None else None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    with _streams_open():
+        return _main(arguments, owner)
+
+
+def _main(arguments: list[str], owner: object) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -207,7 +212,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, ReaderLeft):
         _abandon_stdout()
         return BROKEN_PIPE
+    except OSError as error:
+        _abandon_stdout()
+        click.echo(f"Error: standard output: {describe(error)}", err=True)
+        return UNUSABLE
     return status
+
+
+@contextlib.contextmanager
+def _streams_open() -> Iterator[None]:
+    """Open output streams that this process was started without (`>&-`): what is written there is dropped.
+
+    The descriptors are occupied as well. Otherwise, the next file that is opened would get the number of
+    standard output, and then everything that libraries print.
+    """
+    missing = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    if not missing:
+        yield
+        return
+    opened = [os.open(os.devnull, os.O_RDWR)]
+    while opened[-1] <= 2:
+        opened.append(os.open(os.devnull, os.O_RDWR))
+    os.close(opened.pop())
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.ExitStack() as stack:
+        if "stdout" in missing:
+            stack.enter_context(contextlib.redirect_stdout(nowhere))
+        if "stderr" in missing:
+            stack.enter_context(contextlib.redirect_stderr(nowhere))
+        yield
 
 
 def _run(arguments: list[str], owner: object) -> int:

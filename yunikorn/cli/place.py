@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
 
+from yunikorn.cli.config_input import ConfigInput, folder_of, name_of
+from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.output import echo
+from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show
+from yunikorn.input_files import read_input
+from yunikorn.simulation.source import InputError
 from yunikorn.text import suggest
 
 if TYPE_CHECKING:
@@ -84,7 +90,12 @@ REJECTED = 1
 
 @click.command(name="place")
 @click.option(
-    "--config", "config_file", required=True, metavar="FILE", help="The queues.yaml; - is standard input."
+    "--config",
+    "config_file",
+    required=True,
+    type=INPUT,
+    metavar="FILE",
+    help="The queues.yaml; - is standard input.",
 )
 @click.option("--user", help="The user who submits the application.")
 @click.option("--group", "groups", multiple=True, metavar="GROUP", help="A group of the user; may repeat.")
@@ -96,6 +107,7 @@ REJECTED = 1
 @click.option(
     "--apps",
     "apps_file",
+    type=INPUT,
     metavar="FILE",
     help="Applications to place, one JSON object per line; - is standard input.",
 )
@@ -103,13 +115,13 @@ REJECTED = 1
 @click.pass_context
 def command(
     ctx: click.Context,
-    config_file: str,
+    config_file: Path,
     user: str | None,
     groups: tuple[str, ...],
     queue: str | None,
     tags: tuple[str, ...],
     partition: str | None,
-    apps_file: str | None,
+    apps_file: Path | None,
     as_json: bool,
 ) -> None:
     """Show the queue an application would be placed in, by which rule, or why it is rejected.
@@ -125,8 +137,6 @@ def command(
         )
     if apps_file is None and user is None:
         raise click.UsageError("Give the user with --user, or a file of applications with --apps.")
-    if apps_file == config_file == "-":
-        raise click.UsageError("Only one of --config and --apps can be standard input.")
     submissions = (
         _read_apps(apps_file)
         if apps_file is not None
@@ -146,38 +156,20 @@ def command(
 # -- input --------------------------------------------------------------------------------------------
 
 
-def _read(file: str) -> str:
-    """Return the text of a file; raises `UsageError` if it is not UTF-8, `OSError` if it is unreadable."""
-    with click.open_file(file, "rb") as stream:
-        content: bytes = stream.read()
+def _read_apps(file: Path) -> list[PlacementQuery]:
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{_named(file)}: not UTF-8 text (byte {error.start})") from None
-
-
-def _named(file: str) -> str:
-    return "standard input" if file == "-" else file
-
-
-def _read_apps(file: str) -> list[PlacementQuery]:
-    text = _read(file)
+        text = decode(read_input(file))
+    except ConfigError as error:
+        raise InputError(name_of(file), error.problems) from None
     if not text.strip():
-        echo(f"note: {_named(file)} contains no applications", err=True)
+        echo(f"note: {name_of(file)} contains no applications", err=True)
     try:
         return read_submissions(text)
     except ConfigError as error:
-        lines = "\n".join(
-            f"  line {problem.line}: {_described(problem.path, problem.message)}"
-            for problem in error.problems
-        )
+        lines = "\n".join(f"  {problem}" for problem in error.problems)
         raise UsageError(
-            f"{_named(file)}: not all lines are applications, nothing was placed\n{lines}"
+            f"{name_of(file)}: not all lines are applications, nothing was placed\n{lines}"
         ) from None
-
-
-def _described(path: str, message: str) -> str:
-    return f"{path}: {message}" if path else message
 
 
 def _read_tags(tags: Iterable[str]) -> dict[str, str]:
@@ -190,18 +182,19 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
     return pairs
 
 
-def _open_dry_run(file: str) -> PlacementDryRun:
+def _open_dry_run(file: Path) -> PlacementDryRun:
     # Imported here, so that an invalid call is reported without loading the scheduler.
-    from yunikorn.cli.input_checks import folder_of
     from yunikorn.cli.installed import load_registry
     from yunikorn.interface.placement_dry_run import PlacementDryRun
 
-    text = _read(file)
+    found, source = ConfigInput.read(file), None
     try:
-        return PlacementDryRun(text, load_registry().trusting(folder_of(file)))
+        source = found.source()
+        return PlacementDryRun(source.text, load_registry().trusting(folder_of(file)))
     except ConfigError as error:
-        lines = "\n".join(f"  {problem}" for problem in error.problems)
-        raise UsageError(f"{_named(file)}: not a valid configuration\n{lines}") from None
+        problems = error.problems if source is None else source.located(error.problems)
+        lines = "\n".join(f"  {problem}" for problem in problems)
+        raise UsageError(f"{name_of(file)}: not a valid configuration\n{lines}") from None
 
 
 # -- output -------------------------------------------------------------------------------------------

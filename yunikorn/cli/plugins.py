@@ -6,16 +6,19 @@ With `--faults FILE`: list plugin failures in a run of the service, read from it
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
 from collections.abc import Iterable
-from typing import Any, BinaryIO, TextIO
+from pathlib import Path
+from typing import Any
 
 import attrs
 import click
 
 from yunikorn import __version__
+from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.new_package import new
 from yunikorn.cli.output import echo, results
@@ -23,9 +26,10 @@ from yunikorn.config.load import load_config
 from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
-from yunikorn.errors import UnknownPlugin, UsageError, printable
+from yunikorn.errors import ConfigError, UnknownPlugin, UsageError, printable
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import KINDS, NODE_SORT, Broken, Kind, Offer, Option, Registry
+from yunikorn.input_files import read_input
 from yunikorn.scheduling.node_policies import WeightedScores
 
 
@@ -115,20 +119,20 @@ ROOMY = 120
 @click.option(
     "--config",
     "config",
-    type=click.File("rb"),
+    type=INPUT,
     metavar="FILE",
     help="Show the plugins that this queues.yaml uses, where, and what it disables; - is standard input.",
 )
 @click.option(
     "--faults",
     "log",
-    type=click.File(encoding="utf-8", errors="replace"),
+    type=INPUT,
     metavar="FILE",
     help="Show plugin failures from a log of `serve --log-format json`; - is standard input.",
 )
 @click.pass_context
 def command(
-    ctx: click.Context, kind_id: str | None, as_json: bool, config: BinaryIO | None, log: TextIO | None
+    ctx: click.Context, kind_id: str | None, as_json: bool, config: Path | None, log: Path | None
 ) -> None:
     """List the installed plugins, their options, and broken plugins; or create a new plugin.
 
@@ -152,7 +156,7 @@ def command(
             )
         if config is not None:
             raise click.UsageError("--config and --faults cannot be combined", ctx)
-        failures = read_faults(log)
+        failures = read_faults(io.StringIO(read_input(log).decode("utf-8", "replace")))
         echo(faults_as_json(failures) if as_json else faults_as_text(failures))
         ctx.exit(BROKEN if failures else 0)
     registry = load_registry()
@@ -160,10 +164,14 @@ def command(
     used = None
     if config is not None:
         # Imported here because only --config needs it.
-        from yunikorn.cli.input_checks import folder_of
+        from yunikorn.cli.config_input import folder_of, name_of, read_config
+        from yunikorn.simulation.source import InputError
 
-        registry = registry.trusting(folder_of("-" if config.name == "<stdin>" else config.name))
-        used = Used.of(config.read(), registry)
+        registry = registry.trusting(folder_of(config))
+        try:
+            used = Used.of(read_config(config, registry), registry)
+        except ConfigError as error:
+            raise InputError(name_of(config), error.problems) from error
         registry = used.registry
     if as_json:
         echo(json.dumps(as_data(registry, kind, used), indent=2, ensure_ascii=False))
@@ -195,7 +203,7 @@ class Used:
     """Reasons why a plugin with `required: false` is not used, by the place that names the plugin."""
 
     @classmethod
-    def of(cls, text: bytes, registry: Registry) -> Used:
+    def of(cls, text: str, registry: Registry) -> Used:
         """Read a configuration. Raises `ConfigError` with all its problems."""
         config = load_config(text, registry)
         enabled = registry.configured(config.disabled, config.overriding, config.loaded)

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yunikorn.cli.config_input import folder_of, name_of, read_config
+from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
-from yunikorn.config.document import decode
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
+from yunikorn.simulation.source import InputError
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import UpdateResponse
@@ -27,12 +29,11 @@ if TYPE_CHECKING:
     from yunikorn.recording.replayer import Replay
 
 DIFFERENT = 1
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command("replay")
-@click.argument("files", type=FILE, nargs=-1, required=True, metavar="FILE...")
-@click.option("--config", type=FILE, help="Replay with this queues.yaml for every RM (what-if).")
+@click.argument("files", type=INPUT, nargs=-1, required=True, metavar="FILE...")
+@click.option("--config", type=INPUT, help="Replay with this queues.yaml for every RM (what-if).")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object per line, in the recording's form."
 )
@@ -68,7 +69,7 @@ def command(
     registry = load_registry()
     if plugins_from is not None or config is not None:
         # Without them a recording is only data, and must not run code.
-        registry = registry.trusting(plugins_from or config.parent)  # type: ignore[union-attr]
+        registry = registry.trusting(plugins_from or folder_of(config))  # type: ignore[arg-type]
     text = None if config is None else _read_config(config, registry)
     recording = read_recording(*files)
     for remark in recording.remarks:
@@ -82,15 +83,11 @@ def command(
 
 
 def _read_config(path: Path, registry: Registry) -> str:
+    text = read_config(path, registry)
     try:
-        text = decode(path.read_bytes())
-        if not text.strip():
-            raise UsageError(f"{path}: is empty: a what-if needs a configuration with a partition")
         load_config(text, registry)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ConfigError as error:
-        raise UsageError("\n".join(f"{path}: {problem}" for problem in error.problems)) from error
+        raise InputError(name_of(path), error.problems) from error
     return text
 
 

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yunikorn.cli.config_input import folder_of, name_of, read_config
 from yunikorn.cli.input_checks import InputChecks
+from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.workload import FILE, WorkloadSource, workload_options
+from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
-from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
@@ -55,7 +56,7 @@ def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int
 
 
 @click.command("simulate")
-@click.option("--config", required=True, type=FILE, help="The queues.yaml to schedule under.")
+@click.option("--config", required=True, type=INPUT, help="The queues.yaml to schedule under.")
 @workload_options
 @click.option("--out", type=OUT_FOLDER, help="Folder for the report and all decisions.")
 @force_folder
@@ -100,7 +101,7 @@ def command(
     if out is None and (tasks or no_plots or force):
         option = "--tasks" if tasks else "--no-plots" if no_plots else "--force"
         raise UsageError(f"{option} applies to the files of --out: give --out")
-    registry = load_registry().trusting(config.parent)
+    registry = load_registry().trusting(folder_of(config))
     text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)
     for remark in plan.remarks:
@@ -127,7 +128,7 @@ def command(
                 questions=asked,
             )
         except ConfigError as error:
-            raise InputError(str(config), error.problems) from error
+            raise InputError(name_of(config), error.problems) from error
         report = result.report
         rate = _rate(report, clock, started)
         left_out = files.write(result) if files else ""
@@ -146,7 +147,7 @@ def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str
     """Return configuration and workload; raises the problems of both if either cannot be read."""
     input_checks, text, plan = InputChecks(), "", None
     with input_checks.part():
-        text = read_config(config)
+        text = read_config(config, registry)
     with input_checks.part():
         plan = source.read()
     if input_checks and text:
@@ -155,19 +156,6 @@ def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str
     input_checks.check()
     assert plan is not None
     return text, plan
-
-
-def read_config(path: Path) -> str:
-    """Return the text of a queues.yaml; raises `UsageError` or `InputError` if it is unreadable or empty."""
-    try:
-        text = decode(path.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ConfigError as error:
-        raise InputError(str(path), error.problems) from error
-    if not text.strip():
-        raise UsageError(f"{path}: is empty: a simulation needs a configuration with a partition")
-    return text
 
 
 def _rate(report: Report, clock: Clock, started: int) -> str:

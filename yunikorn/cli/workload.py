@@ -18,10 +18,12 @@ import attrs
 import click
 
 from yunikorn.cli.description import ARRIVALS, NODE_SIZE, NODES, QUEUE, RUNTIME, SIZE, by_option, describe
+from yunikorn.cli.input_path import INPUT, INPUT_OR_FOLDER
 from yunikorn.cli.out_options import OUT_FILE, force_file
 from yunikorn.cli.output import echo
 from yunikorn.cli.sealed_file import write_sealed
 from yunikorn.errors import UsageError
+from yunikorn.input_files import InputFile, hold
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.openb import GPU_COUNTS, OpenbOptions
@@ -34,15 +36,14 @@ from yunikorn.simulation.workload import Workload
 
 SWF = SwfOptions()
 OPENB = OpenbOptions()
-FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @attrs.frozen(kw_only=True)
 class WorkloadSource:
     """Values of the options; plain data, so that another process can read the same workload."""
 
-    workload: Path
-    nodes: Path | None = None
+    workload: InputFile
+    nodes: InputFile | None = None
     format_: str | None = None
     seed: int | None = None
     hold: bool = False
@@ -85,10 +86,10 @@ _OPTIONS = (
     click.option(
         "--workload",
         required=True,
-        type=click.Path(path_type=Path),
+        type=INPUT_OR_FOLDER,
         help="The workload: a scenario, a trace, or a folder with openb lists.",
     ),
-    click.option("--nodes", type=FILE, help="The nodes, instead of those of the workload."),
+    click.option("--nodes", type=INPUT, help="The nodes, instead of those of the workload."),
     click.option(
         "--format",
         "format_",
@@ -148,6 +149,8 @@ def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def call(**arguments: Any) -> Any:
         given = {name: arguments.pop(name) for name in names if name in arguments}
+        # A stream is read once, here, and sent to the workers of a comparison.
+        given |= {name: hold(given[name]) for name in ("workload", "nodes") if given.get(name)}
         return command(source=WorkloadSource(**given), **arguments)
 
     decorated: Callable[..., Any] = call
@@ -163,7 +166,7 @@ words = " ".join
 
 
 @click.command("workload")
-@click.argument("description", required=False, type=FILE)
+@click.argument("description", required=False, type=INPUT)
 @click.option("--seed", type=click.IntRange(0, INT64_MAX), help="Random seed. [default: the file's, or 0]")
 @click.option("--applications", type=int, metavar="N", help="Maximum number of applications.")
 @click.option("--during", metavar="TIME", help="Time during which applications arrive.")

@@ -7,7 +7,7 @@ are refused. Merge keys (`<<`) and aliases are supported, within limits on recur
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import attrs
@@ -101,6 +101,38 @@ def compose(text: str) -> tuple[YamlNode | None, list[Problem]]:
         loader.dispose()
 
 
+def compose_all(text: str) -> list[YamlNode]:
+    """Return all documents of `text` that are not empty. Raises `ConfigError` if one is not valid YAML."""
+    _check_characters(text)
+    loader = _Loader(text)
+    try:
+        return list(_Composer(loader.get_event).documents())
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError([_explain(text, error)]) from None
+    finally:
+        loader.dispose()
+
+
+def second_document(text: str) -> YamlNode | None:
+    """Return the position of the document after the first one; None if there is none that can be read."""
+    if not any(line.startswith(("---", "...")) for line in text.splitlines()[1:]):
+        return None
+    loader = _Loader(text)
+    starts = 0
+    try:
+        while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+            starts += isinstance(event, yaml.DocumentStartEvent)
+            if starts == 2 and not isinstance(event, yaml.DocumentStartEvent):
+                is_empty = isinstance(event, yaml.ScalarEvent) and not event.value
+                return None if is_empty else YamlNode(event.start_mark.line + 1, event.start_mark.column + 1)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        return YamlNode(mark.line + 1, mark.column + 1) if mark and starts else None
+    finally:
+        loader.dispose()
+    return None
+
+
 def show(node: YamlNode) -> str:
     """Return the description of a node in messages."""
     if isinstance(node, Scalar):
@@ -163,6 +195,17 @@ class _Composer:
             if take is not None:
                 root = take(event)
         return root
+
+    def documents(self) -> Iterator[YamlNode]:
+        """Yield the documents that are not empty."""
+        while not isinstance(event := self._next(), yaml.StreamEndEvent):
+            take = self._takes.get(event.__class__)
+            if take is not None:
+                root = take(event)
+                if not (isinstance(root, Scalar) and root.is_null):
+                    yield root
+            elif isinstance(event, yaml.DocumentStartEvent):
+                self._anchors = {}
 
     def _scalar(self, event: Any) -> Scalar:
         mark = event.start_mark

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from yunikorn.config.document import Mapping, compose, decode, show
+from yunikorn.config.document import Mapping, YamlNode, compose, decode, second_document, show
 from yunikorn.config.keys import Draft
 from yunikorn.config.partitions import PartitionDraft, check_hierarchy, read_partition
 from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
@@ -68,6 +68,7 @@ def check_config(text: str | bytes, registry: Registry) -> Outcome:
         whole = decode(text) if isinstance(text, bytes) else text
         node, findings.problems = compose(whole)
         config = None
+        _warn_of_documents(whole, node, findings)
         if node is None or show(node) == "nothing":
             config = SchedulerConfig(checksum=checksum_of(whole), text=whole)
         elif not isinstance(node, Mapping):
@@ -83,6 +84,17 @@ def check_config(text: str | bytes, registry: Registry) -> Outcome:
         _in_order(findings.warnings),
         _in_order(findings.notes),
     )
+
+
+def _warn_of_documents(text: str, node: YamlNode | None, findings: Findings) -> None:
+    """Warn if the first document is empty, or not the only one."""
+    if node is None or show(node) == "nothing":
+        what = "there is no configuration here: the text is empty or has only comments"
+        findings.warning(Spot("", node or YamlNode(1, 1)), what)
+    other = second_document(text)
+    if other is not None:
+        what = "this document is ignored, only the first one is read: give each configuration its own file"
+        findings.warning(Spot("", other), what)
 
 
 def load_config(text: str | bytes, registry: Registry) -> SchedulerConfig:

@@ -218,7 +218,7 @@ class RecordedEntry:
     @property
     def place(self) -> str:
         """Position for use in messages."""
-        return f"{self.file}, line {self.number}" if self.file else f"line {self.number}"
+        return f"{self.file}: line {self.number}" if self.file else f"line {self.number}"
 
 
 def read_line(document: object, number: int, report: Report) -> RecordedEntry | None:

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from yunikorn.errors import Problem, UsageError, YunikornError, printable
+from yunikorn.input_files import DASH, STANDARD_INPUT, read_input
 from yunikorn.recording.recorded_entry import OF_NONE, UPDATES, Part, RecordedEntry, read_line
 
 SHOWN = 20
@@ -23,10 +24,7 @@ class RecordingError(YunikornError):
     def __init__(self, file: str, problems: Iterable[Problem]) -> None:
         self.file = file
         self.problems = tuple(problems)
-        lines = [
-            ": ".join(filter(None, (f"{file}:{one.line}", one.path, one.message)))
-            for one in self.problems[:SHOWN]
-        ]
+        lines = [f"{file}: {one}" for one in self.problems[:SHOWN]]
         if len(self.problems) > SHOWN:
             lines.append(f"{file}: and {len(self.problems) - SHOWN} more")
         super().__init__("\n".join(printable(line) for line in lines))
@@ -44,16 +42,12 @@ class Recording:
 def read_recording(*paths: Path) -> Recording:
     """Read the recording in a file, or in several consecutive files.
 
-    Raises `RecordingError`, or `UsageError` if a file cannot be read.
+    Raises `RecordingError`, or `UnreadableInput` if a file cannot be read.
     """
     reader = _Reader(has_parts=len(paths) > 1)
     _check_named_once(paths)
     for path in paths:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-        reader.read(data, str(path))
+        reader.read(read_input(path), STANDARD_INPUT if path == DASH else str(path))
     return reader.finished()
 
 
@@ -106,7 +100,7 @@ class _Reader:
                 continue
             document, failure = _parse(text)
             if failure and self._was_cut_off(number, texts):
-                self._remarks.append(f"{file}:{number}: the line is cut off and was ignored")
+                self._remarks.append(f"{file}: line {number}: the line is cut off and was ignored")
                 self._cut_off = file
             elif failure:
                 self._problems.append(Problem("", failure, number))
@@ -159,7 +153,7 @@ class _Reader:
     def _leave_out(self, part: Part, number: int) -> None:
         """Report that the previous lines are ignored, because their core starts in no file."""
         text = f"the lines above were ignored: they belong to the core that started at {part.start}"
-        self._remarks.append(f"{self._file}:{number}: {text}, whose first file is missing")
+        self._remarks.append(f"{self._file}: line {number}: {text}, whose first file is missing")
         self._former = None
 
     def _follow(self, part: Part | None, report: Any) -> None:

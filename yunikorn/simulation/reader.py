@@ -8,6 +8,7 @@ from pathlib import Path
 import attrs
 
 from yunikorn.errors import Problem, UsageError
+from yunikorn.input_files import InputFile
 from yunikorn.simulation.machines import read_machines
 from yunikorn.simulation.openb import (
     NODE_COLUMNS,
@@ -36,10 +37,10 @@ _BY_EXTENSION = {".yaml": SCENARIO, ".yml": SCENARIO, ".json": SCENARIO, ".swf":
 
 
 def read_workload(
-    path: Path,
+    path: InputFile,
     *,
     format: str = "",
-    nodes: Path | None = None,
+    nodes: InputFile | None = None,
     swf: SwfOptions | None = None,
     openb: OpenbOptions | None = None,
     strict: bool = False,
@@ -58,7 +59,7 @@ def read_workload(
     openb = openb or OpenbOptions()
     openb.check()
     cluster = read_node_file(nodes, openb.gpus) if nodes else None
-    if path.is_dir():
+    if isinstance(path, Path) and path.is_dir():
         if format not in ("", OPENB):
             raise InputError(str(path), [Problem("", f"is a folder; the format {format} needs a file")])
         path = _only_list(path, "pods", _is_pods)
@@ -85,7 +86,7 @@ def read_workload(
     return attrs.evolve(workload, events=cluster.events, reloads=cluster.reloads)
 
 
-def detect_format(path: Path, content: bytes) -> str:
+def detect_format(path: InputFile, content: bytes) -> str:
     """Return `scenario`, `swf` or `openb`, by the extension (before `.gz`), else by the first line."""
     known = _by_extension(path)
     if known is not None:
@@ -95,12 +96,12 @@ def detect_format(path: Path, content: bytes) -> str:
     return OPENB if _is_pods(content) or ".csv" in path.suffixes else SCENARIO
 
 
-def _by_extension(path: Path) -> str | None:
+def _by_extension(path: InputFile) -> str | None:
     extensions = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     return _BY_EXTENSION.get(extensions[-1]) if extensions else None
 
 
-def read_node_file(path: Path, gpus: str = SHARE) -> ScenarioCluster:
+def read_node_file(path: InputFile, gpus: str = SHARE) -> ScenarioCluster:
     """Read nodes and any node events from a `.machines`, YAML or openb file; raises `InputError`.
 
     `gpus` is the unit for counting the GPUs of an openb file.

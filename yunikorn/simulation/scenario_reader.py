@@ -20,6 +20,7 @@ import attrs
 from yunikorn.config.document import Mapping, compose, show
 from yunikorn.config.reading import Findings, Spot, Table
 from yunikorn.errors import ConfigError, Problem, QuantityError, UsageError
+from yunikorn.input_files import GZIP, HeldInput, InputFile
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.generator import MANY, Generated
@@ -34,7 +35,7 @@ from yunikorn.simulation.scenario_entries import (
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
 from yunikorn.simulation.scenario_values import problem
-from yunikorn.simulation.source import GZIP, InputError, read_content, yaml_text
+from yunikorn.simulation.source import InputError, read_content, yaml_text
 from yunikorn.simulation.workload import (
     ConfigEvent,
     NodeEvent,
@@ -116,10 +117,11 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
 
 
 def read_scenario_file(
-    path: Path, cluster: ScenarioCluster | None = None, seed: int | None = None
+    path: InputFile, cluster: ScenarioCluster | None = None, seed: int | None = None
 ) -> Workload:
     """Read the workload of a scenario file as `read_scenario` does, without holding a long file in memory."""
-    written = open_scenario_file(path)
+    # A stream is in memory already.
+    written = None if isinstance(path, HeldInput) else open_scenario_file(path)
     # Generated ids are checked against all listed ids, so scenarios with `generate` are read as a whole.
     if written is not None and "generate" not in written.head:
         return read_scenario(written.head, str(path), path.name, cluster, seed, listed=written.applications)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, YunikornError
+from yunikorn.input_files import InputFile, UnreadableInput, read_input, unpacked
 
 SHOWN = 20
 """Maximum number of problems in an error message; the number of further problems is printed."""
@@ -45,25 +43,16 @@ def remarks_on(file: str, problems: Sequence[Problem]) -> list[str]:
 
 
 def describe(file: str, problem: Problem) -> str:
-    """Return `FILE: line 7, column 3: PATH: MESSAGE`, without the parts that are unknown."""
-    place = f"line {problem.line}" if problem.line else ""
-    if problem.column:
-        place += f", column {problem.column}"
-    return ": ".join(filter(None, (file, place, problem.path, problem.message)))
+    """Return `FILE: PATH (line 7, column 3): MESSAGE`, without the parts that are unknown."""
+    return f"{file}: {problem}"
 
 
-GZIP = b"\x1f\x8b"
-
-
-def read_content(path: Path) -> bytes:
+def read_content(path: InputFile) -> bytes:
     """Return the content of a file, unpacked if it is gzip; raises `InputError` if unreadable or empty."""
     try:
-        content = path.read_bytes()
-        if content.startswith(GZIP):
-            content = gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(str(path), [Problem("", f"cannot be read: {reason}")]) from error
+        content = unpacked(read_input(path), path)
+    except UnreadableInput as error:
+        raise InputError(error.file, [Problem("", error.reason)]) from error
     if not content.strip():
         raise InputError(str(path), [Problem("", "is empty")])
     return content

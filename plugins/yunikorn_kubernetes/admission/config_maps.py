@@ -17,10 +17,11 @@ import aiohttp
 import attrs
 import msgspec
 
+from yunikorn.config_maps import NAMES, YAML, merge
 from yunikorn.errors import ConfigError
 from yunikorn_kubernetes.admission.reviews import ALLOWED, Answer, Request
 from yunikorn_kubernetes.api_server.connection import text_of
-from yunikorn_kubernetes.config_maps import NAMES, YAML, merge, read_config
+from yunikorn_kubernetes.config_maps import read_config
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.settings import read_settings
 

@@ -12,6 +12,7 @@ import aiohttp
 import attrs
 
 from yunikorn.clock import Clock
+from yunikorn.config_maps import NAMES
 from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn_kubernetes.admission.config_maps import RestScheduler, review_config_map
 from yunikorn_kubernetes.admission.pods import review_pod
@@ -25,7 +26,7 @@ from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.reflector import Change, Reflector
 from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS, NAMESPACES, PRIORITY_CLASSES, Resource
-from yunikorn_kubernetes.config_maps import NAMES, ClusterConfig, read_config
+from yunikorn_kubernetes.config_maps import ClusterConfig, read_config
 from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass
 from yunikorn_kubernetes.settings import LogLevels
 

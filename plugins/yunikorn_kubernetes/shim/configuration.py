@@ -8,18 +8,13 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
+from yunikorn.config_maps import CONFIGS, NAMES
 from yunikorn.errors import ConfigError, YunikornError
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE
 from yunikorn_kubernetes.api_server.reflector import Change, ChangeKind
 from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS
-from yunikorn_kubernetes.config_maps import (
-    CONFIGS,
-    NAMES,
-    CheckQueues,
-    ClusterConfig,
-    read_config,
-)
+from yunikorn_kubernetes.config_maps import CheckQueues, ClusterConfig, read_config
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.settings import LogLevels
 

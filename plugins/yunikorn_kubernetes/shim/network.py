@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 import attrs
 
 from yunikorn.clock import SECOND, SystemClock
+from yunikorn.config_maps import CONFIGS
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_kubernetes.api_server.calls import ApiServer
@@ -23,7 +24,7 @@ from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.api_server.writes import Writes
-from yunikorn_kubernetes.config_maps import CONFIGS, ClusterConfig
+from yunikorn_kubernetes.config_maps import ClusterConfig
 from yunikorn_kubernetes.settings import LogLevels, ServiceSettings
 from yunikorn_kubernetes.shim.access import Access
 from yunikorn_kubernetes.shim.configuration import Configuration

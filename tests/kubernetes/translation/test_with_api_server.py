@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.config_maps import CONFIGS, read_config
+from yunikorn_kubernetes.config_maps import read_config
 from yunikorn_kubernetes.objects import ConfigMap, CSINode, Node, Pod
 from yunikorn_kubernetes.translation.applications import application_id, is_placeholder, queue_name
 from yunikorn_kubernetes.translation.asks import pod_tags
@@ -24,6 +24,7 @@ from yunikorn_kubernetes.translation.task_groups import read_gang
 from tests.kubernetes.bodies import read
 from tests.kubernetes.cluster import Kubectl
 from tests.kubernetes.cluster.objects import daemon_set, node
+from yunikorn.config_maps import CONFIGS
 
 OURS = "yunikorn.apache.org/"
 GROUPS: list[dict[str, Any]] = [

@@ -1,0 +1,82 @@
+"""Configuration files of commands: queues.yaml files and ConfigMaps, from files and from standard input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from yunikorn.config.document import decode
+from yunikorn.config.load import Outcome, check_config
+from yunikorn.config.source import ConfigSource, read_source
+from yunikorn.errors import ConfigError, UsageError
+from yunikorn.framework.registry import Registry
+from yunikorn.input_files import DASH, LARGEST_CONFIG, STANDARD_INPUT, read_input
+from yunikorn.simulation.source import InputError
+
+
+def name_of(file: Path) -> str:
+    """Return the name of an input file in messages."""
+    return STANDARD_INPUT if file == DASH else str(file)
+
+
+def folder_of(file: Path) -> Path:
+    """Return the folder of an input file; the current one for standard input."""
+    return Path() if file == DASH else file.parent
+
+
+@attrs.frozen
+class ConfigInput:
+    """Content of a file with a configuration."""
+
+    file: Path
+    data: bytes = attrs.field(repr=False)
+
+    @classmethod
+    def read(cls, file: Path) -> ConfigInput:
+        """Read a file; raises `UnreadableInput`."""
+        return cls(file, read_input(file, LARGEST_CONFIG))
+
+    @property
+    def name(self) -> str:
+        """Name of the file in messages."""
+        return name_of(self.file)
+
+    def source(self) -> ConfigSource:
+        """Return the queues.yaml of the file; raises `ConfigError`."""
+        return read_source(decode(self.data))
+
+    def check(self, registry: Registry) -> Outcome:
+        """Return the result of checking the configuration, with places in this file."""
+        try:
+            source = self.source()
+        except ConfigError as error:
+            return Outcome(None, error.problems)
+        outcome = check_config(source.text, registry.trusting(folder_of(self.file)))
+        return attrs.evolve(
+            outcome,
+            problems=source.located(outcome.problems),
+            warnings=(*source.warnings, *source.located(outcome.warnings)),
+            notes=source.located(outcome.notes),
+        )
+
+
+def read_config(path: Path, registry: Registry) -> str:
+    """Return the text of a configuration to run under.
+
+    Raises `UnreadableInput`, `UsageError` if there is none, and `InputError` if a ConfigMap has problems. The
+    problems of a plain queues.yaml are reported by those who use it.
+    """
+    found = ConfigInput.read(path)
+    try:
+        source = found.source()
+    except ConfigError as error:
+        raise InputError(found.name, error.problems) from error
+    if not source.text.strip():
+        raise UsageError(f"{found.name}: is empty: expected a configuration with a partition")
+    if source.is_embedded:
+        # Their places are those of the ConfigMap only here.
+        outcome = found.check(registry)
+        if outcome.problems:
+            raise InputError(found.name, outcome.problems)
+    return source.text

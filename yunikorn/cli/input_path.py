@@ -1,0 +1,44 @@
+"""Type of the options and arguments that name an input file, of which one may be `-`, standard input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from yunikorn.input_files import DASH
+
+_TAKEN = "yunikorn.cli.input_path.taken"
+"""Key of the context for the parameter that has standard input."""
+
+
+class InputPath(click.Path):
+    """Path of an input file; `-` is standard input, which only one parameter can have."""
+
+    def __init__(self, *, dir_okay: bool = False) -> None:
+        super().__init__(dir_okay=dir_okay, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; refuses an empty one, and a second `-`."""
+        if not str(value):
+            self.fail("expected a file, got an empty text", param, ctx)
+        if Path(value) == DASH and ctx is not None and not ctx.resilient_parsing:
+            here, before = _title(param), ctx.meta.get(_TAKEN)
+            if before is not None:
+                named = f"{here} names it twice" if before == here else f"{before} has it already"
+                self.fail(f"standard input (-) can be read only once: {named}", param, ctx)
+            ctx.meta[_TAKEN] = here
+        return super().convert(value, param, ctx)
+
+
+def _title(param: click.Parameter | None) -> str:
+    if param is None:
+        return "-"
+    return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
+
+
+INPUT = InputPath()
+"""A file."""
+INPUT_OR_FOLDER = InputPath(dir_okay=True)
+"""A file or a folder."""
