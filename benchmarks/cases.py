@@ -19,10 +19,11 @@ from benchmarks import (
     preemption,
     recovery,
     reloading,
+    simulation,
     stranded,
     throughput,
 )
-from benchmarks.machine import peak_megabytes, peak_megabytes_of_children, yardstick
+from benchmarks.machine import peak_megabytes, peak_megabytes_of_children, python_build, yardstick
 from benchmarks.measurement import Measurement
 from benchmarks.pods import Pods
 from benchmarks.workload import Workload
@@ -52,6 +53,7 @@ class Case:
         peak = peak_megabytes_of_children() if self.measure is cold_start.seconds else peak_megabytes()
         load = self.workload
         shape: dict[str, int | str] = {
+            "python": python_build(),
             "build": kind_of_build(),
             "nodes": load.nodes,
             "tasks": load.tasks,
@@ -77,6 +79,7 @@ UNDECLARED = ("taints", "any-rack", "east-only-silent")
 
 
 PODS = Pods(5_000, 10_000, 2, 100, 1, "fifo", "fair")
+SINGLES = Workload(50, 20_000, 4, 20_000, 4)
 MANY_APPS = Workload(5_000, 50_000, 20, 1_000, 1, "fifo", "fair")
 
 
@@ -208,16 +211,27 @@ def _others() -> list[Case]:
         Case("W-wire", "split", MEDIUM, _wire("SPLIT")),
         Case("S-rest", "saturated", Workload(1_000, 100_000, 2, 10), _beside_rest(paced=False)),
         Case("S-rest", "paced", Workload(1_000, 800_000, 2, 10), _beside_rest(paced=True)),
+        Case("V-virtual", "single", SINGLES, simulation.processor_time, "application_s"),
         Case("S-start", "", Workload(samples=5), cold_start.seconds, "help_s"),
     ]
 
 
 CASES: tuple[Case, ...] = (*_scheduling(), *_others())
 """All cases with their default workloads."""
+LONG = (
+    Case(
+        "V-virtual",
+        "million",
+        Workload(5_000, 1_000_000, 4, 100_000, 20, "fair"),
+        simulation.processor_time,
+        "application_s",
+    ),
+)
+"""Cases that take minutes; they run only when they are named."""
 OWN = Case("own", "", Workload(), throughput.tasks_per_second)
 """Scheduling benchmark whose workload is set by command-line options."""
 
 
 def find(name: str) -> list[Case]:
     """Return the case with this title, or all variants with this name; empty if there is none."""
-    return [case for case in (*CASES, OWN) if name in (case.title, case.name)]
+    return [case for case in (*CASES, *LONG, OWN) if name in (case.title, case.name)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import cProfile
-import platform
 import pstats
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any
 import attrs
 import click
 
-from benchmarks.cases import CASES, OWN, Case, find
+from benchmarks.cases import CASES, LONG, OWN, Case, find
 from benchmarks.failure import BenchmarkFailure
 from benchmarks.growth import PROMISED, STEPS, Step, grow, table
 from benchmarks.growth_plot import draw
+from benchmarks.machine import python_build
 from benchmarks.measurement import Measurement, table_head, table_line
 from benchmarks.new_process import run_in_new_process
 from yunikorn.build import kind_of_build
@@ -75,14 +75,15 @@ def main(
 ) -> None:
     """Measure how fast the scheduler decides.
 
-    Without options all cases run, each in a fresh process, and a table is printed. Options such as
-    --nodes replace what the named cases have; without --case they make a scheduling benchmark of
-    their own: --nodes 1000 --tasks 20000 --sizes 5.
+    Without options all cases but the long ones run, each in a fresh process, and a table is printed,
+    below the name and optimisation of this Python. Options such as --nodes replace what the named
+    cases have; without --case they make a scheduling benchmark of their own: --nodes 1000
+    --tasks 20000 --sizes 5.
     """
     options = {name: value for name, value in changes.items() if value is not None}
     try:
         if listing:
-            for case in CASES:
+            for case in (*CASES, *LONG):
                 click.echo(case.title)
         elif growth:
             _run_growth(PROMISED if growth == "all" else (growth,), options, limit, repeat, plot)
@@ -109,10 +110,11 @@ def _run_growth(
             steps.append(step)
             yield step
 
+    click.echo(f"{python_build()}\n")
     for line in table(noted()):
         click.echo(line)
     if plot is not None:
-        draw(steps, plot, f"Python {platform.python_version()}, {kind_of_build()}")
+        draw(steps, plot, f"{python_build()}, {kind_of_build()}")
 
 
 def _chosen(names: tuple[str, ...], *, own: bool) -> list[Case]:
@@ -122,7 +124,7 @@ def _chosen(names: tuple[str, ...], *, own: bool) -> list[Case]:
     for name in names:
         found = find(name)
         if not found:
-            known = ", ".join(dict.fromkeys(case.name for case in (*CASES, OWN)))
+            known = ", ".join(dict.fromkeys(case.name for case in (*CASES, *LONG, OWN)))
             raise click.BadParameter(f"no case is called '{name}'; known: {known}", param_hint="--case")
         chosen += found
     return chosen
@@ -131,6 +133,7 @@ def _chosen(names: tuple[str, ...], *, own: bool) -> list[Case]:
 def _run_all(cases: list[Case], run: Callable[[Case], Measurement], repeat: int, *, as_json: bool) -> None:
     """Run the cases one after the other; report and count failures without stopping."""
     if not as_json:
+        click.echo(f"{python_build()}\n")
         for line in table_head():
             click.echo(line)
     failures = 0

@@ -1,9 +1,11 @@
-"""Properties of the machine: a yardstick of its speed, and peak memory."""
+"""Properties of machine and Python: a yardstick of the speed, peak memory, and how Python was built."""
 
 from __future__ import annotations
 
 import heapq
+import platform
 import sys
+import sysconfig
 import time
 from pathlib import Path
 
@@ -36,6 +38,24 @@ def yardstick() -> float:
         _loop(TURNS)
         best = min(best, time.perf_counter() - start)
     return TURNS / best / 1e6
+
+
+def python_build() -> str:
+    """Return name, version and optimisation of this Python, such as `CPython 3.11.7, PGO and LTO`.
+
+    The optimisation is what the build of Python records about itself. Distributions that pass it by other
+    ways than options of `configure`, such as Debian, record none.
+    """
+    name = f"{platform.python_implementation()} {platform.python_version()}"
+    options = sysconfig.get_config_var("CONFIG_ARGS")
+    if not isinstance(options, str):
+        return f"{name}, build unknown"
+    named = [
+        label
+        for label, option in (("PGO", "--enable-optimizations"), ("LTO", "--with-lto"))
+        if option in options and f"{option}=no" not in options
+    ]
+    return f"{name}, {' and '.join(named) or 'no optimisation recorded'}"
 
 
 def peak_megabytes(pid: int | None = None) -> float:

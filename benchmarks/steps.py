@@ -20,6 +20,7 @@ import click
 
 from benchmarks.cases import find
 from benchmarks.harness import Harness
+from benchmarks.machine import python_build
 from benchmarks.workload import Workload
 
 COUNTED = 500
@@ -100,6 +101,7 @@ def count_steps(
 @click.option("--stats", is_flag=True, help="Count and measure the calls of plugins.")
 def main(names: tuple[str, ...], metrics: bool, stats: bool) -> None:
     """Count the steps of a decision in these cases."""
+    click.echo(python_build())
     for name in names:
         for case in find(name):
             workload = attrs.evolve(case.workload, metrics=metrics or case.workload.metrics, stats=stats)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,12 +19,13 @@ if str(CHECKOUT) not in sys.path:
     # The benchmarks live in the checkout only; their path comes after all installed packages.
     sys.path.append(str(CHECKOUT))
 
-from benchmarks.cases import CASES, Case, find  # noqa: E402
+from benchmarks.cases import CASES, LONG, Case, find  # noqa: E402
 from benchmarks.command import main  # noqa: E402
 from benchmarks.configuration import leaf_names  # noqa: E402
 from benchmarks.failure import BenchmarkFailure  # noqa: E402
 from benchmarks.growth import NODE_SORTS, STEPS, Step, table  # noqa: E402
 from benchmarks.growth_plot import draw  # noqa: E402
+from benchmarks.machine import python_build  # noqa: E402
 from benchmarks.measurement import COLUMNS, Measurement, readable, table_head, table_line  # noqa: E402
 from benchmarks.quantiles import quantile  # noqa: E402
 from benchmarks.workload import Workload  # noqa: E402
@@ -32,6 +34,7 @@ NAMES = {
     "U-fair", "U-bin", "U-apps", "M-fair", "M-bin", "L-fair", "L-bin", "M-mixed", "L-mixed", "E-events",
     "O-own", "A-aware", "A-classes", "P-books", "P-predicates", "T-stranded", "B-backlog", "C-churn",
     "G-gang", "K-predicates", "X-preempt", "R-recover", "Q-reload", "I-idle", "W-wire", "S-rest", "S-start",
+    "V-virtual",
 }  # fmt: skip
 
 
@@ -55,16 +58,48 @@ def small(case: Case) -> Case:
 
 def test_all_cases_exist() -> None:
     assert {case.name for case in CASES} == NAMES
-    titles = [case.title for case in CASES]
+    titles = [case.title for case in (*CASES, *LONG)]
     assert len(titles) == len(set(titles))
+
+
+def test_a_run_of_all_cases_leaves_out_the_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def run(case: Case, *_: object) -> Measurement:
+        ran.append(case.title)
+        return Measurement(case.name, case.variant, {}, {case.counts: 1.0}, 1.0, 1.0)
+
+    monkeypatch.setattr("benchmarks.command.run_in_new_process", run)
+    CliRunner().invoke(main, [], catch_exceptions=False)
+
+    assert ran == [case.title for case in CASES]
+    CliRunner().invoke(main, ["--case", LONG[0].title], catch_exceptions=False)
+    assert ran[-1] == LONG[0].title
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ("'--enable-optimizations' '--with-lto'", "PGO and LTO"),
+        ("'--enable-optimizations' '--with-lto=no'", "PGO"),
+        ("'--prefix=/usr' '--enable-shared'", "no optimisation recorded"),
+        (None, "build unknown"),
+    ],
+)
+def test_figures_name_the_python_and_its_build(
+    options: str | None, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sysconfig.get_config_var", {"CONFIG_ARGS": options}.get)
+
+    assert python_build() == f"{platform.python_implementation()} {platform.python_version()}, {text}"
 
 
 def test_title_selects_one_case() -> None:
     """The new process of a case is started with its title."""
-    assert [case.title for case in CASES if find(case.title) != [case]] == []
+    assert [case.title for case in (*CASES, *LONG) if find(case.title) != [case]] == []
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+@pytest.mark.parametrize("case", [*CASES, *LONG], ids=lambda case: case.title)
 def test_every_small_case_decides_correctly(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.machine.TURNS", 1_000)
     found = small(case).run()
@@ -184,6 +219,7 @@ def test_command_runs_a_case_in_a_new_process(run_python: Run) -> None:
     assert entry["tasks_per_s"] > 0
     assert entry["peak_mb"] > 0
     assert entry["yardstick"] > 0
+    assert entry["python"] == python_build()
 
 
 def test_options_define_a_custom_benchmark(run_python: Run) -> None:
@@ -191,6 +227,7 @@ def test_options_define_a_custom_benchmark(run_python: Run) -> None:
     done = run_python("-m", "benchmarks", "--here", *options, cwd=CHECKOUT)
 
     assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(python_build())
     assert "tasks/s" in done.stdout
     assert "fair / fair" in done.stdout
 
