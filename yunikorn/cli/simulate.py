@@ -96,7 +96,9 @@ def command(
 
     The templates of --swf-queue, --swf-user and --swf-group may contain {queue}, {user}, {group},
     {application} and {partition}: the columns of the job. Those of --openb-queue and --openb-user may contain
-    {qos}, {phase} and {kind} (cpu, share, gpu or gpus).
+    {qos}, {phase} and {kind} (cpu, share, gpu or gpus), those of --batsim-queue and --batsim-user {profile},
+    {queue} and {user}, and those of --slurm-queue, --slurm-user and --slurm-group {user}, {account},
+    {partition}, {qos}, {group}, {cluster} and {wckey}.
     """
     if out is None and (tasks or no_plots or force):
         option = "--tasks" if tasks else "--no-plots" if no_plots else "--force"

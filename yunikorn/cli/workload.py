@@ -26,16 +26,20 @@ from yunikorn.errors import UsageError
 from yunikorn.input_files import InputFile, hold
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
+from yunikorn.simulation.batsim import BatsimOptions
 from yunikorn.simulation.openb import GPU_COUNTS, OpenbOptions
 from yunikorn.simulation.reader import FORMATS, read_workload
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
+from yunikorn.simulation.slurm import SlurmOptions
 from yunikorn.simulation.source import InputError, read_content, yaml_text
 from yunikorn.simulation.swf import JOBS, MEMORY_UNITS, SwfOptions
 from yunikorn.simulation.workload import Workload
 
 SWF = SwfOptions()
 OPENB = OpenbOptions()
+BATSIM = BatsimOptions()
+SLURM = SlurmOptions()
 
 
 @attrs.frozen(kw_only=True)
@@ -58,6 +62,11 @@ class WorkloadSource:
     openb_queue: str = OPENB.queue
     openb_user: str = OPENB.user
     openb_gpus: str = OPENB.gpus
+    batsim_queue: str = BATSIM.queue
+    batsim_user: str = BATSIM.user
+    slurm_queue: str = SLURM.queue
+    slurm_user: str = SLURM.user
+    slurm_group: str = SLURM.group
 
     def read(self) -> Workload:
         """Return the workload after all adjustments; raises `InputError` and `UsageError`."""
@@ -69,6 +78,8 @@ class WorkloadSource:
             nodes=self.nodes,
             swf=SwfOptions(self.swf_queue, self.swf_user, self.swf_group, self.swf_memory, self.swf_jobs),
             openb=OpenbOptions(self.openb_queue, self.openb_user, self.openb_gpus),
+            batsim=BatsimOptions(self.batsim_queue, self.batsim_user),
+            slurm=SlurmOptions(self.slurm_queue, self.slurm_user, self.slurm_group),
             strict=self.strict,
             seed=self.seed,
         )
@@ -87,7 +98,7 @@ _OPTIONS = (
         "--workload",
         required=True,
         type=INPUT_OR_FOLDER,
-        help="The workload: a scenario, a trace, or a folder with openb lists.",
+        help="The workload: a scenario, a trace (SWF, openb, Batsim, Slurm), or a folder with openb lists.",
     ),
     click.option("--nodes", type=INPUT, help="The nodes, instead of those of the workload."),
     click.option(
@@ -139,6 +150,11 @@ _OPTIONS = (
         show_default=True,
         help="How GPUs are counted: in thousandths of all GPUs of a node, or in whole ones.",
     ),
+    click.option("--batsim-queue", default=BATSIM.queue, show_default=True, help="Queue of Batsim jobs."),
+    click.option("--batsim-user", default=BATSIM.user, show_default=True, help="User of Batsim jobs."),
+    click.option("--slurm-queue", default=SLURM.queue, show_default=True, help="Queue of Slurm jobs."),
+    click.option("--slurm-user", default=SLURM.user, show_default=True, help="User of Slurm jobs."),
+    click.option("--slurm-group", default=SLURM.group, show_default=True, help="Group of Slurm jobs."),
 )
 
 

@@ -9,6 +9,7 @@ import attrs
 
 from yunikorn.errors import Problem, UsageError
 from yunikorn.input_files import InputFile
+from yunikorn.simulation.batsim import BatsimOptions, is_batsim, read_batsim
 from yunikorn.simulation.machines import read_machines
 from yunikorn.simulation.openb import (
     NODE_COLUMNS,
@@ -24,6 +25,8 @@ from yunikorn.simulation.scenario_reader import (
     read_scenario,
     read_scenario_file,
 )
+from yunikorn.simulation.slurm import SlurmOptions, is_slurm, read_slurm
+from yunikorn.simulation.slurm_nodes import is_sinfo, read_sinfo
 from yunikorn.simulation.source import InputError, read_content, trace_text, yaml_text
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.trace_line import read_rows
@@ -32,8 +35,10 @@ from yunikorn.simulation.workload import Workload
 SCENARIO = "scenario"
 SWF = "swf"
 OPENB = "openb"
-FORMATS = (SCENARIO, SWF, OPENB)
-_BY_EXTENSION = {".yaml": SCENARIO, ".yml": SCENARIO, ".json": SCENARIO, ".swf": SWF}
+BATSIM = "batsim"
+SLURM = "slurm"
+FORMATS = (SCENARIO, SWF, OPENB, BATSIM, SLURM)
+_BY_EXTENSION = {".yaml": SCENARIO, ".yml": SCENARIO, ".swf": SWF}
 
 
 def read_workload(
@@ -43,16 +48,18 @@ def read_workload(
     nodes: InputFile | None = None,
     swf: SwfOptions | None = None,
     openb: OpenbOptions | None = None,
+    batsim: BatsimOptions | None = None,
+    slurm: SlurmOptions | None = None,
     strict: bool = False,
     seed: int | None = None,
 ) -> Workload:
     """Read the workload in `path`; raises `InputError`, or `UsageError` for invalid options.
 
     Without a `format` the extension decides, else the content. A folder must contain openb files: one list of
-    pods and one list of nodes. `nodes` is a file of nodes in YAML, `.machines` or openb format. Without this
-    file a trace uses the file of its own name with `.machines` appended, if it exists, and a list of pods
-    uses the list of nodes in its folder. `strict` refuses a trace with bad lines instead of skipping them.
-    `seed` replaces the seed of a scenario.
+    pods and one list of nodes. `nodes` is a file of nodes in YAML, `.machines`, openb or `sinfo` format.
+    Without this file a trace uses the file of its own name with `.machines` appended, if it exists, and a
+    list of pods uses the list of nodes in its folder. `strict` refuses a trace with bad lines instead of
+    skipping them. `seed` replaces the seed of a scenario.
     """
     if format and format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; known: {', '.join(FORMATS)}")
@@ -82,15 +89,25 @@ def read_workload(
         beside = path.with_name(f"{path.name}.machines")
         if cluster is None:
             cluster = read_node_file(beside) if beside.is_file() else ScenarioCluster([])
-        workload = read_swf(text, str(path), path.name, swf or SwfOptions(), cluster.nodes, strict=strict)
+        given = (text, str(path), path.name)
+        if format == BATSIM:
+            workload = read_batsim(*given, batsim or BatsimOptions(), cluster.nodes, strict=strict)
+        elif format == SLURM:
+            workload = read_slurm(*given, slurm or SlurmOptions(), cluster.nodes, strict=strict)
+        else:
+            workload = read_swf(*given, swf or SwfOptions(), cluster.nodes, strict=strict)
     return attrs.evolve(workload, events=cluster.events, reloads=cluster.reloads)
 
 
 def detect_format(path: InputFile, content: bytes) -> str:
-    """Return `scenario`, `swf` or `openb`, by the extension (before `.gz`), else by the first line."""
+    """Return one of `FORMATS`, by the extension (before `.gz`), else by the content."""
     known = _by_extension(path)
     if known is not None:
         return known
+    if is_batsim(content):
+        return BATSIM
+    if is_slurm(content):
+        return SLURM
     if _starts_with_columns(content):
         return SWF
     return OPENB if _is_pods(content) or ".csv" in path.suffixes else SCENARIO
@@ -102,13 +119,15 @@ def _by_extension(path: InputFile) -> str | None:
 
 
 def read_node_file(path: InputFile, gpus: str = SHARE) -> ScenarioCluster:
-    """Read nodes and any node events from a `.machines`, YAML or openb file; raises `InputError`.
+    """Read nodes and any node events from a `.machines`, YAML, openb or `sinfo` file; raises `InputError`.
 
     `gpus` is the unit for counting the GPUs of an openb file.
     """
     content = read_content(path)
     if _is_nodes(content):
         return ScenarioCluster(read_openb_nodes(trace_text(content, str(path)), str(path), gpus))
+    if is_sinfo(content):
+        return ScenarioCluster(read_sinfo(trace_text(content, str(path)), str(path)))
     if path.suffix.lower() == ".machines" or _starts_with_columns(content):
         return ScenarioCluster(read_machines(trace_text(content, str(path)), str(path)))
     return read_cluster(yaml_text(content, str(path)), str(path))
