@@ -39,6 +39,7 @@ from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
 from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import PREEMPTED, RESTART
 
 MOST_SEEDS = 1_000
@@ -185,7 +186,10 @@ def _read(
             plans = make_plans(texts, chosen, registry)
     remarks: list[str] = []
     with input_checks.part():
-        remarks = list(source.read().remarks)
+        workload = source.read()
+        surveyed = survey(workload)
+        remarks = [*workload.remarks, *surveyed.remarks]
+        remarks += filter(None, [surveyed.offered_load.note()])
     input_checks.check()
     return plans, remarks
 

@@ -35,6 +35,7 @@ from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.source import InputError
+from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload, describe_reload
 
 if TYPE_CHECKING:
@@ -106,8 +107,11 @@ def command(
     registry = load_registry().trusting(folder_of(config))
     text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)
-    for remark in plan.remarks:
+    surveyed = survey(plan)
+    for remark in [*plan.remarks, *surveyed.notes, *filter(None, [surveyed.offered_load.note()])]:
         echo(f"note: {printable(remark)}", err=True)
+    for warning in surveyed.warnings:
+        echo(f"warning: {printable(warning)}", err=True)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         files = None
@@ -135,7 +139,7 @@ def command(
         rate = _rate(report, clock, started)
         left_out = files.write(result) if files else ""
     for remark in [
-        *report.remarks[len(plan.remarks) :],
+        *report.remarks[len(plan.remarks) + len(surveyed.remarks) :],
         *report.node_troubles,
         *map(describe_reload, report.reloads),
         *filter(None, [left_out]),

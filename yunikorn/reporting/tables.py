@@ -57,7 +57,9 @@ def outcome(report: Report) -> str:
 def totals(report: Report) -> Iterator[tuple[str, str]]:
     """Yield the totals as pairs of a name and a text."""
     counts = report.applications
-    later = f", {counts.not_submitted} not yet submitted" if counts.not_submitted else ""
+    later = f", {counts.not_submitted} not submitted" if counts.not_submitted else ""
+    if report.dependencies is not None and report.dependencies.waiting:
+        later += f" ({report.dependencies.waiting} wait for a predecessor)"
     failed = f", {counts.failed} failed" if counts.failed else ""
     yield (
         "applications",
@@ -68,9 +70,13 @@ def totals(report: Report) -> Iterator[tuple[str, str]]:
     yield from _lost_work(report)
     if report.tasks.too_large:
         yield "too large", f"{report.tasks.too_large} tasks fit on no node"
+    if counts.too_large:
+        yield "larger than the cluster", f"{counts.too_large} applications"
     if report.input:
         yield "input", ", ".join(f"{count} {what}" for what, count in report.input.items())
     yield "makespan", duration(report.times.makespan)
+    for partition, text in report.offered_load.texts:
+        yield f"offered load of {partition}", text
     for partition, shares in report.utilisation.items():
         used = ", ".join(f"{name} {whole_percent(share)}" for name, share in shares.items())
         yield f"use of {partition}", used or "-"

@@ -35,8 +35,9 @@ from yunikorn.simulation.explain_requests import ExplainRequests
 from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report, make_report
-from yunikorn.simulation.rm_state import Running, find_oversized
+from yunikorn.simulation.rm_state import Running
 from yunikorn.simulation.simulated_rm import RM_ID, SimulatedRM
+from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import RESTART, Reloaded, Workload
 
 ROUND = 5_000
@@ -139,7 +140,7 @@ class Simulation:
         self._config = config
         self._until = until
         self._watch = watch
-        self._event_queue: EventQueue[Running] = EventQueue(workload)
+        self._event_queue: EventQueue[Running] = EventQueue(workload, survey(workload).dependents)
         self._counters = Counters()
         self._recorder = recorder or Recorder()
         self._explain_requests = explain_requests or None
@@ -160,7 +161,6 @@ class Simulation:
 
     def run(self) -> Report:
         """Simulate the workload to its end; raises `ConfigError` if the core refuses the configuration."""
-        oversized = find_oversized(self._workload)
         self._core.register_resource_manager(
             RegisterResourceManagerRequest(RM_ID, config=self._config), self._manager
         )
@@ -182,7 +182,7 @@ class Simulation:
         self._manager.closed = True
         return make_report(
             self._workload,
-            oversized,
+            survey(self._workload),
             self._counters,
             self._manager,
             self._event_queue,

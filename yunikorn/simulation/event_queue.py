@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
+from yunikorn.simulation.dependencies import Dependencies
 from yunikorn.simulation.workload import ConfigEvent, NodeEvent, Workload, WorkloadApplication
 
 T = TypeVar("T")
@@ -16,10 +17,14 @@ class EventQueue(Generic[T]):
     """Future events in order of time; all events of one instant are returned together.
 
     Ends of tasks (of type `T`) share one heap entry per instant, so that a job of a thousand tasks that start
-    together costs one entry. Only the next application is held in memory.
+    together costs one entry. Only the next application is held in memory, and those whose predecessors have
+    not ended.
     """
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: Workload, dependents: Mapping[str, int]) -> None:
+        """Prepare the events; `dependents` is the number of direct dependents per predecessor."""
+        self.dependencies = Dependencies(dependents)
+        """Applications that are held until their predecessors have ended."""
         self._coming = iter(workload.applications)
         self._next_application = next(self._coming, None)
         self._to_arrive = len(workload.applications)
@@ -34,6 +39,9 @@ class EventQueue(Generic[T]):
     def next(self) -> int | None:
         """Return the time of the next event (ns), or None if no event is left."""
         moments, ends, first = self._moments, self._ends, self._first_of_workload
+        following = self.dependencies.next()
+        if following is not None and (first is None or following < first):
+            first = following
         while moments and not ends[moments[0]]:
             del ends[heapq.heappop(moments)]
         if moments and (first is None or moments[0] < first):
@@ -47,14 +55,19 @@ class EventQueue(Generic[T]):
         return min(moments, default=None)
 
     def arrivals(self, moment: int) -> list[WorkloadApplication]:
-        """Remove and return the applications that arrive at `moment`, in order."""
+        """Remove and return the applications that arrive at `moment`, in order; dependents come last."""
         found: list[WorkloadApplication] = []
+        coming = self._next_application
         while (application := self._next_application) is not None and application.submit <= moment:
-            found.append(application)
+            if application.after:
+                self.dependencies.add(application)
+            else:
+                found.append(application)
             self._next_application = next(self._coming, None)
-            self._to_arrive -= 1
-        if found:
+        if coming is not self._next_application:
             self._first_of_workload = self._first()
+        found.extend(self.dependencies.take(moment))
+        self._to_arrive -= len(found)
         return found
 
     def node_events(self, moment: int) -> list[NodeEvent]:
@@ -96,5 +109,5 @@ class EventQueue(Generic[T]):
 
     @property
     def still_to_arrive(self) -> int:
-        """Number of applications that have not arrived yet."""
+        """Number of applications that have not arrived yet, those that wait for predecessors included."""
         return self._to_arrive

@@ -7,7 +7,8 @@ of the simulation. Questions do not influence decisions.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import attrs
@@ -272,7 +273,7 @@ class ExplainRequests(Recorder):
             queue=next(iter(found.values())).position.queue if found else "",
             state=_state(plan, record, requests, history, now)
             if record is not None
-            else _elsewhere(plan, history),
+            else _elsewhere(plan, history, self.manager.missing_predecessors(plan.id)),
             requests=requests,
             longest_wait=history.longest,
         )
@@ -298,7 +299,12 @@ def _tasks(count: int) -> str:
     return f"{count or 'no'} task{'s' if count > 1 else ''}"
 
 
-def _elsewhere(plan: WorkloadApplication, history: WaitHistory) -> str:
+def _elsewhere(plan: WorkloadApplication, history: WaitHistory, missing: Collection[str]) -> str:
+    if missing:
+        shown = ", ".join(islice(missing, SHOWN)) + (", ..." if len(missing) > SHOWN else "")
+        return f"does not wait: it is submitted after the end of {shown}"
+    if not history.ended and plan.after:
+        return f"does not wait: it is submitted after the end of {', '.join(plan.after[:SHOWN])}"
     if not history.ended:
         return f"does not wait: it is submitted at {spell_duration(plan.submit)}"
     return f"does not wait: {history.ended}{history.never}"

@@ -12,10 +12,12 @@ import attrs
 
 from yunikorn.resources import Tally, grow
 from yunikorn.simulation.counters import ApplicationCounts, Counters, QueueFigures, RefusalReason, TaskCounts
+from yunikorn.simulation.dependencies import DependencyReport
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.limit_waits import LimitReport
-from yunikorn.simulation.rm_state import PREEMPTED, GangReport, LostWork, OversizedTasks, partition_name
+from yunikorn.simulation.rm_state import PREEMPTED, GangReport, LostWork, partition_name
 from yunikorn.simulation.statistics import Summary, seconds, used_share
+from yunikorn.simulation.survey import OfferedLoad, Survey
 from yunikorn.simulation.workload import ReloadReport, Workload
 
 if TYPE_CHECKING:
@@ -89,6 +91,10 @@ class Report:
     utilisation: dict[str, dict[str, float]]
     """Allocated part of the capacity, by partition and resource type."""
     queues: list[QueueReport]
+    offered_load: OfferedLoad
+    """Work that arrives, relative to the work that the cluster can do."""
+    dependencies: DependencyReport | None
+    """None if no application has a predecessor."""
     input: dict[str, int]
     """Counts of skipped or replaced values of the input."""
     remarks: list[str]
@@ -106,7 +112,7 @@ class Report:
 
 def make_report(
     workload: Workload,
-    oversized: OversizedTasks,
+    surveyed: Survey,
     counters: Counters,
     manager: SimulatedRM,
     event_queue: EventQueue[Any],
@@ -127,6 +133,7 @@ def make_report(
         everything.task_waits.merge(figures.task_waits)
     capacities = _capacities(counters, stopped)
     running = sum(1 for record in manager.live.values() if record.running)
+    dependencies = event_queue.dependencies.report(surveyed.applications_with_predecessors)
     return Report(
         workload=workload.name,
         format=workload.format,
@@ -137,13 +144,14 @@ def make_report(
             running=running,
             waiting=len(manager.live) - running,
             not_submitted=event_queue.still_to_arrive,
+            too_large=surveyed.oversized.applications_beyond_cluster,
         ),
         rejections=counters.rejections.ranked(),
         tasks=attrs.evolve(
             counters.tasks,
             running=len(manager.running),
             waiting=sum(record.waiting for record in manager.live.values()),
-            too_large=oversized.tasks,
+            too_large=surveyed.oversized.tasks,
         ),
         refusals=counters.refusals.ranked(),
         application_wait=everything.application_waits.summary(),
@@ -162,9 +170,17 @@ def make_report(
         reloads=[reloaded.listed() for reloaded in counters.reloads],
         utilisation=_utilisation(counters, capacities),
         queues=_queue_reports(counters, capacities),
+        offered_load=surveyed.offered_load,
+        dependencies=dependencies,
         input=dict(sorted(workload.counts.items())),
-        remarks=[*workload.remarks, *filter(None, [oversized.remark()])],
+        remarks=[*workload.remarks, *surveyed.remarks, *_remarks(dependencies)],
     )
+
+
+def _remarks(dependencies: DependencyReport | None) -> list[str]:
+    if dependencies is None:
+        return []
+    return list(filter(None, [dependencies.remark_on_failures(), dependencies.remark()]))
 
 
 def _times(counters: Counters, stopped: int) -> Times:

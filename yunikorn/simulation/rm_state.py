@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import attrs
 
 from yunikorn.clock import MILLISECOND
@@ -15,10 +13,8 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UserGroupInformation,
 )
-from yunikorn.quantities import in_words
-from yunikorn.resources import Resource, fits
 from yunikorn.simulation.statistics import Summary, Waits, seconds
-from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadTaskGroup
+from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
 
 
 class ProtocolError(YunikornError):
@@ -66,6 +62,8 @@ class Submitted:
     """True once the core fails the application; lost tasks are not asked for again."""
     queue: str = ""
     """Queue assigned by the core; known from the first allocation on."""
+    members: dict[str, Running] = attrs.Factory(dict)
+    """Running tasks of a rigid job by uuid; only on a cluster whose nodes differ in speed."""
 
     @property
     def waiting(self) -> int:
@@ -86,11 +84,14 @@ class Running:
     ask: SentAsk
     allocation: Allocation
     started: int
+    speed: float = 1.0
+    """Speed of its node; of the slowest node for a task of a rigid job."""
 
     @property
     def end(self) -> int:
         """Time at which the task has completed its run time (ns)."""
-        return self.started + self.ask.group.runtime
+        runtime = self.ask.group.runtime
+        return self.started + (runtime if self.speed == 1.0 else round(runtime / self.speed))
 
 
 PLACEHOLDER = "~placeholder"
@@ -231,57 +232,6 @@ class GangFigures:
         return GangReport(self.submitted, whole, self.given_up, waiting, wait)
 
 
-@attrs.frozen
-class OversizedTasks:
-    """Number of tasks, and of their applications, that are larger than every node of their partition."""
-
-    tasks: int = 0
-    applications: int = 0
-    examples: tuple[str, ...] = ()
-    """Descriptions of the first few sizes, one line each."""
-
-    def remark(self) -> str:
-        """Return a remark for the user, or an empty string if all tasks fit."""
-        if not self.tasks:
-            return ""
-        shown = "; ".join(self.examples)
-        return (
-            f"{self.tasks} tasks of {self.applications} applications fit on no node and will never be "
-            f"allocated: {shown}"
-        )
-
-
-def find_oversized(workload: Workload, examples: int = 3) -> OversizedTasks:
-    """Compare every task with every node size that occurs in its partition during the simulation.
-
-    The comparison considers resource amounts only, not predicates or queue limits.
-    """
-    sizes: dict[str, set[Resource]] = {}
-    for node in workload.all_nodes():
-        sizes.setdefault(partition_name(node.partition), set()).add(node.resources)
-    known: dict[tuple[str, Resource], bool] = {}
-    lines: list[str] = []
-    tasks = applications = 0
-    for application in workload.applications:
-        partition = partition_name(application.partition)
-        lost = 0
-        for group in application.tasks:
-            shape = (partition, group.resources)
-            fitting = known.get(shape)
-            if fitting is None:
-                fitting = known[shape] = _fits_any(sizes.get(partition, ()), group.resources)
-                if not fitting and len(lines) < examples:
-                    lines.append(f"{application.id} asks for {in_words(group.resources)}")
-            lost += 0 if fitting else group.count
-        tasks += lost
-        applications += bool(lost)
-    return OversizedTasks(tasks, applications, tuple(lines))
-
-
 def partition_name(partition: str) -> str:
     """Return the partition's name; the empty name stands for `default`."""
     return partition or "default"
-
-
-def _fits_any(sizes: set[Resource] | tuple[()], wanted: Mapping[str, int]) -> bool:
-    return any(fits(size, wanted) for size in sizes)

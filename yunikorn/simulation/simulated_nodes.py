@@ -41,6 +41,9 @@ class SimulatedNodes:
         self._events = [NodeEvent(clock.now(), NodeEventKind.ADD, node) for node in reversed(nodes)]
         """Events that are not yet sent, in reverse order."""
         self._present: dict[str, WorkloadNode] = {}
+        self.speeds_differ = False
+        """True once nodes of different speeds have been registered."""
+        self._speeds: set[float] = set()
         self._sent: list[NodeEvent] = []
         self._rejected: set[str] = set()
         self._failed: set[str] = set()
@@ -49,6 +52,11 @@ class SimulatedNodes:
     def is_behind(self) -> bool:
         """True if node changes wait to be sent."""
         return bool(self._events)
+
+    def speed(self, name: str) -> float:
+        """Return the speed of a node."""
+        node = self._present.get(name)
+        return 1.0 if node is None else node.speed
 
     def report(self, happened: list[NodeEvent], request: UpdateRequest) -> None:
         """Add node changes to a message, as far as one message can express them in order.
@@ -113,6 +121,8 @@ class SimulatedNodes:
         before = self._present.pop(name, None)
         if event.change is NodeEventKind.ADD:
             self._present[name] = event.node
+            self._speeds.add(event.node.speed)
+            self.speeds_differ = len(self._speeds) > 1
             self._counters.nodes += 1
             capacity.change(moment, event.node.resources, 1)
         elif before is None:

@@ -8,6 +8,8 @@ are sent at once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from yunikorn.clock import Clock
 from yunikorn.interface.messages import (
     Allocation,
@@ -20,6 +22,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UpdateResponse,
 )
+from yunikorn.model.gang import ATOMIC
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
 from yunikorn.simulation.limit_waits import LimitWaits
@@ -118,6 +121,10 @@ class SimulatedRM:
         has_more = releases or request.asks or request.new_applications
         return request if has_more or request.new_schedulable_nodes or request.updated_nodes else None
 
+    def missing_predecessors(self, application_id: str) -> Collection[str]:
+        """Return the predecessors that an application waits for before it is submitted."""
+        return self._event_queue.dependencies.missing(application_id) or ()
+
     @property
     def has_to_answer(self) -> bool:
         """True if asks or confirmations wait to be sent."""
@@ -141,6 +148,7 @@ class SimulatedRM:
     def _end(self, task: Running, moment: int) -> AllocationRelease:
         allocation, owner = task.allocation, task.owner
         del self.running[allocation.partition_name, allocation.uuid]
+        owner.members.pop(allocation.uuid, None)
         owner.running -= 1
         owner.ended += 1
         owner.unfinished -= 1
@@ -193,15 +201,30 @@ class SimulatedRM:
         key = (allocation.partition_name, allocation.uuid)
         if key in self.running:
             raise ProtocolError(f"the core gave the identifier '{allocation.uuid}' to two allocations")
-        task = self.running[key] = Running(owner, ask, allocation, moment)
+        task = Running(owner, ask, allocation, moment, self.nodes.speed(allocation.node_id))
+        self.running[key] = task
         self._served(owner, ask, owner.asks, moment)
         owner.running += 1
         self._counters.placed(task, moment)
         self._recorder.allocated(moment, allocation)
         self._recorder.started(moment, task)
         self._see_gang(owner, moment)
+        if owner.plan.gang == ATOMIC and self.nodes.speeds_differ:
+            self._keep_pace(task)
         if task.ask.group.runtime != FOREVER:
             self._event_queue.add_end(task.end, task)
+
+    def _keep_pace(self, task: Running) -> None:
+        """Let all running tasks of a rigid job have the speed of its slowest node."""
+        others = task.owner.members
+        slowest = min([task.speed, *(one.speed for one in others.values())])
+        for one in others.values():
+            if one.speed > slowest and one.ask.group.runtime != FOREVER:
+                self._event_queue.drop_end(one.end, one)
+                one.speed = slowest
+                self._event_queue.add_end(one.end, one)
+        task.speed = slowest
+        others[task.allocation.uuid] = task
 
     def _served(self, owner: Submitted, ask: SentAsk, of: dict[str, SentAsk], moment: int) -> None:
         """Note that one request of an ask was allocated."""
@@ -266,6 +289,7 @@ class SimulatedRM:
         self.changes += 1
         self._event_queue.drop_end(task.end, task)
         owner = task.owner
+        owner.members.pop(release.uuid, None)
         owner.running -= 1
         kind = release.termination_type
         self._recorder.released(moment, task.allocation, _WHY[kind])
@@ -338,7 +362,7 @@ class SimulatedRM:
     def _close_if_done(self, owner: Submitted) -> None:
         if owner.unfinished or owner.failing:
             return
-        self._close(owner)
+        self._close(owner, has_finished=owner.ended > 0)
         if owner.ended:
             self._counters.done(owner)
             self._recorder.application_ended(self._clock.now(), owner, "finished", "")
@@ -347,9 +371,10 @@ class SimulatedRM:
             reason = "all its tasks were preempted"
             self._recorder.application_ended(self._clock.now(), owner, "failed", reason)
 
-    def _close(self, owner: Submitted) -> None:
-        """Remove an application that ended."""
+    def _close(self, owner: Submitted, *, has_finished: bool = False) -> None:
+        """Remove an application that ended; `has_finished` is False if it failed or was rejected."""
         del self.live[owner.plan.id]
+        self._event_queue.dependencies.ended(owner.plan.id, self._clock.now(), has_finished)
         self._gathering.pop(owner.plan.id, None)
         self._limits.closed(owner, self._clock.now())
         self._give_up_gang(owner)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -16,6 +17,9 @@ from yunikorn.config.durations import spell_duration
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
 from yunikorn.simulation.statistics import seconds
+
+if TYPE_CHECKING:
+    from yunikorn.simulation.survey import Survey
 
 FOREVER = INT64_MAX
 """Run time of a task that does not end by itself."""
@@ -36,6 +40,8 @@ class WorkloadNode:
     attributes: Mapping[str, str] = NO_TAGS
     partition: str = ""
     """Partition of the node; empty for the default partition."""
+    speed: float = 1.0
+    """Factor by which tasks run faster than their run time says."""
 
 
 class NodeEventKind(enum.Enum):
@@ -73,6 +79,11 @@ class WorkloadTaskGroup:
     timeout: int = 0
     """Execution timeout (ns) after which the core ends a task; 0 for none."""
 
+    @property
+    def own_time(self) -> int:
+        """Time (ns) that each task runs on a node of speed 1, cut at its timeout; `FOREVER` without an end."""
+        return min(self.runtime, self.timeout) if self.timeout else self.runtime
+
 
 @attrs.frozen(slots=True)
 class WorkloadApplication:
@@ -96,6 +107,10 @@ class WorkloadApplication:
     """Policy for preempted tasks, one of `PREEMPTED`; empty for the setting of the simulation."""
     recorded_wait: int | None = None
     """Wait from submission to start (ns) on the machine that a trace was recorded on; None if unknown."""
+    after: tuple[str, ...] = ()
+    """Ids of the predecessors: the application is submitted when all of them have ended, not before `submit`."""
+    think: int = 0
+    """Think time (ns) between the end of the last predecessor and the submission."""
 
     @property
     def size(self) -> int:
@@ -186,6 +201,9 @@ class Workload:
 
     seed: int | None = None
     """Seed of drawn values; None if nothing is drawn."""
+
+    surveyed: Survey | None = attrs.field(default=None, init=False, eq=False, repr=False)
+    """Result of `survey.survey`, kept because a survey reads the whole workload."""
 
     def all_nodes(self) -> Iterator[WorkloadNode]:
         """Yield all nodes that occur, in each capacity that occurs."""

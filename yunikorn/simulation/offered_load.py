@@ -1,0 +1,139 @@
+"""Offered load: the work that arrives, relative to the work that the cluster can do in the same time.
+
+The work of a task is its amount of a resource type times its run time. The span reaches from the first to the
+last submission; it is at least as long as the longest run time, so that a few applications that arrive together
+have a load as well. A task that never ends counts up to the end of the span. The capacity is that of all
+registered nodes over the span, times their speed. Above 1 more work arrives than can be done, and requests
+wait the longer the later they arrive.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import spell_duration
+from yunikorn.resources import Resource, Tally, grow
+from yunikorn.simulation.rm_state import partition_name
+from yunikorn.simulation.statistics import Capacity, seconds, used_share
+from yunikorn.simulation.workload import (
+    FOREVER,
+    NodeEventKind,
+    Workload,
+    WorkloadApplication,
+    WorkloadNode,
+)
+
+
+@attrs.frozen
+class OfferedLoad:
+    """Offered load of a workload."""
+
+    span: float
+    """Time (seconds) in which the work arrives."""
+    partitions: dict[str, dict[str, float]]
+    """Load by partition and resource type; empty if the span is 0."""
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """Partitions with a load, and the load as text."""
+        return [(name, _in_words(loads)) for name, loads in self.partitions.items() if any(loads.values())]
+
+    def note(self) -> str:
+        """Return a note, or an empty string without a load."""
+        parts = [text if len(self.texts) == 1 else f"{name}: {text}" for name, text in self.texts]
+        if not parts:
+            return ""
+        return f"offered load over {spell_duration(round(self.span) * SECOND)}: {'; '.join(parts)}"
+
+    def warning(self) -> str:
+        """Return a warning if the load of a type is above 1, else an empty string."""
+        above = {
+            name: {kind: load for kind, load in loads.items() if load > 1}
+            for name, loads in self.partitions.items()
+        }
+        parts = [f"{_in_words(loads)} in partition {name}" for name, loads in above.items() if loads]
+        if not parts:
+            return ""
+        return (
+            f"the offered load is above 1: {'; '.join(parts)}: more work arrives than the cluster can do, so "
+            "waits grow for as long as applications arrive"
+        )
+
+
+def _in_words(loads: dict[str, float]) -> str:
+    return ", ".join(f"{kind} {load:.2f}" for kind, load in loads.items())
+
+
+class LoadTally:
+    """Sums of the work of applications, which may be added in any order."""
+
+    def __init__(self) -> None:
+        self._work: dict[str, Tally] = {}
+        self._endless: dict[str, Tally] = {}
+        """Amounts of tasks that never end."""
+        self._before: dict[str, Tally] = {}
+        """Amounts of tasks that never end, times the moment of their submission."""
+        self._first: int | None = None
+        self._last = 0
+        self._longest = 0
+
+    def add(self, application: WorkloadApplication) -> None:
+        """Add an application, submitted at its `submit`."""
+        submit = application.submit
+        self._first = submit if self._first is None else min(self._first, submit)
+        self._last = max(self._last, submit)
+        partition = partition_name(application.partition)
+        for group in application.tasks:
+            runtime = group.own_time
+            if runtime != FOREVER:
+                self._longest = max(self._longest, runtime)
+                grow(self._work.setdefault(partition, {}), group.resources, group.count * runtime)
+            else:
+                grow(self._endless.setdefault(partition, {}), group.resources, group.count)
+                grow(self._before.setdefault(partition, {}), group.resources, group.count * submit)
+
+    def relate_to(self, workload: Workload) -> OfferedLoad:
+        """Return the load on the nodes of `workload`."""
+        start = self._first or 0
+        end = max(self._last, start + self._longest)
+        capacities = _capacities(workload, start, end)
+        loads: dict[str, dict[str, float]] = {}
+        for partition, capacity in sorted(capacities.items()):
+            work = dict(self._work.get(partition, {}))
+            grow(work, self._endless.get(partition, {}), end)
+            grow(work, self._before.get(partition, {}), -1)
+            loads[partition] = used_share(work, capacity)
+        return OfferedLoad(seconds(end - start), loads if end > start else {})
+
+
+def _capacities(workload: Workload, start: int, end: int) -> dict[str, Tally]:
+    found: dict[str, Capacity] = {}
+    present: dict[str, WorkloadNode] = {}
+
+    def change(moment: int, node: WorkloadNode, sign: int) -> None:
+        capacity = found.setdefault(partition_name(node.partition), Capacity())
+        capacity.change(moment, _effective(node), sign)
+
+    for node in workload.nodes:
+        present[node.name] = node
+        change(0, node, 1)
+    for event in workload.events:
+        before = present.get(event.node.name)
+        if event.change is NodeEventKind.ADD:
+            present[event.node.name] = event.node
+            change(event.at, event.node, 1)
+        elif before is not None and event.change is NodeEventKind.REMOVE:
+            change(event.at, present.pop(event.node.name), -1)
+        elif before is not None and event.change is NodeEventKind.CAPACITY:
+            change(event.at, before, -1)
+            after = present[event.node.name] = attrs.evolve(before, resources=event.resources)
+            change(event.at, after, 1)
+    return {name: capacity.between(start, end) for name, capacity in found.items()}
+
+
+def _effective(node: WorkloadNode) -> Resource:
+    # A node of speed 2 does the work of two nodes.
+    if node.speed == 1.0:
+        return node.resources
+    return Resource({kind: round(amount * node.speed) for kind, amount in node.resources.items()})
