@@ -26,7 +26,7 @@ from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.simulate import parse_until
-from yunikorn.cli.workload import WorkloadSource, workload_options
+from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.reporting.comparison import Comparison, Drawn, compare
 from yunikorn.reporting.comparison_files import (
@@ -126,8 +126,8 @@ def command(
         Drawn(source, source.seed)
     ]
     plans, remarks = _read(configs, settings, workloads[0].source)
-    for remark in remarks:
-        echo(f"note: {printable(remark)}", err=True)
+    for line in remarks:
+        echo(line, err=True)
     executor = _executor(jobs, len(plans) * len(workloads))
     with ending_early(_STOPPING, executor.stop) as signals, _folder(out, force=force) as folder:
         try:
@@ -187,9 +187,7 @@ def _read(
     remarks: list[str] = []
     with input_checks.part():
         workload = source.read()
-        surveyed = survey(workload)
-        remarks = [*workload.remarks, *surveyed.remarks]
-        remarks += filter(None, [surveyed.offered_load.note()])
+        remarks = remark_lines(workload, survey(workload))
     input_checks.check()
     return plans, remarks
 

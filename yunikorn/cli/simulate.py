@@ -23,7 +23,7 @@ from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.workload import WorkloadSource, workload_options
+from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
@@ -108,10 +108,8 @@ def command(
     text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)
     surveyed = survey(plan)
-    for remark in [*plan.remarks, *surveyed.notes, *filter(None, [surveyed.offered_load.note()])]:
-        echo(f"note: {printable(remark)}", err=True)
-    for warning in surveyed.warnings:
-        echo(f"warning: {printable(warning)}", err=True)
+    for line in remark_lines(plan, surveyed):
+        echo(line, err=True)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         files = None

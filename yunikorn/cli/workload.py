@@ -22,7 +22,7 @@ from yunikorn.cli.input_path import INPUT, INPUT_OR_FOLDER
 from yunikorn.cli.out_options import OUT_FILE, force_file
 from yunikorn.cli.output import echo
 from yunikorn.cli.sealed_file import write_sealed
-from yunikorn.errors import UsageError
+from yunikorn.errors import UsageError, printable
 from yunikorn.input_files import InputFile, hold
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
@@ -33,6 +33,7 @@ from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
 from yunikorn.simulation.source import InputError, read_content, yaml_text
+from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.swf import JOBS, MEMORY_UNITS, SwfOptions
 from yunikorn.simulation.workload import Workload
 
@@ -84,6 +85,15 @@ class WorkloadSource:
             seed=self.seed,
         )
         return adjustments.apply(found)
+
+
+def remark_lines(workload: Workload, surveyed: Survey) -> list[str]:
+    """Return the lines about a workload that are printed before its simulation."""
+    notes = [*workload.remarks, *surveyed.notes, *filter(None, [surveyed.offered_load.note()])]
+    return [
+        *(f"note: {printable(note)}" for note in notes),
+        *(f"warning: {printable(warning)}" for warning in surveyed.warnings),
+    ]
 
 
 def _ratio(_: click.Context, __: click.Parameter, value: str) -> Fraction:

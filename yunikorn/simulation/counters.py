@@ -88,7 +88,7 @@ class ApplicationCounts:
     waiting: int = 0
     """Applications without running tasks at the end."""
     not_submitted: int = 0
-    """Applications whose submission time is after the end of the simulation, or whose predecessors have not ended."""
+    """Applications that were not due at the end of the simulation, or whose predecessors had not ended."""
     too_large: int = 0
     """Applications that ask for more than the whole cluster, although they start all tasks at once."""
 

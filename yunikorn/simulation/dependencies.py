@@ -44,7 +44,7 @@ class DependencyReport:
         """Return a remark on predecessors that failed or were rejected, or an empty string."""
         if not self.after_failure:
             return ""
-        return f"{self.after_failure} applications were submitted after a predecessor that failed or was rejected"
+        return f"{self.after_failure} applications followed a predecessor that failed or was rejected"
 
 
 @attrs.define(eq=False)
@@ -193,7 +193,7 @@ def _next_step(
 
 
 def _pop_until(name: str, stack: list[str], on_stack: set[str]) -> list[str]:
-    group = []
+    group: list[str] = []
     while not group or group[-1] != name:
         group.append(stack.pop())
         on_stack.discard(group[-1])

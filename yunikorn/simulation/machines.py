@@ -15,6 +15,9 @@ from yunikorn.simulation.workload import WorkloadNode
 
 KB = 1024
 MAX_NODES = 1_000_000
+SLOWEST, FASTEST = 0.001, 1000.0
+"""Limits of the speed of a node, relative to the nodes on which run times were measured."""
+
 _HEADER = re.compile(r"[;#]\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,18})(?!\d)", re.IGNORECASE)
 _WHOLE = re.compile(r"-?\d+(\.0*)?\Z")
 

@@ -1,10 +1,10 @@
 """Offered load: the work that arrives, relative to the work that the cluster can do in the same time.
 
-The work of a task is its amount of a resource type times its run time. The span reaches from the first to the
-last submission; it is at least as long as the longest run time, so that a few applications that arrive together
-have a load as well. A task that never ends counts up to the end of the span. The capacity is that of all
-registered nodes over the span, times their speed. Above 1 more work arrives than can be done, and requests
-wait the longer the later they arrive.
+The work of a task is its amount of a resource type times its run time. The span reaches from the first to
+the last submission; it is at least as long as the longest run time, so that a few applications that arrive
+together have a load as well. A task that never ends counts up to the end of the span. The capacity is that of
+all registered nodes over the span, times their speed. Above 1 more work arrives than can be done, and
+requests wait the longer the later they arrive.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ class Oversized:
         if self.applications_beyond_cluster:
             fate = "their tasks start in parts" if self.starts_in_parts else "they will never start"
             found.append(
-                f"{self.applications_beyond_cluster} applications ask for more than the whole cluster has, and "
-                f"{fate}: {'; '.join(self.examples_beyond_cluster)}"
+                f"{self.applications_beyond_cluster} applications ask for more than the whole cluster has, "
+                f"and {fate}: {'; '.join(self.examples_beyond_cluster)}"
             )
         return found
 

@@ -15,9 +15,10 @@ from yunikorn.simulation.counters import ApplicationCounts, Counters, QueueFigur
 from yunikorn.simulation.dependencies import DependencyReport
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.limit_waits import LimitReport
+from yunikorn.simulation.offered_load import OfferedLoad
 from yunikorn.simulation.rm_state import PREEMPTED, GangReport, LostWork, partition_name
 from yunikorn.simulation.statistics import Summary, seconds, used_share
-from yunikorn.simulation.survey import OfferedLoad, Survey
+from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.workload import ReloadReport, Workload
 
 if TYPE_CHECKING:

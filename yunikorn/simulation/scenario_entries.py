@@ -19,6 +19,7 @@ from yunikorn.resources import NOTHING, Resource
 from yunikorn.simulation.generator import Amounts
 from yunikorn.simulation.machines import MAX_NODES, numbered
 from yunikorn.simulation.rng import Streams
+from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn.simulation.scenario_keys import (
     APPLICATION,
     APPLICATION_KEYS,
@@ -65,16 +66,22 @@ MANY = 200_000
 """Maximum number of failure events of one entry."""
 
 
-def read_applications(document: Table) -> list[WorkloadApplication]:
-    """Read the applications in the order of the text; duplicate ids are reported as problems."""
+def read_applications(document: Table, entries: ScenarioDependencies) -> list[WorkloadApplication]:
+    """Read the applications in the order of the text, and add their entries to `entries`.
+
+    Duplicate ids and impossible predecessors are reported as problems.
+    """
     found: dict[str, WorkloadApplication] = {}
     for table in document.tables("applications"):
+        ids = []
         for application in _read_alike(table):
             if application.id and application.id in found:
                 problem(table, "id", f"duplicate application id '{application.id}'")
                 break
             found[application.id] = application
-    return list(found.values())
+            ids.append(application.id)
+        entries.add(table, ids)
+    return list(entries.resolve(found).values())
 
 
 def _read_alike(table: Table) -> Iterator[WorkloadApplication]:

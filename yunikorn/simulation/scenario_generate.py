@@ -20,6 +20,7 @@ from yunikorn.simulation.arrivals import (
 )
 from yunikorn.simulation.distributions import Constant, Distribution
 from yunikorn.simulation.generator import MANY, Amounts, ApplicationPlan, TaskPlan
+from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn.simulation.scenario_entries import check_times, read_tasks
 from yunikorn.simulation.scenario_keys import (
     APPLICATION,
@@ -51,12 +52,18 @@ _FIXED = tuple(key for key in APPLICATION if key.name not in ("queue", "user"))
 _ONE = Amounts(Constant(1), 1, 1, 1)
 
 
-def read_plans(document: Table, taken: Collection[str]) -> list[ApplicationPlan]:
-    """Read the entries of `generate`; `taken` are the ids of explicitly listed applications."""
+def read_plans(
+    document: Table, taken: Collection[str], entries: ScenarioDependencies
+) -> list[ApplicationPlan]:
+    """Read the entries of `generate`.
+
+    `taken` are the ids of explicitly listed applications, `entries` their entries, the only ones that can be
+    predecessors of generated applications.
+    """
     plans: dict[str, ApplicationPlan] = {}
     for table in document.tables("generate"):
         table.only(ENTRY_KEYS)
-        plan = _read_plan(table)
+        plan = _read_plan(table, tuple(entries.predecessors(table)))
         name = plan.pattern.id
         if name in plans:
             problem(table, "id", f"duplicate id '{name}' in generate")
@@ -69,10 +76,10 @@ def read_plans(document: Table, taken: Collection[str]) -> list[ApplicationPlan]
     return list(plans.values())
 
 
-def _read_plan(table: Table) -> ApplicationPlan:
+def _read_plan(table: Table, after: tuple[str, ...]) -> ApplicationPlan:
     queue, user = read_names(table, "queue"), read_names(table, "user")
     pattern = WorkloadApplication(
-        **read_keys(table, _FIXED),
+        **{**read_keys(table, _FIXED), "after": after},
         tasks=(),
         queue=queue if isinstance(queue, str) else "",
         user=user if isinstance(user, str) and user else NOBODY,

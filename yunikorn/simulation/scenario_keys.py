@@ -17,6 +17,7 @@ from yunikorn.config.reading import Table
 from yunikorn.model.gang import STYLES
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource
+from yunikorn.simulation.machines import FASTEST, SLOWEST
 from yunikorn.simulation.scenario_values import (
     ALWAYS,
     parse_time,
@@ -134,6 +135,21 @@ def _read_priority(table: Table, key: str) -> int | None:
     return table.integer(key, INT32_MIN, INT32_MAX) if key in table else None
 
 
+def _read_speed(table: Table, key: str) -> float:
+    speed = table.number(key) if key in table else 1.0
+    if speed is not None and not SLOWEST <= speed <= FASTEST:
+        problem(table, key, f"expected a number from {SLOWEST:g} to {FASTEST:g}, such as 1.5")
+        return 1.0
+    return 1.0 if speed is None else speed
+
+
+def _convert_speed(value: Any) -> float:
+    speed = float(_text(value))
+    if not SLOWEST <= speed <= FASTEST:
+        raise Unusual
+    return speed
+
+
 @lru_cache(SHARED)
 def _resources(pairs: tuple[tuple[str, Any], ...]) -> Resource:
     found = Resource({kind: parse_quantity(kind, _text(amount)) for kind, amount in pairs})
@@ -188,6 +204,7 @@ COUNT = Kind(
     lambda value: _number(value, 1, MAX_COUNT),
     lambda count: count if count != 1 else "",
 )
+SPEED = Kind(_read_speed, _convert_speed, lambda speed: "" if speed == 1.0 else Literal(repr(speed)))
 PRIORITY = Kind(
     _read_priority,
     lambda value: value if value is None else _number(value, INT32_MIN, INT32_MAX),
@@ -205,7 +222,12 @@ def _amounts(what: str) -> Kind:
 
 # -- keys -------------------------------------------------------------------------------------------------
 
-NODE = (Key("resources", _amounts("a node")), Key("attributes", PAIRS), Key("partition", TEXT))
+NODE = (
+    Key("resources", _amounts("a node")),
+    Key("attributes", PAIRS),
+    Key("partition", TEXT),
+    Key("speed", SPEED),
+)
 """Keys of a node except its name and count."""
 NODE_KEYS = ("name", "count", *(key.name for key in NODE))
 
@@ -233,10 +255,12 @@ APPLICATION = (
     Key("timeout", TIME),
     Key("preempted", _choice(PREEMPTED)),
     Key("recordedwait", OPTIONAL_TIME, "recorded_wait"),
+    Key("after", TEXTS),
+    Key("thinktime", TIME, "think"),
 )
 """Keys of an application except its tasks."""
 APPLICATION_KEYS = (
     "id", "count", "every", "user", "groups", "queue", "tags", "partition", "submit", "tasks", "gang",
-    "gangtimeout", "timeout", "preempted", "recordedwait",
+    "gangtimeout", "timeout", "preempted", "recordedwait", "after", "thinktime",
 )  # fmt: skip
 """All keys of an application, in the order of messages."""

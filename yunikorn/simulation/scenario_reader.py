@@ -23,8 +23,10 @@ from yunikorn.errors import ConfigError, Problem, QuantityError, UsageError
 from yunikorn.input_files import GZIP, HeldInput, InputFile
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.arrivals import Arrivals
+from yunikorn.simulation.dependencies import find_cycles
 from yunikorn.simulation.generator import MANY, Generated
 from yunikorn.simulation.rng import streams
+from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn.simulation.scenario_entries import (
     read_applications,
     read_events,
@@ -99,9 +101,10 @@ def read_scenario(
 
 def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
     wrong = len(document.findings.problems)
-    applications = read_applications(document)
+    entries = ScenarioDependencies()
+    applications = read_applications(document, entries)
     applications.sort(key=lambda application: application.submit)
-    plans = read_plans(document, [application.id for application in applications])
+    plans = read_plans(document, [application.id for application in applications], entries)
     if len(document.findings.problems) != wrong:
         return []
     if not plans:
@@ -261,10 +264,16 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check(applications: Iterator[WorkloadApplication]) -> int:
-    """Return the number of applications; raises `Unusual` unless ids are unique and times ascend."""
+    """Return the number of applications.
+
+    Raises `Unusual` unless ids are unique, times ascend, and all predecessors exist and end before.
+    """
     names: set[str] = set()
+    after: dict[str, tuple[str, ...]] = {}
     latest = 0
     for application in applications:
+        if application.after:
+            after[application.id] = application.after
         if application.submit < latest:
             raise Unusual
         latest = application.submit
@@ -272,7 +281,8 @@ def _check(applications: Iterator[WorkloadApplication]) -> int:
         names.add(application.id)
         if len(names) == before:
             raise Unusual
-    if not names:
+    known = all(name in names for before in after.values() for name in before)
+    if not names or not known or find_cycles(after):
         raise Unusual
     return len(names)
 
@@ -285,6 +295,7 @@ def _convert(found: dict[str, Any]) -> WorkloadApplication:
     except (KeyError, TypeError, ValueError, QuantityError, AttributeError) as error:
         raise Unusual from error
     has_wrong_time = made.timeout if made.has_placeholders else made.patience
+    has_wrong_time = has_wrong_time or (made.think and not made.after)
     if has_wrong_time or not tasks or len({group.name for group in tasks}) < len(tasks):
         raise Unusual
     return made

@@ -18,7 +18,7 @@ from yunikorn.simulation.workload import FOREVER, Workload, WorkloadApplication
 
 @attrs.frozen
 class Survey:
-    """What can be said about a workload without a simulation."""
+    """Properties of a workload that need no simulation."""
 
     oversized: Oversized
     offered_load: OfferedLoad
@@ -38,9 +38,10 @@ class Survey:
 
 def survey(workload: Workload) -> Survey:
     """Return the survey of a workload, which must not change afterwards."""
-    if workload.surveyed is None:
-        workload.surveyed = _survey(workload)
-    return workload.surveyed
+    found: Survey | None = workload.surveyed
+    if found is None:
+        found = workload.surveyed = _survey(workload)
+    return found
 
 
 def _survey(workload: Workload) -> Survey:

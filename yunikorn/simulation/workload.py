@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import attrs
 
@@ -17,9 +17,6 @@ from yunikorn.config.durations import spell_duration
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
 from yunikorn.simulation.statistics import seconds
-
-if TYPE_CHECKING:
-    from yunikorn.simulation.survey import Survey
 
 FOREVER = INT64_MAX
 """Run time of a task that does not end by itself."""
@@ -81,7 +78,7 @@ class WorkloadTaskGroup:
 
     @property
     def own_time(self) -> int:
-        """Time (ns) that each task runs on a node of speed 1, cut at its timeout; `FOREVER` without an end."""
+        """Run time (ns) of each task on a node of speed 1, cut at its timeout; `FOREVER` without an end."""
         return min(self.runtime, self.timeout) if self.timeout else self.runtime
 
 
@@ -108,7 +105,7 @@ class WorkloadApplication:
     recorded_wait: int | None = None
     """Wait from submission to start (ns) on the machine that a trace was recorded on; None if unknown."""
     after: tuple[str, ...] = ()
-    """Ids of the predecessors: the application is submitted when all of them have ended, not before `submit`."""
+    """Ids of the predecessors: the application is submitted when all of them have ended."""
     think: int = 0
     """Think time (ns) between the end of the last predecessor and the submission."""
 
@@ -202,8 +199,8 @@ class Workload:
     seed: int | None = None
     """Seed of drawn values; None if nothing is drawn."""
 
-    surveyed: Survey | None = attrs.field(default=None, init=False, eq=False, repr=False)
-    """Result of `survey.survey`, kept because a survey reads the whole workload."""
+    surveyed: Any = attrs.field(default=None, init=False, eq=False, repr=False)
+    """The `survey.Survey`, kept because a survey reads the whole workload; None before."""
 
     def all_nodes(self) -> Iterator[WorkloadNode]:
         """Yield all nodes that occur, in each capacity that occurs."""
