@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
-from yunikorn.simulation.adjustments import Adjustments, thin_out
+from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.arrivals import Changed
+from yunikorn.simulation.cluster_size import thin_out, with_copies
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.workload import FOREVER, ConfigEvent, NodeEvent, NodeEventKind, WorkloadNode
 
@@ -83,6 +84,46 @@ def test_same_share_of_every_kind_of_nodes_is_kept(cores: list[int], fraction: F
         assert abs(after[kind] - before[kind] * fraction) <= 1
 
 
+@given(kinds, st.fractions(min_value=1, max_value=5))
+def test_same_share_of_every_kind_of_nodes_is_copied(cores: list[int], fraction: Fraction) -> None:
+    nodes = [WorkloadNode(f"n{index}", Resource(vcore=1000 * size)) for index, size in enumerate(cores)]
+    found = with_copies(nodes, fraction)
+    assert found[: len(nodes)] == nodes
+    assert len(found) == round(len(nodes) * fraction)
+    assert len({node.name for node in found}) == len(found)
+    before, after = (Counter(node.resources for node in some) for some in (nodes, found))
+    for kind in before:
+        assert abs(after[kind] - before[kind] * fraction) <= 1
+
+
+def test_copies_have_names_of_their_own_and_no_events(make: Any) -> None:
+    nodes = [
+        WorkloadNode("a", Resource(vcore=1000), {"host": "a", "zone": "x"}),
+        WorkloadNode("b", Resource(vcore=1000), {"host": "b", "zone": "x"}),
+        WorkloadNode("a-copy-2", Resource(vcore=2000)),
+    ]
+    events = [NodeEvent(1, NodeEventKind.ADD, WorkloadNode("b-copy-2", Resource(vcore=1000)))]
+    workload = make.workload(nodes, [make.app("a")], events)
+    double = Adjustments(nodes_fraction=Fraction(2)).apply(workload)
+    copies = double.nodes[3:]
+    assert [node.name for node in copies] == ["a-copy-3", "b-copy-3", "a-copy-2-copy-2"]
+    assert [dict(node.attributes) for node in copies[:2]] == [
+        {"host": "a-copy-3", "zone": "x"},
+        {"host": "b-copy-3", "zone": "x"},
+    ]
+    assert double.events == events
+    assert double.remarks == [
+        "6 nodes are used, 3 of them copies; events are those of the original nodes only"
+    ]
+    assert len(workload.nodes) == 3
+
+
+def test_too_many_copies_are_refused(make: Any) -> None:
+    workload = make.workload([make.node("n")], [make.app("a")])
+    with pytest.raises(UsageError, match="1000001 nodes are too many; the maximum is 1000000"):
+        Adjustments(nodes_fraction=Fraction(1_000_001)).apply(workload)
+
+
 @pytest.mark.parametrize(
     ("adjustments", "reported"),
     [
@@ -90,12 +131,9 @@ def test_same_share_of_every_kind_of_nodes_is_kept(cores: list[int], fraction: F
         (Adjustments(speed_up=Fraction(-1)), "--speed-up -1: expected a number above 0"),
         (
             Adjustments(nodes_fraction=Fraction(0)),
-            "--nodes-fraction 0: expected a number above 0 and at most 1",
+            "--nodes-fraction 0: expected a number above 0, as 0.25 or 2",
         ),
-        (
-            Adjustments(nodes_fraction=Fraction(2)),
-            "--nodes-fraction 2: expected a number above 0 and at most 1",
-        ),
+        (Adjustments(nodes_fraction=Fraction(-2)), "--nodes-fraction -2: expected a number above 0"),
     ],
 )
 def test_invalid_numbers_are_rejected(adjustments: Adjustments, reported: str) -> None:

@@ -131,7 +131,7 @@ _OPTIONS = (
         metavar="F",
         default="1",
         callback=_ratio,
-        help="Use this fraction of the nodes, such as 0.25.",
+        help="Use this fraction of the nodes, such as 0.25, or copies of them, such as 2.",
     ),
     click.option("--strict", is_flag=True, help="Refuse a trace with invalid lines."),
     click.option("--swf-queue", default=SWF.queue, show_default=True, help="Queue of a trace's jobs."),
