@@ -148,7 +148,15 @@ def test_comparison_writes_its_files(call: Call, tmp_path: Path) -> None:
         "compare.html",
         "compare.json",
     ]
-    names = [CLAIM, "applications.csv", "queues.csv", "report.json", "utilisation.csv"]
+    names = [
+        CLAIM,
+        "applications.csv",
+        "decisions.log.z",
+        "queues.csv",
+        "report.json",
+        "results.json.gz",
+        "utilisation.csv",
+    ]
     assert sorted(path.name for path in (folder / "2-fair").iterdir()) == names
     assert (folder / "compare.json").read_text("utf-8") == out
     with (folder / "compare.csv").open(encoding="utf-8", newline="") as file:

@@ -42,6 +42,7 @@ PLAIN = [
     "nodes.jsonl",
     "queues.csv",
     "report.json",
+    "results.json.gz",
     "utilisation.csv",
 ]
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import attrs
 import click
+from click.core import ParameterSource
 
 from yunikorn.cli.config_input import read_config
 from yunikorn.cli.input_checks import InputChecks
@@ -24,25 +25,31 @@ from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
+from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.simulate import parse_until
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
+from yunikorn.framework.registry import Registry
 from yunikorn.reporting.comparison import Comparison, Drawn, compare
 from yunikorn.reporting.comparison_files import (
     comparison_folder,
+    difference_lines,
     outdated_runs,
     whole_table,
     write_comparison,
 )
+from yunikorn.reporting.finished_folders import compare_folders, skipped_seeds
 from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
 from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.survey import survey
-from yunikorn.simulation.workload import PREEMPTED, RESTART
+from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
 
 MOST_SEEDS = 1_000
+_OF_FINISHED = {"folders", "out", "force", "no_plots", "as_json"}
+"""Parameters that apply to finished runs."""
 _STOPPING = "interrupted: comparing the runs that have ended (Ctrl-C again ends without a table)"
 _SEEDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?\Z")
 
@@ -60,10 +67,10 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
 
 
 @click.command("compare")
+@click.argument("folders", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--config",
     "configs",
-    required=True,
     multiple=True,
     type=INPUT,
     help="A queues.yaml to schedule under; may be given several times.",
@@ -102,6 +109,7 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
     help="Number of parallel runs; the number of cores by default.",
 )
 def command(
+    folders: tuple[Path, ...],
     configs: tuple[Path, ...],
     settings: tuple[str, ...],
     source: WorkloadSource,
@@ -118,15 +126,23 @@ def command(
 
     Every combination of --config and the values of each --set is a variant; the others are compared with the
     first one. With one configuration and one value, the unchanged configuration is the first variant.
+
+    FOLDERS are finished runs of `simulate --out` or of the variants of `compare --out`. They are compared
+    without running anything, and only --out, --force, --no-plots and --json apply.
     """
     if out is None and (no_plots or force):
         option = "--no-plots" if no_plots else "--force"
         raise UsageError(f"{option} applies to the files of --out: give --out")
+    if folders:
+        return _compare_finished(folders, out, force=force, pictures=not no_plots, as_json=as_json)
+    _require(configs, source)
     workloads = [Drawn(attrs.evolve(source, seed=seed), seed) for seed in seeds] or [
         Drawn(source, source.seed)
     ]
-    plans, remarks = _read(configs, settings, workloads[0].source)
-    for line in remarks:
+    registry = load_registry()
+    plans, workload = _read(configs, settings, workloads[0].source, registry)
+    inputs = RunInputs(source, workload, click.get_current_context())
+    for line in remark_lines(workload, survey(workload)):
         echo(line, err=True)
     executor = _executor(jobs, len(plans) * len(workloads))
     with ending_early(_STOPPING, executor.stop) as signals, _folder(out, force=force) as folder:
@@ -142,6 +158,9 @@ def command(
                     force=force,
                     on_progress=on_progress,
                     is_stopped=lambda: bool(signals.number),
+                    provenance=lambda plan: inputs.provenance(
+                        plan.home / plan.file, plan.config, registry.trusting(plan.home), plan.settings
+                    ),
                 )
         except NothingFinished as error:
             echo(f"note: {error}", err=True)
@@ -153,24 +172,65 @@ def command(
     return status_of(signals) if found.unfinished else 0
 
 
+def _require(configs: tuple[Path, ...], source: WorkloadSource) -> None:
+    """Raise `click.MissingParameter` without a configuration or a workload."""
+    context = click.get_current_context()
+    missing = {"configs": not configs, "workload": source.workload is None}
+    for parameter in context.command.params:
+        if missing.get(parameter.name or ""):
+            raise click.MissingParameter(ctx=context, param=parameter)
+
+
+def _compare_finished(
+    paths: tuple[Path, ...], out: Path | None, *, force: bool, pictures: bool, as_json: bool
+) -> int:
+    """Compare finished runs; raises `UsageError` for options that do not apply."""
+    context = click.get_current_context()
+    given = [
+        max(parameter.opts, key=len)
+        for parameter in context.command.params
+        if parameter.name not in _OF_FINISHED
+        and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise UsageError(f"{', '.join(given)}: does not apply to finished runs, which keep their options")
+    if len(paths) == 1:
+        raise UsageError(f"{paths[0]}: is one folder; name another one to compare it with")
+    found = compare_folders(paths)
+    remarks = skipped_seeds(paths, found)
+    for name, differences in found.differences:
+        if any(one.is_workload for one in differences):
+            first = found.variants[0].name
+            remarks.append(f"warning: {name} has another workload or other nodes than {first}")
+    with _folder(out, force=force) as folder:
+        left_out = write_comparison(folder, found, pictures=pictures) if folder else ""
+    for remark in filter(None, [*remarks, left_out]):
+        echo(f"note: {printable(remark)}".replace("note: warning", "warning"), err=True)
+    _show(found, as_json)
+    return 0
+
+
 def _write(
     folder: OutFolder | None, found: Comparison, plans: Sequence[VariantPlan], *, pictures: bool
 ) -> list[str]:
     """Write the files of a whole comparison; returns remarks."""
+    remarks = []
+    if found.taken_over:
+        remarks = [f"{found.taken_over} finished runs with the same input were taken over"]
     if found.unfinished:
         again = f"; the same call continues in {folder.path}" if folder else "; with --out they would be kept"
-        return [f"{found.unfinished} runs were not finished, and the table has the others{again}"]
+        return [*remarks, f"{found.unfinished} runs were not finished, and the table has the others{again}"]
     if folder is None:
         return []
     left_out = write_comparison(folder, found, pictures=pictures)
-    return [*outdated_runs(folder.path, plans), *filter(None, [left_out])]
+    return [*remarks, *outdated_runs(folder.path, plans), *filter(None, [left_out])]
 
 
 def _read(
-    configs: tuple[Path, ...], settings: tuple[str, ...], source: Source
-) -> tuple[list[VariantPlan], list[str]]:
-    """Return the variants, and remarks on the workload; raises the problems of all parts of the input."""
-    input_checks, registry = InputChecks(), load_registry()
+    configs: tuple[Path, ...], settings: tuple[str, ...], source: Source, registry: Registry
+) -> tuple[list[VariantPlan], Workload]:
+    """Return the variants and the workload; raises the problems of all parts of the input."""
+    input_checks = InputChecks()
     texts: list[tuple[Path, str]] = []
     for path in configs:
         with input_checks.part():
@@ -184,12 +244,17 @@ def _read(
             check_configs(texts, registry)
         else:
             plans = make_plans(texts, chosen, registry)
-    remarks: list[str] = []
+    workload = None
     with input_checks.part():
         workload = source.read()
-        remarks = remark_lines(workload, survey(workload))
     input_checks.check()
-    return plans, remarks
+    assert workload is not None
+    return plans, workload
+
+
+for _option in command.params:
+    if _option.name == "workload":
+        _option.required = False  # finished folders have their workload
 
 
 @contextlib.contextmanager
@@ -247,6 +312,8 @@ def _show(found: Comparison, as_json: bool) -> None:
     from yunikorn.reporting.terminal import print_tables, report_console
 
     console = report_console(None if results().isatty() else 160, results())
+    for line in difference_lines(found):
+        console.print(printable(line), soft_wrap=True, markup=False, highlight=False)
     print_tables(whole_table(found), console)
     for divergence_report in found.divergence_reports:
         console.print(divergence_report.sentence, soft_wrap=True)

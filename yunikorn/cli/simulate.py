@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
 import click
 
 from yunikorn.cli.config_input import folder_of, name_of, read_config
@@ -22,6 +23,7 @@ from yunikorn.cli.installed import load_registry
 from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.progress import progress_bar
+from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
@@ -110,6 +112,7 @@ def command(
     surveyed = survey(plan)
     for line in remark_lines(plan, surveyed):
         echo(line, err=True)
+    provenance = RunInputs(source, plan, click.get_current_context()).provenance(config, text, registry)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         files = None
@@ -133,6 +136,7 @@ def command(
             )
         except ConfigError as error:
             raise InputError(name_of(config), error.problems) from error
+        result = attrs.evolve(result, provenance=provenance)
         report = result.report
         rate = _rate(report, clock, started)
         left_out = files.write(result) if files else ""

@@ -23,7 +23,8 @@ from yunikorn.reporting.decision_log import (
 from yunikorn.reporting.figures import Format, measures
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.metrics import Dispersion, differ, dispersion
-from yunikorn.reporting.runs import NothingFinished, Order, Played, Source, play_all
+from yunikorn.reporting.provenance import Difference, Provenance
+from yunikorn.reporting.runs import NothingFinished, Order, Played, Source, finished, play_all
 from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.workload import RESTART
@@ -48,13 +49,16 @@ def compare(
     force: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
+    provenance: Callable[[VariantPlan], Provenance] | None = None,
 ) -> Comparison:
     """Simulate every plan with every workload; raises `RunFailed`.
 
     Divergences are reported for the first workload. `folder` receives the files of each run in a separate
     subfolder, `force` is as for `OutFolder`. After `is_stopped` returns True, the comparison has the variants
-    and seeds that were finished.
+    and seeds that were finished. With a `provenance`, finished runs in `folder` with an equal one are not
+    repeated.
     """
+    provenances = [None if provenance is None else provenance(plan) for plan in plans]
     orders = [
         Order(
             plan.name,
@@ -65,12 +69,16 @@ def compare(
             preempted,
             _folder(folder, plan, number, drawn),
             home=plan.home,
+            provenance=_seeded(provenances[number - 1], drawn),
             force=force,
         )
         for drawn in workloads
         for number, plan in enumerate(plans, 1)
     ]
-    played = play_all(orders, executor, on_progress, is_stopped)
+    taken_over = [finished(order) for order in orders]
+    missing = [order for order, run in zip(orders, taken_over, strict=True) if run is None]
+    run_now = iter(play_all(missing, executor, on_progress, is_stopped))
+    played = [next(run_now) if run is None else run for run in taken_over]
     groups = [played[number :: len(plans)] for number in range(len(plans))]
     kept, seeds = _finished(groups)
     variants = [
@@ -87,7 +95,14 @@ def compare(
         if unfinished
         else _divergences([group[0] for group in groups], orders[: len(plans)], executor),
         unfinished=unfinished,
+        taken_over=len(orders) - len(missing),
     )
+
+
+def _seeded(provenance: Provenance | None, drawn: Drawn) -> Provenance | None:
+    if provenance is None or drawn.seed is None:
+        return provenance
+    return attrs.evolve(provenance, seed=drawn.seed)
 
 
 def _finished(groups: list[list[Played]]) -> tuple[list[int], list[int]]:
@@ -228,6 +243,10 @@ class Comparison:
     """Divergences of all variants but the first."""
     unfinished: int = 0
     """Number of runs that had not ended when the comparison was interrupted."""
+    taken_over: int = 0
+    """Number of runs of an earlier call that were not repeated."""
+    differences: list[tuple[str, list[Difference]]] = attrs.Factory(list)
+    """Differences in provenance from the first variant, by variant; only for finished folders."""
 
     def to_json(self) -> str:
         """Return JSON text of the table and the reports of all runs, with a final newline."""
@@ -246,6 +265,7 @@ class Comparison:
             "seeds": self.seeds,
             "variants": [variant.name for variant in self.variants],
             "rows": rows,
+            "differences": {name: list(map(attrs.asdict, found)) for name, found in self.differences},
             "divergences": [attrs.asdict(divergence_report) for divergence_report in self.divergence_reports],
             "reports": [
                 [json.loads(result.to_json()) for result in variant.results] for variant in self.variants

@@ -16,6 +16,27 @@ BESIDE = 5
 """Maximum number of variants per table, including the first, which is in every table."""
 
 
+def difference_lines(comparison: Comparison) -> Iterator[str]:
+    """Yield what differs in the provenance of each variant from that of the first, as lines."""
+    first = comparison.variants[0].name
+    for name, found in comparison.differences:
+        if not found:
+            yield f"{first} and {name} have equal inputs."
+            continue
+        yield f"The inputs of {first} and {name} differ:"
+        for one in found:
+            yield from (f"  {one.what}", f"    {first}: {one.one}", f"    {name}: {one.other}")
+
+
+def difference_tables(comparison: Comparison) -> Iterator[Table]:
+    """Yield a table of what differs in the provenance of each variant from that of the first."""
+    first = comparison.variants[0].name
+    for name, found in comparison.differences:
+        rows = [[one.what, one.one, one.other] for one in found]
+        note = "" if rows else f"{first} and {name} have equal inputs"
+        yield Table(f"What differs between the inputs of {first} and {name}", ["", first, name], rows, note)
+
+
 def whole_table(comparison: Comparison, beside: int = BESIDE) -> Iterator[Table]:
     """Yield a table with all sections below each other; many variants are split into several tables."""
     sections: dict[str, list[FigureRow]] = {}
@@ -114,9 +135,13 @@ def write_comparison(folder: OutFolder, comparison: Comparison, *, pictures: boo
         title=f"Comparison of {len(comparison.variants)} variants of {comparison.workload}",
         facts=[("variants", ", ".join(variant.name for variant in comparison.variants))],
         paragraphs=[divergence_report.sentence for divergence_report in comparison.divergence_reports],
-        tables=list(whole_table(comparison)),
+        tables=[*difference_tables(comparison), *whole_table(comparison)],
         pictures=drawn,
         captions=CAPTIONS,
+        provenance=[
+            (f"Provenance of {variant.name}", variant.results[0].provenance)
+            for variant in comparison.variants
+        ],
     )
     folder.open(PAGE).write(page)
     return ""

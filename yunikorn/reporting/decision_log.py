@@ -6,8 +6,9 @@ A log is small enough to be sent between processes.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
+from typing import Any
 
 import attrs
 
@@ -61,9 +62,20 @@ class DecisionLog(Recorder):
         if reason not in _OWN_WAY:
             self._add(moment, reason, allocation)
 
+    def add_line(self, line: Mapping[str, Any]) -> None:
+        """Add a decision as it is in decisions.jsonl, with its time in seconds as a decimal number."""
+        kind = PLACES if line["event"] == "allocation" else line["reason"]
+        if kind not in _OWN_WAY:
+            names = (line[key] for key in ("application", "ask", "node", "queue"))
+            self._append(int(line["time"] * SECOND), kind, *names)
+
     def _add(self, moment: int, kind: str, place: Allocation) -> None:
-        task, node = place.allocation_key, place.node_id
-        self._lines.append(f"{moment}\t{kind}\t{place.application_id}\t{task}\t{node}\t{place.queue_name}\n")
+        self._append(
+            moment, kind, place.application_id, place.allocation_key, place.node_id, place.queue_name
+        )
+
+    def _append(self, moment: int, kind: str, application: str, task: str, node: str, queue: str) -> None:
+        self._lines.append(f"{moment}\t{kind}\t{application}\t{task}\t{node}\t{queue}\n")
         if len(self._lines) >= 1_000:
             self._flush()
 

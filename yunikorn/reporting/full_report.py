@@ -13,6 +13,7 @@ from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
 from yunikorn.reporting.metrics import jain_index
 from yunikorn.reporting.observations import ApplicationRow, Fragmentation
 from yunikorn.reporting.observer import Observer
+from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.queue_observation import QuotaSource
 from yunikorn.reporting.time_series import History, NodeHistory, PartitionHistory, QueueHistory
 from yunikorn.simulation.engine import Progress
@@ -169,10 +170,17 @@ class FullReport:
     """Figures that the full report adds to the plain report."""
     history: History
     curves: Curves
+    provenance: Provenance | None = None
+    """Inputs and options of the run; None if the caller has not named them."""
 
     def to_json(self) -> str:
-        """Return the plain report and the `figures` as JSON text with a final newline."""
-        whole = {**attrs.asdict(self.report), "figures": attrs.asdict(self.figures)}
+        """Return the plain report, the `figures` and the `provenance` as JSON text with a final newline."""
+        provenance = None if self.provenance is None else attrs.asdict(self.provenance)
+        whole = {
+            **attrs.asdict(self.report),
+            "figures": attrs.asdict(self.figures),
+            "provenance": provenance,
+        }
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 

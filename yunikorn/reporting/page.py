@@ -9,6 +9,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined
 
 from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.tables import (
     Table,
     figure_tables,
@@ -36,6 +37,7 @@ def render_page(result: FullReport, pictures: dict[str, bytes], captions: Mappin
         ],
         pictures=pictures,
         captions=captions,
+        provenance=[("Provenance", result.provenance)],
     )
 
 
@@ -47,8 +49,12 @@ def render(
     pictures: dict[str, bytes],
     captions: Mapping[str, str],
     paragraphs: Sequence[str] = (),
+    provenance: Sequence[tuple[str, Provenance | None]] = (),
 ) -> str:
-    """Render a page of facts, paragraphs, pictures with captions, and tables; all texts are escaped."""
+    """Render a page of facts, paragraphs, pictures with captions, and tables; all texts are escaped.
+
+    Each `provenance` is a block with a title at the end of the page.
+    """
     # StrictUndefined makes a missing variable of the template an error instead of an empty string.
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -58,8 +64,9 @@ def render(
         (name, captions[name], base64.b64encode(content).decode("ascii"))
         for name, content in pictures.items()
     ]
+    blocks = [(name, one.rows(), one.config_text) for name, one in provenance if one is not None]
     return environment.from_string(template).render(
-        title=title, facts=facts, tables=tables, pictures=shown, paragraphs=paragraphs
+        title=title, facts=facts, tables=tables, pictures=shown, paragraphs=paragraphs, provenance=blocks
     )
 
 

@@ -10,6 +10,7 @@ from yunikorn.reporting import csv_files
 from yunikorn.reporting.csv_files import ApplicationsFile, TasksFile, write_queues, write_utilisation
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.observations import ApplicationRow
+from yunikorn.reporting.saved_run import LOG, RESULT, pack_result
 from yunikorn.simulation.decisions import APPLICATIONS as ENDS
 from yunikorn.simulation.decisions import DECISIONS, REPORT, FolderRecorder
 from yunikorn.simulation.decisions import NODES as NODE_EVENTS
@@ -84,6 +85,8 @@ OUTDATED = (PAGE, csv_files.TASKS, *PICTURES)
 RESULTS = {
     *OUTDATED,
     REPORT,
+    RESULT,
+    LOG,
     DECISIONS,
     NODE_EVENTS,
     ENDS,
@@ -113,7 +116,9 @@ class ResultFiles(Recorders):
 
         `force` is as for `OutFolder`.
         """
-        self._folder = OutFolder(path, force=force, outdated=OUTDATED, is_ours=RESULTS.__contains__)
+        self._folder = OutFolder(
+            path, force=force, outdated=OUTDATED, last=RESULT, is_ours=RESULTS.__contains__
+        )
         lines = FolderRecorder(self._folder) if decisions else None
         self._tasks = TasksFile(self._folder) if tasks else None
         self._applications = ApplicationsFile(self._folder)
@@ -134,10 +139,15 @@ class ResultFiles(Recorders):
         if self._tasks is not None:
             self._tasks.close()
         self._folder.open(REPORT).write(result.to_json())
+        self._folder.part(RESULT).write_bytes(pack_result(result))
         history = result.history
         write_utilisation(self._folder.open(csv_files.UTILISATION), history)
         write_queues(self._folder.open(csv_files.QUEUES), history)
         return write_pictures(self._folder, result) if self._pictures else ""
+
+    def write_log(self, decisions: bytes) -> None:
+        """Write a `DecisionLog`, in place of decisions.jsonl."""
+        self._folder.part(LOG).write_bytes(decisions)
 
     def __enter__(self) -> ResultFiles:
         self._folder.__enter__()

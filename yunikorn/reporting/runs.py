@@ -17,12 +17,14 @@ from typing import Protocol
 import attrs
 
 from yunikorn.containment import Interrupts
-from yunikorn.errors import YunikornError
+from yunikorn.errors import UsageError, YunikornError
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport, study
+from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.result_files import ResultFiles
+from yunikorn.reporting.saved_run import read_decisions, read_result
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.recorder import Recorder, Recorders
@@ -57,6 +59,8 @@ class Order:
     """Questions in the notation of `--explain`."""
     home: Path = Path()
     """Folder from which the configuration may load plugins."""
+    provenance: Provenance | None = None
+    """Provenance of the result."""
     force: bool = False
     """Write to the folder even if it has files of others."""
 
@@ -90,19 +94,32 @@ def play(order: Order) -> Played:
     """Simulate one order in the current process."""
     decision_log = DecisionLog()
     try:
-        result = _play(order, decision_log)
+        result, decisions = _play(order, decision_log)
     except YunikornError as error:
         # As text, because some exceptions with further attributes cannot be pickled.
         return Played(order.name, order.seed, None, error=str(error))
-    return Played(order.name, order.seed, result, decision_log.pack())
+    return Played(order.name, order.seed, result, decisions)
 
 
-def _play(order: Order, decision_log: DecisionLog) -> FullReport:
+def finished(order: Order) -> Played | None:
+    """Return the result that the folder of an order has from an equal run; None if there is none."""
+    if order.folder is None or order.provenance is None:
+        return None
+    try:
+        result = read_result(order.folder)
+        if result.provenance != order.provenance or result.report.outcome == INTERRUPTED:
+            return None
+        return Played(order.name, order.seed, result, read_decisions(order.folder))
+    except UsageError:
+        return None  # the run is repeated, which replaces the files
+
+
+def _play(order: Order, decision_log: DecisionLog) -> tuple[FullReport, bytes]:
     workload = order.source.read()
     questions = parse_questions(order.questions, workload, order.until)
 
     def run(recorder: Recorder, files: ResultFiles | None) -> FullReport:
-        return study(
+        result = study(
             order.config,
             workload,
             Registry.load(only=chosen_plugins(os.environ)).trusting(order.home),
@@ -113,18 +130,18 @@ def _play(order: Order, decision_log: DecisionLog) -> FullReport:
             preempted=order.preempted,
             questions=questions,
         )
-
-    if order.folder is None:
-        result = run(decision_log, None)
-        if result.report.outcome == INTERRUPTED:
-            raise RunFailed(INTERRUPTED)
-        return result
-    with ResultFiles(order.folder, pictures=False, decisions=False, force=order.force) as files:
-        result = run(Recorders(files, decision_log), files)
         if result.report.outcome == INTERRUPTED:
             raise RunFailed(INTERRUPTED)  # files stay .part files
+        return attrs.evolve(result, provenance=order.provenance)
+
+    if order.folder is None:
+        return run(decision_log, None), decision_log.pack()
+    with ResultFiles(order.folder, pictures=False, decisions=False, force=order.force) as files:
+        result = run(Recorders(files, decision_log), files)
+        decisions = decision_log.pack()
+        files.write_log(decisions)
         files.write(result)
-    return result
+    return result, decisions
 
 
 def _watch(progress: Progress) -> bool:

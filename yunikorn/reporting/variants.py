@@ -254,6 +254,10 @@ class VariantPlan:
     """Text of queues.yaml."""
     home: Path = Path()
     """Folder of the file, from which the configuration may load plugins."""
+    file: str = ""
+    """Name of the file."""
+    settings: tuple[str, ...] = ()
+    """Settings that have changed its text."""
 
     def folder(self, number: int) -> str:
         """Return the folder name of the variant with this number, counted from 1."""
@@ -289,7 +293,9 @@ def make_plans(
         here = registry.trusting(path.parent)
         for combination in combinations:
             label = _label(name, combination, settings, alone=len(configs) == 1)
-            found.append(VariantPlan(label, _changed(text, combination, here, problems), path.parent))
+            changed = _changed(text, combination, here, problems)
+            settings_given = tuple(map(str, combination))
+            found.append(VariantPlan(label, changed, path.parent, path.name, settings_given))
     if problems:
         raise UsageError("\n".join(dict.fromkeys(problems)))
     if len(found) < 2:

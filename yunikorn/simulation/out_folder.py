@@ -28,15 +28,19 @@ class OutFolder:
         *,
         force: bool = False,
         outdated: Collection[str] = (),
+        last: str = "",
         is_ours: Callable[[str], bool] = lambda name: False,
     ) -> None:
         """Name a folder for the results of a `command`.
 
         `outdated` are files of an earlier run, which are removed on completion if this run has not written
-        them. `force` and `is_ours` are as for `FolderClaim`.
+        them. The file `last` is removed before the others are replaced, and gets its name after them: with it
+        a folder is complete, also if the process was killed meanwhile. `force` and `is_ours` are as for
+        `FolderClaim`.
         """
         self.path = path
         self._outdated = outdated
+        self._last = last
         self._claim = FolderClaim(path, command, force=force)
         self._is_ours = is_ours
         self._files: list[IO[str]] = []
@@ -78,7 +82,9 @@ class OutFolder:
             if name not in self._names:
                 (self.path / name).unlink(missing_ok=True)
                 (self.path / f"{name}{PART}").unlink(missing_ok=True)
-        for name in self._names:
+        if self._last:
+            (self.path / self._last).unlink(missing_ok=True)
+        for name in sorted(self._names, key=lambda name: name == self._last):
             (self.path / f"{name}{PART}").replace(self.path / name)
         self._files.clear()
         self._names.clear()

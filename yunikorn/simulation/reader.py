@@ -99,6 +99,21 @@ def read_workload(
     return attrs.evolve(workload, events=cluster.events, reloads=cluster.reloads)
 
 
+def files_of_workload(path: InputFile, nodes: InputFile | None, format: str) -> list[tuple[str, InputFile]]:
+    """Return the files of a readable workload of this format, with their roles `workload` and `nodes`."""
+    if isinstance(path, Path) and path.is_dir():
+        path = _only_list(path, "pods", _is_pods)
+    found: list[tuple[str, InputFile]] = [("workload", path)]
+    beside = path.with_name(f"{path.name}.machines")
+    if nodes is not None:
+        found.append(("nodes", nodes))
+    elif format == OPENB:
+        found.append(("nodes", _only_list(path.parent, "nodes", _is_nodes)))
+    elif format != SCENARIO and beside.is_file():
+        found.append(("nodes", beside))
+    return found
+
+
 def detect_format(path: InputFile, content: bytes) -> str:
     """Return one of `FORMATS`, by the extension (before `.gz`), else by the content."""
     known = _by_extension(path)

@@ -1,0 +1,133 @@
+"""Comparison of finished runs in folders of `simulate` or `compare`, without running anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from yunikorn.errors import UsageError
+from yunikorn.reporting.comparison import JSON, Comparison, Variant, make_rows
+from yunikorn.reporting.decision_log import DivergenceReport, describe, find_divergence, unpack
+from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.provenance import differences
+from yunikorn.reporting.saved_run import RESULT, read_decisions, read_result
+from yunikorn.simulation.folder_claim import CLAIM
+
+_SEED = re.compile(r"seed-([0-9]{1,18})\Z")
+_RUN = re.compile(r"[0-9]+-")
+
+
+@attrs.frozen
+class FinishedVariant:
+    """A folder with finished runs: one, or one for each seed."""
+
+    name: str
+    folders: dict[int | None, Path]
+    """Folders of the runs by their seeds; the key is None for a run that a comparison has not drawn."""
+
+
+def compare_folders(paths: Sequence[Path]) -> Comparison:
+    """Compare the runs in at least two folders; raises `UsageError` that lists all unusable folders.
+
+    Folders with several seeds are compared by the seeds that all of them have.
+    """
+    variants, problems = [], []
+    for path, name in zip(paths, _names(paths), strict=True):
+        try:
+            variants.append(_find(path, name))
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    seeds = _common(variants)
+    results = []
+    for variant in variants:
+        try:
+            results.append([read_result(variant.folders[seed]) for seed in seeds])
+        except UsageError as error:
+            problems.append(str(error))
+    if problems:
+        raise UsageError("\n".join(problems))
+    return _compare(variants, seeds, results)
+
+
+def _compare(
+    variants: list[FinishedVariant], seeds: list[int | None], results: list[list[FullReport]]
+) -> Comparison:
+    compared = [Variant(one.name, found) for one, found in zip(variants, results, strict=True)]
+    first = results[0][0]
+    return Comparison(
+        workload=first.report.workload,
+        seeds=[seed for seed in seeds if seed is not None],
+        variants=compared,
+        rows=make_rows(compared),
+        divergence_reports=_divergences(variants, seeds[0]),
+        differences=[
+            (one.name, differences(first.provenance, found[0].provenance))
+            for one, found in zip(variants[1:], results[1:], strict=True)
+        ],
+    )
+
+
+def _divergences(variants: list[FinishedVariant], seed: int | None) -> list[DivergenceReport]:
+    first, *others = variants
+    baseline = read_decisions(first.folders[seed])
+    reports = []
+    for other in others:
+        found = find_divergence(baseline, read_decisions(other.folders[seed]))
+        equal = sum(1 for _ in unpack(baseline)) if found is None else found.equal
+        reports.append(describe(first.name, other.name, found, equal, None))
+    return reports
+
+
+def _find(path: Path, name: str) -> FinishedVariant:
+    """Return the runs of a folder; raises `UsageError` if it has none."""
+    if not path.is_dir():
+        raise UsageError(f"{path}: is no folder")
+    if (path / RESULT).is_file():
+        return FinishedVariant(name, {None: path})
+    inside = sorted(one for one in path.iterdir() if one.is_dir())
+    drawn = {int(match[1]): one for one in inside if (match := _SEED.match(one.name))}
+    finished: dict[int | None, Path] = {
+        seed: one for seed, one in sorted(drawn.items()) if (one / RESULT).is_file()
+    }
+    if finished:
+        return FinishedVariant(name, finished)
+    runs = [str(one) for one in inside if _RUN.match(one.name)]
+    claimed = (path / CLAIM).is_file()
+    if runs or (path / JSON).is_file():
+        such = f"; name its variants, such as {runs[0]}" if runs else ""
+        raise UsageError(f"{path}: is the folder of a whole comparison{such}")
+    why = "its run has not ended" if claimed else f"it has no {RESULT}"
+    raise UsageError(f"{path}: is not the folder of a finished run: {why}")
+
+
+def _common(variants: list[FinishedVariant]) -> list[int | None]:
+    common = [seed for seed in variants[0].folders if all(seed in one.folders for one in variants)]
+    if not common:
+        listed = "; ".join(f"{one.name} has {', '.join(map(str, one.folders))}" for one in variants)
+        raise UsageError(f"the folders have no seed in common: {listed.replace('None', 'a single run')}")
+    return common
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """Return the shortest distinct names: the last part of the path, or the whole path."""
+    for names in ([path.resolve().name for path in paths], [str(path) for path in paths]):
+        if len(set(names)) == len(names):
+            return names
+    raise UsageError("the same folder is given twice")
+
+
+def skipped_seeds(paths: Sequence[Path], comparison: Comparison) -> list[str]:
+    """Return a remark for each folder with seeds that are not compared."""
+    remarks = []
+    for path, name in zip(paths, _names(paths), strict=True):
+        more = len(_find(path, name).folders) - max(len(comparison.seeds), 1)
+        if more > 0:
+            remarks.append(
+                f"{path}: {more} seeds are not compared, because another folder does not have them"
+            )
+    return remarks
