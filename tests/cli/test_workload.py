@@ -130,7 +130,7 @@ def test_generated_workload_can_be_simulated(tmp_path: Path, capsys: pytest.Capt
         (("--runtime", "lognormal,median"), "--runtime: expected median=VALUE, got 'median'"),
         (
             ("--runtime", "long"),
-            "--runtime: expected seconds or a duration such as 90, 30s or 1h30m, got 'long'",
+            "--runtime: expected seconds or a duration such as 90, 30s, 1h30m or 1d, got 'long'",
         ),
         (
             ("--arrivals", "poison,every=1"),

@@ -120,3 +120,80 @@ def test_command_runs_in_its_own_process(
     assert done.returncode == 1
     assert done.stdout.startswith("invalid.yaml: invalid, 3 problems\n")
     assert done.stderr == ""
+
+
+# -- continuous integration -------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("file", "status"), [("valid.yaml", 0), ("warned.yaml", 1), ("ours.yaml", 0), ("invalid.yaml", 1)]
+)
+def test_warnings_may_fail_the_call(file: str, status: int) -> None:
+    assert main(["validate", "--fail-on-warning", file]) == status
+
+
+@pytest.mark.usefixtures("files")
+def test_github_shows_findings_beside_the_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--format", "github", "warned.yaml", "invalid.yaml"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("::warning file=warned.yaml,title=yunikorn validate,line=1,col=")
+    assert lines[1] == "warned.yaml: valid"
+    assert any(
+        line.startswith("::error file=invalid.yaml,title=yunikorn validate,line=5,col=9::") for line in lines
+    )
+
+
+def test_github_commands_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a,b:c%.yaml"
+    file.write_text("partitions: '50%'\n")
+    main(["validate", "--format", "github", str(file)])
+    command, _ = capsys.readouterr().out.splitlines()
+    assert "/a%2Cb%3Ac%25.yaml,title=" in command
+    assert "'50%25'" in command
+
+
+@pytest.mark.usefixtures("files")
+def test_sarif_has_all_findings_of_all_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--format", "sarif", "invalid.yaml", "warned.yaml", "ours.yaml"]) == 1
+    log = json.loads(capsys.readouterr().out)
+    (only,) = log["runs"]
+    assert log["version"] == "2.1.0"
+    found = [
+        (one["level"], one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"])
+        for one in only["results"]
+    ]
+    assert set(found) == {("error", "invalid.yaml"), ("warning", "warned.yaml"), ("note", "ours.yaml")}
+    rules = only["tool"]["driver"]["rules"]
+    assert all(rules[one["ruleIndex"]]["id"] == one["ruleId"] for one in only["results"])
+    region = only["results"][0]["locations"][0]["physicalLocation"]["region"]
+    assert min(region["startLine"], region["startColumn"]) >= 1
+
+
+@pytest.mark.usefixtures("files")
+def test_formats_contradict_each_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--json", "--format", "sarif", "valid.yaml"]) == 2
+    assert main(["validate", "--json", "--format", "json", "valid.yaml"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        ("", "line 1, column 1: there is no configuration here"),
+        ("# only a comment\n", "there is no configuration here"),
+        (VALID + "---\n" + VALID, "line 3, column 1: this document is ignored, only the first one is read"),
+        (VALID + "---\n: : broken", "line 3, column 1: this document is ignored"),
+        ("---\n" + VALID, ""),
+        (VALID + "---\n", ""),
+        (VALID + "...\n# the end\n", ""),
+    ],
+)
+def test_empty_texts_and_further_documents_are_warnings(
+    text: str, warning: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "queues.yaml"
+    file.write_text(text)
+    assert main(["validate", str(file)]) == 0
+    head, *warnings = capsys.readouterr().out.splitlines()
+    assert head == f"{file}: valid" + (", 1 warning" if warning else "")
+    assert warning in "".join(warnings)

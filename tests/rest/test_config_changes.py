@@ -19,7 +19,7 @@ from yunikorn.rest.config_changes import (
     ConfigRequest,
     ConfigResult,
     ConfigText,
-    differences,
+    config_changes,
     with_effects,
 )
 from yunikorn.rest.log_levels import LogLevels
@@ -28,7 +28,7 @@ from yunikorn.rest.routes.all_routes import ENDPOINTS
 
 def changes(registry: Registry, old: str, new: str) -> list[ConfigChange]:
     """Return the differences of two texts."""
-    return differences(load_config(old, registry), load_config(new, registry))
+    return config_changes(load_config(old, registry), load_config(new, registry))
 
 
 def short(found: list[ConfigChange]) -> list[tuple[str, str, object, object]]:

@@ -158,7 +158,7 @@ def test_all_errors_are_reported_together(tmp_path: Path) -> None:
         answers(tmp_path, "modl@20m", "survey@soon", "survey@2h", "model", until=3600 * SECOND)
     assert str(caught.value).splitlines() == [
         "--explain modl@20m: the workload has no application 'modl', did you mean 'model'?",
-        "--explain survey@soon: expected seconds or a duration such as 90, 30s or 1h30m, got 'soon'",
+        "--explain survey@soon: expected seconds or a duration such as 90, 30s, 1h30m or 1d, got 'soon'",
         "--explain survey@2h: 2h is later than --until, where the simulation ends",
     ]
 

@@ -159,7 +159,7 @@ def test_file_name_replaces_a_missing_name() -> None:
         ),
         (
             NODES + "applications: [{id: a, submit: -5, tasks: [{resources: {vcore: 1}, runtime: 1}]}]",
-            "applications[0].submit: expected seconds or a duration such as 90, 30s or 1h30m, got '-5'",
+            "applications[0].submit: expected seconds or a duration such as 90, 30s, 1h30m or 1d, got '-5'",
         ),
         (
             NODES + "applications: [{id: a, submit: -5s, tasks: [{resources: {vcore: 1}, runtime: 1}]}]",

@@ -67,6 +67,7 @@ SECTIONS = {
     },
     "Configurations and plugins": {
         "validate": "Check queues.yaml files and list all problems.",
+        "diff": "Show what differs between two configurations.",
         "place": "Show the queue and the placement rule of an application.",
         "plugins": "List the installed plugins, their options, and broken plugins.",
         "schema": "Print the JSON Schema of queues.yaml, or its reference.",

@@ -1,8 +1,8 @@
 """`yunikorn simulate`: run a workload on a virtual clock, and report the results.
 
-Exit status: 0 when the simulation reached its end (or `--until`), 2 when the call, the configuration or the
-input cannot be used, 128 and the number of the signal after Ctrl-C (130), SIGTERM (143) and SIGHUP (129). The
-report so far is written in every case but 2.
+Exit status: 0 when the simulation reached its end (or `--until`), 1 when a condition of `--fail-on` or
+`--assert` is not met, 2 when the call, the configuration or the input cannot be used, 128 and the number of
+the signal after Ctrl-C (130), SIGTERM (143) and SIGHUP (129). All but 2 write the report so far.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.provenance import RunInputs
+from yunikorn.cli.run_conditions import RunConditions, condition_options
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
@@ -66,6 +67,7 @@ def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int
 @click.option("--tasks", is_flag=True, help="Also write tasks.csv to --out, with a row for each task.")
 @click.option("--no-plots", is_flag=True, help="Leave plots and report.html out of --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@condition_options
 @click.option(
     "--until", metavar="TIME", callback=parse_until, help="End at this simulated time, such as 36h."
 )
@@ -91,6 +93,8 @@ def command(
     tasks: bool,
     no_plots: bool,
     as_json: bool,
+    fail_on: tuple[str, ...],
+    asserted: tuple[str, ...],
     until: int | None,
     questions: tuple[str, ...],
     preempted: str,
@@ -109,6 +113,7 @@ def command(
     registry = load_registry().trusting(folder_of(config))
     text, plan = _read(config, source, registry)
     asked = parse_questions(questions, plan, until)
+    conditions = RunConditions.parse(fail_on, asserted, text, registry)
     surveyed = survey(plan)
     for line in remark_lines(plan, surveyed):
         echo(line, err=True)
@@ -148,7 +153,8 @@ def command(
     ]:
         echo(f"note: {printable(remark)}", err=True)
     _show(result, as_json, rate)
-    return status_of(signals) if report.outcome == "interrupted" else 0
+    unmet = conditions.report(result)
+    return status_of(signals) if report.outcome == "interrupted" else unmet
 
 
 def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:

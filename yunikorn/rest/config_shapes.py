@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import yaml
 
+from yunikorn.config.differences import acl_text
 from yunikorn.quantities import spell_quantity
-from yunikorn.rest.config_changes import acl_text
 from yunikorn.rest.fields import NONE, always, is_shape, members_of, optional
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from yunikorn.rest.config_changes import (
     ConfigRequest,
     ConfigResult,
     ConfigText,
-    differences,
+    config_changes,
     with_effects,
 )
 from yunikorn.runtime.async_scheduler import AsyncScheduler
@@ -236,7 +236,7 @@ def _compared(
     if outcome.config is None:
         return None, list(outcome.problems), []
     old = check_config(before or DEFAULT_TEXT, registry).config
-    return outcome.config, [], differences(old or SchedulerConfig(), outcome.config)
+    return outcome.config, [], config_changes(old or SchedulerConfig(), outcome.config)
 
 
 def _unwritable(file: Path, error: OSError) -> str:

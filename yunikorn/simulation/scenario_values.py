@@ -35,6 +35,7 @@ ALWAYS = "forever"
 """Notation for the run time of tasks that do not end by themselves."""
 
 _SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?\Z")
+_DAYS = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)d)?((?:\s*[0-9][0-9.]*[a-z\u00b5\u03bc]+)*)\Z")
 
 
 def problem(table: Table, key: str, message: str) -> None:
@@ -56,20 +57,40 @@ def unknown(table: Table, key: str, name: str, known: Collection[str]) -> None:
 
 
 def parse_time(text: str) -> int:
-    """Convert plain seconds (`90`, `0.5`) or a duration (`1h30m`) to nanoseconds; raises `ValueError`."""
+    """Convert plain seconds (`90`, `0.5`) or a duration (`1h30m`, `1d 2h`) to nanoseconds.
+
+    Days and spaces between the parts are read because reports print them. Raises `ValueError`.
+    """
     if match := _SECONDS.match(text):
         moment = int(match[1][:20]) * SECOND + int((match[2] or "")[:9].ljust(9, "0"))
         if moment > INT64_MAX:
             raise ValueError(f"the time {text[:40]} is too long; the maximum is about 292 years")
         return moment
     try:
-        moment = parse_duration(text)
+        moment = _parse_parts(text)
     except ValueError as error:
         if "too long" in str(error):
             raise
-        raise ValueError(f"expected seconds or a duration such as 90, 30s or 1h30m, got {text!r}") from error
+        raise ValueError(
+            f"expected seconds or a duration such as 90, 30s, 1h30m or 1d, got {text!r}"
+        ) from error
     if moment < 0:
         raise ValueError(f"a time cannot be below 0, got {text!r}")
+    return moment
+
+
+def _parse_parts(text: str) -> int:
+    written = _DAYS.match(text)
+    if written is None:
+        return parse_duration(text)
+    days, rest = written.groups()
+    parts = rest.split()
+    if not (days or parts) or not all(part[0].isdigit() and part[-1].isalpha() for part in parts):
+        raise ValueError(f"not a duration: {text!r}")
+    hours = parse_duration(f"{days}h") * 24 if days else 0
+    moment = hours + (parse_duration("".join(parts)) if parts else 0)
+    if moment > INT64_MAX:
+        raise ValueError(f"the time {text[:40]} is too long; the maximum is about 292 years")
     return moment
 
 

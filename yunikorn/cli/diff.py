@@ -1,0 +1,81 @@
+"""`yunikorn diff`: what differs between two configurations, in the language of queues.
+
+The exit status is that of `diff`: 0 if nothing differs, 1 if something does, 2 when a configuration cannot be
+used.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from yunikorn.cli.config_input import ConfigInput
+from yunikorn.cli.input_checks import InputChecks
+from yunikorn.cli.input_path import INPUT
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.output import echo
+from yunikorn.config.difference_words import in_words
+from yunikorn.config.differences import differences
+from yunikorn.config.queues_yaml import SchedulerConfig
+from yunikorn.errors import printable
+from yunikorn.framework.registry import Registry
+from yunikorn.simulation.source import InputError
+
+DIFFERENT = 1
+TEXT, JSON = "text", "json"
+
+
+@click.command()
+@click.argument("old", type=INPUT)
+@click.argument("new", type=INPUT)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice((TEXT, JSON)),
+    default=TEXT,
+    show_default=True,
+    help="Sentences, or a JSON list.",
+)
+def command(old: Path, new: Path, form: str) -> int:
+    """Show what differs between two configurations; - reads standard input.
+
+    Comments, order of keys and values that are the default make no difference. Both may be queues.yaml files
+    or ConfigMaps. Exit status: 0 when nothing differs, 1 when something does, 2 when a configuration is
+    invalid or cannot be read.
+    """
+    registry, checks = load_registry(), InputChecks()
+    found: list[SchedulerConfig] = []
+    for file in (old, new):
+        with checks.part():
+            found.append(_read(file, registry))
+    checks.check()
+    before, after = found
+    lines = list(in_words(differences(before, after), before, after))
+    if form == JSON:
+        content = [
+            {
+                "partition": line.difference.partition,
+                "queue": line.difference.queue,
+                "key": line.difference.key,
+                "change": line.difference.change,
+                "before": line.difference.before,
+                "after": line.difference.after,
+                "text": line.text,
+            }
+            for line in lines
+        ]
+        echo(json.dumps(content, indent=2, ensure_ascii=False))
+    else:
+        for line in lines:
+            echo(printable(line.text))
+    return DIFFERENT if lines else 0
+
+
+def _read(file: Path, registry: Registry) -> SchedulerConfig:
+    given = ConfigInput.read(file)
+    outcome = given.check(registry)
+    if outcome.config is None:
+        raise InputError(given.name, outcome.problems)
+    return outcome.config

@@ -1,0 +1,112 @@
+"""Conditions on the result of `yunikorn simulate`, for continuous integration: `--fail-on` and `--assert`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import click
+
+from yunikorn.cli.output import echo
+from yunikorn.config.load import load_config
+from yunikorn.config.queues_yaml import RuleConfig, SchedulerConfig
+from yunikorn.errors import ConfigError, printable
+from yunikorn.framework.registry import Registry
+from yunikorn.reporting.assertions import Assertion, check_queues, judge, parse_assertions
+from yunikorn.reporting.full_report import FullReport
+
+UNMET = 1
+"""Exit status of a simulation that reached its end, but not what was asked of it."""
+
+FAILURES = {
+    "rejected": {"rejected": "rejected applications", "tasks_refused": "refused tasks"},
+    "waiting": {"waiting": "waiting applications", "tasks_waiting": "waiting tasks"},
+    "failed": {"failed": "failed applications", "tasks_failed": "failed tasks"},
+}
+"""Figures that have to be 0, by value of `--fail-on`, with their meaning."""
+
+_OPTIONS = (
+    click.option(
+        "--fail-on",
+        "fail_on",
+        type=click.Choice(tuple(FAILURES)),
+        multiple=True,
+        help="Exit with status 1 if applications or tasks end like this; may be given several times.",
+    ),
+    click.option(
+        "--assert",
+        "asserted",
+        metavar="'FIGURE < VALUE'",
+        multiple=True,
+        help=(
+            "Exit with status 1 unless this is true, such as 'root.web.wait.p95 < 60s'; may be given several"
+            " times."
+        ),
+    ),
+)
+
+
+def condition_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of conditions to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@attrs.frozen
+class RunConditions:
+    """What is asked of a run."""
+
+    fail_on: tuple[str, ...]
+    assertions: Sequence[Assertion]
+    queues: frozenset[tuple[str, str]] = frozenset()
+    """Partitions and paths of the queues in the configuration."""
+
+    @classmethod
+    def parse(
+        cls, fail_on: tuple[str, ...], asserted: tuple[str, ...], text: str, registry: Registry
+    ) -> RunConditions:
+        """Read the options before the run; raises `UsageError` for what no report can have."""
+        assertions = parse_assertions(asserted)
+        if not any(assertion.queue for assertion in assertions):
+            return cls(fail_on, assertions)
+        try:
+            config = load_config(text, registry)
+        except ConfigError:
+            return cls(fail_on, assertions)  # the run reports it
+        queues = frozenset(
+            (partition.name, path) for partition in config.partitions for path, _ in partition.root.walk()
+        )
+        if not _creates_queues(config):
+            check_queues(assertions, queues)
+        return cls(fail_on, assertions, queues)
+
+    def unmet(self, result: FullReport) -> list[str]:
+        """Return the conditions that a report does not meet, with the expected and actual values."""
+        found = []
+        for kind in dict.fromkeys(self.fail_on):
+            for figure, meaning in FAILURES[kind].items():
+                (assertion,) = parse_assertions([f"{figure} == 0"])
+                count = judge(assertion, result).value
+                if count:
+                    found.append(f"--fail-on {kind}: {meaning}: {count:.0f}")
+        for assertion in self.assertions:
+            verdict = judge(assertion, result, self.queues)
+            if not verdict.holds:
+                found.append(f"--assert {verdict}")
+        return found
+
+    def report(self, result: FullReport) -> int:
+        """Print the conditions that are not met, and return the exit status."""
+        unmet = self.unmet(result)
+        for line in unmet:
+            echo(f"FAILED: {printable(line)}", err=True)
+        return UNMET if unmet else 0
+
+
+def _creates_queues(config: SchedulerConfig) -> bool:
+    def creates(rule: RuleConfig) -> bool:
+        return rule.create or (rule.parent is not None and creates(rule.parent))
+
+    return any(creates(rule) for partition in config.partitions for rule in partition.placement_rules)
