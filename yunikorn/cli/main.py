@@ -63,6 +63,7 @@ SECTIONS = {
         "simulate": "Run a workload on a virtual clock and report what was scheduled.",
         "workload": "Generate a workload from named distributions and a seed.",
         "compare": "Run a workload under several configurations, side by side.",
+        "size": "Find the smallest cluster on which a workload meets targets.",
         "replay": "Replay a recording, real or written by hand, in a new core.",
     },
     "Configurations and plugins": {

@@ -111,7 +111,7 @@ def command(
         option = "--tasks" if tasks else "--no-plots" if no_plots else "--force"
         raise UsageError(f"{option} applies to the files of --out: give --out")
     registry = load_registry().trusting(folder_of(config))
-    text, plan = _read(config, source, registry)
+    text, plan = read_simulation(config, source, registry)
     asked = parse_questions(questions, plan, until)
     conditions = RunConditions.parse(fail_on, asserted, text, registry)
     surveyed = survey(plan)
@@ -123,7 +123,7 @@ def command(
         files = None
         if out is not None:
             files = stack.enter_context(ResultFiles(out, tasks=tasks, pictures=not no_plots, force=force))
-        bar = progress_bar(_terminal(), clock, held=source.hold)
+        bar = progress_bar(stderr_console(), clock, held=source.hold)
         signals = stack.enter_context(ending_early(REPORTING))
         watch = _all_of(lambda progress: not signals.number, stack.enter_context(bar))
         started = clock.now()
@@ -157,7 +157,7 @@ def command(
     return status_of(signals) if report.outcome == "interrupted" else unmet
 
 
-def _read(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:
+def read_simulation(config: Path, source: WorkloadSource, registry: Registry) -> tuple[str, Workload]:
     """Return configuration and workload; raises the problems of both if either cannot be read."""
     input_checks, text, plan = InputChecks(), "", None
     with input_checks.part():
@@ -196,7 +196,7 @@ def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]
     return watch
 
 
-def _terminal() -> Console | None:
+def stderr_console() -> Console | None:
     """Return a console on standard error, or None if standard error is no terminal."""
     if not sys.stderr.isatty():
         return None
