@@ -17,6 +17,7 @@ CONFIG = """
 partitions:
   - name: default
     preemption: {enabled: false}
+    periods: {gangpatience: %s}
     queues:
       - name: root
         submitacl: "*"
@@ -28,18 +29,22 @@ ONE = "          - {name: a}"
 
 @pytest.fixture
 def observe(registry: Registry) -> Callable[..., FullReport]:
-    """Return a function that simulates a scenario; `queues` are YAML lines, `until` is in seconds."""
+    """Return a function that simulates a scenario; `queues` are YAML lines, `until` is in seconds.
+
+    `patience` is the time after which a gang is overdue.
+    """
 
     def run(
         scenario: str,
         queues: str = ONE,
         *,
         until: float | None = None,
+        patience: str = "1h",
         rows: Callable[[ApplicationRow], None] | None = None,
         **more: Any,
     ) -> FullReport:
         workload = read_scenario(scenario, "scenario.yaml", "test")
         end = None if until is None else round(until * SECOND)
-        return study(CONFIG % queues, workload, registry, until=end, rows=rows, **more)
+        return study(CONFIG % (patience, queues), workload, registry, until=end, rows=rows, **more)
 
     return run

@@ -238,7 +238,7 @@ def test_intervals_sum_up_to_the_utilisation_of_the_report(registry: Registry) -
     history, (partition,) = result.history, result.history.partitions
     edges = history.edges
     widths = [after - before for before, after in itertools.pairwise(edges)]
-    assert 256 < history.count <= 512
+    assert 1024 < history.count <= 2048
     for name, share in result.report.utilisation["default"].items():
         used = sum(one * width for one, width in zip(partition.used[name], widths, strict=True))
         had = sum(one * width for one, width in zip(partition.capacity[name], widths, strict=True))

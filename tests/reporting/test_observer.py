@@ -6,8 +6,9 @@ import pytest
 
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
+from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.queue_observation import QuotaSource
+from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import read_scenario
 
@@ -51,12 +52,20 @@ events:
 def test_observations_equal_those_of_the_resource_manager(
     registry: Registry, preempted: str, until: int | None
 ) -> None:
-    quota_source = QuotaSource()
-    observer = Observer(quota_source)
+    view = CoreView()
+    limits = LimitWaits(view.application)
+    observer = Observer(view, limits)
     end = None if until is None else until * SECOND
     workload = read_scenario(EVENTFUL, "file", "eventful")
     report = simulate(
-        CONFIG, workload, registry, recorder=observer, until=end, preempted=preempted, meet=quota_source.meet
+        CONFIG,
+        workload,
+        registry,
+        recorder=observer,
+        until=end,
+        preempted=preempted,
+        meet=view.meet,
+        limits=limits,
     )
     observer.close(round(report.times.stopped * SECOND))
     partition = observer.cluster.partitions["default"]

@@ -39,6 +39,7 @@ PLAIN = [
     "applications.csv",
     "applications.jsonl",
     "decisions.jsonl",
+    "idle.csv",
     "nodes.jsonl",
     "queues.csv",
     "report.json",

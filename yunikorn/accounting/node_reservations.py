@@ -47,6 +47,10 @@ class NodeReservations:
         """Asks that no longer wait but whose reservation the next ask of the same class may inherit."""
         self.lost: dict[AskClass, None] = {}
         """Ask classes whose reserving ask still waits but lost its node."""
+        self.nodes: dict[Node, None] = {}
+        """Nodes with a reservation."""
+        self.log: dict[Node, None] | None = None
+        """Nodes whose reservations changed, for an observer that empties it; None if nothing observes."""
         self.changed_hosts: dict[Node, None] = {}
         """Nodes that are new or whose capacity for requests changed, so that reserving may make sense now."""
         self.capacity_version = 0
@@ -59,6 +63,9 @@ class NodeReservations:
         if self.watcher is not None:
             self.watcher.reserved(ask, node)
         node.reservations[ask] = None
+        self.nodes[node] = None
+        if self.log is not None:
+            self.log[node] = None
         self.inheritable.pop(ask, None)
         # The node may fit `ask` already, if a reservation for another ask or a quota prevented the placement.
         self._changed(node, gained=ask.ask_class.fits(node))
@@ -95,6 +102,10 @@ class NodeReservations:
         if ask.ask_class.reserving_ask is ask:
             ask.ask_class.reserving_ask = None
         del node.reservations[ask]
+        if not node.reservations:
+            del self.nodes[node]
+        if self.log is not None:
+            self.log[node] = None
         self.inheritable.pop(ask, None)
         if self.ended is not None:
             self.ended(ask)

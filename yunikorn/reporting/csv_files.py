@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import IO, Generic, NamedTuple, TypeVar
 
 import attrs
 
+from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.time_series import History, PartitionHistory, QueueHistory, QuotaStep
 from yunikorn.simulation.out_folder import OutFolder
@@ -25,6 +27,7 @@ APPLICATIONS = "applications.csv"
 TASKS = "tasks.csv"
 UTILISATION = "utilisation.csv"
 QUEUES = "queues.csv"
+IDLE = "idle.csv"
 
 T = TypeVar("T")
 Cell = str | int | float | None
@@ -145,6 +148,10 @@ def _share(part: float, whole: float | None) -> float | None:
     return part / whole if whole else None
 
 
+def _of_cause(cause: str, row: _Idle) -> float:
+    return row[4].get(cause, 0.0)
+
+
 _UTILISATION: Columns[_IntervalRow[PartitionHistory]] = {
     "start": lambda row: row.start,
     "end": lambda row: row.end,
@@ -166,6 +173,31 @@ def write_utilisation(file: IO[str], history: History) -> None:
         for each in history.partitions:
             for name in each.capacity:
                 table.write(_IntervalRow(start, end, index, each, name))
+
+
+_Idle = tuple[float, float, PartitionHistory, str, dict[str, float]]
+"""Start and end of an interval, partition, resource type, and its idle amounts by cause."""
+
+_IDLE: Columns[_Idle] = {
+    "start": lambda row: row[0],
+    "end": lambda row: row[1],
+    "partition": lambda row: row[2].partition,
+    "resource": lambda row: row[3],
+    "idle": lambda row: sum(row[4].values()),
+    **{cause: partial(_of_cause, cause) for cause in CAUSES},
+}
+
+
+def write_idle(file: IO[str], history: History) -> None:
+    """Write idle.csv: mean capacity that stood idle while work waited, by partition, type and cause."""
+    table = CsvFile(file, _IDLE)
+    for index, (start, end) in enumerate(pairwise(history.edges)):
+        for each in history.partitions:
+            for name in each.capacity:
+                amounts = {
+                    cause: series[name][index] for cause, series in each.idle.items() if name in series
+                }
+                table.write((start, end, each, name, amounts))
 
 
 _QUEUES: Columns[_IntervalRow[QueueHistory]] = {

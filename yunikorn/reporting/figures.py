@@ -9,6 +9,7 @@ import attrs
 
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.group_counts import GroupReport
+from yunikorn.reporting.idle_capacity import IdleReport
 from yunikorn.reporting.observations import Fragmentation
 from yunikorn.reporting.queue_observation import Guarantee
 from yunikorn.simulation.report import QueueReport, Report
@@ -165,6 +166,10 @@ FRAGMENTATION: Sequence[Figure[Fragmentation]] = (
     ),
 )
 
+IDLE: Sequence[Figure[IdleReport]] = (
+    Figure("in all", lambda found: found.of_capacity, percent, "idle while work waits: {}"),
+)
+
 _TOTALS: Sequence[Figure[Report]] = (
     Figure("", lambda report: report.applications.finished, count, "applications finished"),
     Figure("", lambda report: report.applications.failed, count, "applications failed"),
@@ -220,6 +225,9 @@ def _totals(result: FullReport) -> Iterator[Measure]:
         for name, found in types.items():
             what = f"{partition}: {name}" if several else name
             yield from _compared(section, FRAGMENTATION, found, what)
+    for partition, idle in result.figures.idle.items():
+        for name, stood in idle.items():
+            yield from _compared(section, IDLE, stood, f"{partition}: {name}" if several else name)
     yield from _compared(section, _LOSSES, report)
 
 

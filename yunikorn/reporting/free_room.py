@@ -35,16 +35,37 @@ class Room:
     counted: Space = attrs.field(default=(), init=False)
     """Free resources as last counted by `Rooms.spaces`."""
     _changes: list[Room] | None = attrs.field(default=None, init=False)
+    _totals: tuple[Tally, Tally] = attrs.field(factory=lambda: ({}, {}), init=False)
+    """Free resources of all nodes of the partition: of drained ones, and of those that accept tasks."""
 
     def take(self, amount: Mapping[str, int], sign: int) -> None:
         """Reduce the free resources by `amount` (`sign` 1), or increase them (-1)."""
-        grow(self.free, amount, -sign)
+        free, total = self.free, self._totals[self.open]
+        for name, value in amount.items():
+            before = free.get(name, 0)
+            after = before - sign * value
+            if after:
+                free[name] = after
+            else:
+                free.pop(name, None)
+            # An overcommitted node has no free resources, and takes none from other nodes.
+            total[name] = total.get(name, 0) + max(after, 0) - max(before, 0)
         self._changed()
 
     def switch(self, open: bool) -> None:
         """Set if the node accepts new tasks."""
+        if open != self.open:
+            for name, value in self.free.items():
+                for total, sign in ((self._totals[self.open], -1), (self._totals[open], 1)):
+                    total[name] = total.get(name, 0) + sign * max(value, 0)
         self.open = open
         self._changed()
+
+    def count_in(self, drained: Tally, free: Tally) -> None:
+        """Add the free resources, now and after each change, to one of these totals."""
+        self._totals = drained, free
+        for name, value in self.free.items():
+            self._totals[self.open][name] = self._totals[self.open].get(name, 0) + max(value, 0)
 
     def report(self, changes: list[Room] | None) -> None:
         """Request a notification: the node appends itself to this list at its next change."""
@@ -72,6 +93,10 @@ class Rooms:
     def __init__(self) -> None:
         self.capacities: Counter[Resource] = Counter()
         """Number of nodes by capacity."""
+        self.free: Tally = {}
+        """Free resources of all nodes that accept tasks; overcommitted nodes have none."""
+        self.drained: Tally = {}
+        """Free resources of all drained nodes."""
         self._rooms: dict[str, Room] = {}
         self._spaces: Counter[Space] = Counter()
         self._changes: list[Room] = []
@@ -85,6 +110,7 @@ class Rooms:
     def add(self, name: str, room: Room) -> None:
         """Add a node."""
         self._rooms[name] = room
+        room.count_in(self.drained, self.free)
         self.capacities[room.capacity] += 1
         self._changes.append(room)
 
@@ -99,6 +125,10 @@ class Rooms:
         self.capacities -= Counter([room.capacity])
         self.capacities[capacity] += 1
         room.capacity = capacity
+
+    def get(self, name: str) -> Room | None:
+        """Return a node, or None if it has left."""
+        return self._rooms.get(name)
 
     @property
     def spaces(self) -> Counter[Space]:

@@ -9,15 +9,17 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
+from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
+from yunikorn.reporting.idle_capacity import IdleReport
 from yunikorn.reporting.metrics import jain_index
 from yunikorn.reporting.observations import ApplicationRow, Fragmentation
 from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.provenance import Provenance
-from yunikorn.reporting.queue_observation import QuotaSource
 from yunikorn.reporting.time_series import History, NodeHistory, PartitionHistory, QueueHistory
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import ExplainRequest
+from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
@@ -55,6 +57,8 @@ class Figures:
     fairness: Fairness
     fragmentation: dict[str, dict[str, Fragmentation]]
     """Fragmentation by partition and resource type."""
+    idle: dict[str, dict[str, IdleReport]]
+    """Capacity that stood idle while work waited, by partition and resource type."""
     queues: list[GroupReport]
     """Leaf queues that had an application at any time."""
     users: list[GroupReport]
@@ -113,6 +117,10 @@ def _figures(observer: Observer) -> Figures:
             name: observation.fragmentation()
             for name, observation in sorted(observer.cluster.partitions.items())
         },
+        idle={
+            name: observation.idle.report(capacities[name])
+            for name, observation in sorted(observer.cluster.partitions.items())
+        },
         queues=queues,
         users=users,
         sizes=sizes,
@@ -139,6 +147,7 @@ def _history(observer: Observer) -> History:
                 capacity=observation.had.means(lengths),
                 used=observation.used.means(lengths),
                 unusable=observation.unusable.means(lengths),
+                idle=observation.idle.means(lengths),
                 waiting=observation.waiting_tasks.means(lengths),
                 running=observation.running_tasks.means(lengths),
             )
@@ -201,8 +210,9 @@ def study(
     `rows` receives the row of each application at its end, and the rows of unfinished applications at the end
     of the simulation.
     """
-    quota_source = QuotaSource()
-    observer = Observer(quota_source, rows)
+    view = CoreView()
+    limits = LimitWaits(view.application)
+    observer = Observer(view, limits, rows)
     report = simulate(
         config,
         workload,
@@ -212,7 +222,8 @@ def study(
         watch=watch,
         preempted=preempted,
         questions=questions,
-        meet=quota_source.meet,
+        meet=view.meet,
+        limits=limits,
     )
     observer.close(round(report.times.stopped * SECOND))
     return FullReport(report, _figures(observer), _history(observer), _curves(observer))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import attrs
 
 from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.free_room import FreeRoom, Room, Rooms, find_free_room
+from yunikorn.reporting.idle_capacity import IdleCapacity
 from yunikorn.reporting.metrics import bounded_slowdown, own_time
 from yunikorn.reporting.time_series import AmountSeries, NodeRows, Timeline
 from yunikorn.resources import Resource, Tally, grow
@@ -66,6 +68,8 @@ class ApplicationObservation:
     waiting: int = 0
     """Number of waiting tasks."""
     has_run: bool = False
+    is_atomic: bool = False
+    """True if `pending` was counted as that of an Atomic gang which has not been placed."""
 
     def first_start(self, ask: str, moment: int) -> bool:
         """Note the start of a task of this ask; returns True if now all tasks have been started."""
@@ -199,8 +203,9 @@ class LoadObservation:
 class PartitionObservation(LoadObservation):
     """A partition with its nodes and the waiting requests."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, idle: IdleCapacity) -> None:
         super().__init__(timeline)
+        self.idle = idle
         self.rooms = Rooms()
         self.sizes: Counter[Resource] = Counter()
         """Number of waiting requests by resource amounts."""
@@ -234,6 +239,7 @@ class PartitionObservation(LoadObservation):
         self._credit = SAVINGS
         self.record(moment)
         self.wind(moment, self.had, self.unusable, self._contested)
+        self.idle.wind(moment)
 
     def fragmentation(self) -> dict[str, Fragmentation]:
         """Return the fragmentation by resource type of the nodes. Call `close` before."""
@@ -260,11 +266,15 @@ class PartitionObservation(LoadObservation):
 class ClusterObservation:
     """Usage of all nodes, grouped by partition."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, make_idle: Callable[[str], IdleCapacity]) -> None:
+        """Create without nodes; `make_idle` creates the measurement of the idle capacity of a partition."""
         self.partitions: dict[str, PartitionObservation] = {}
         self.rows = NodeRows(timeline)
         self._timeline = timeline
+        self._make_idle = make_idle
         self._nodes: dict[str, tuple[Room, PartitionObservation]] = {}
+        self._resized: dict[PartitionObservation, None] = {}
+        """Partitions whose nodes changed since the last call of `record`."""
         self._numbers: dict[str, int] = {}
         """Numbers of all nodes in `rows`, by name; a node that returns keeps its number."""
 
@@ -273,7 +283,7 @@ class ClusterObservation:
         name = partition_name(name)
         observation = self.partitions.get(name)
         if observation is None:
-            observation = self.partitions[name] = PartitionObservation(self._timeline)
+            observation = self.partitions[name] = PartitionObservation(self._timeline, self._make_idle(name))
         return observation
 
     def change(self, event: NodeEvent) -> None:
@@ -307,6 +317,7 @@ class ClusterObservation:
         room.take(room.capacity, -sign)
         self.rows.capacity(room.index, room.capacity, sign, moment)
         partition.dirty = True
+        self._resized[partition] = None
 
     def allocate(self, allocation: Allocation, sign: int, moment: int) -> None:
         """Note the start (`sign` 1) or the end (-1) of an allocation."""
@@ -314,13 +325,20 @@ class ClusterObservation:
         amount = allocation.resource_per_alloc
         room.take(amount, sign)
         partition.allocate(amount, sign)
+        if allocation.placeholder:
+            grow(partition.idle.placeholders, amount, sign)
         self.rows.use(room.index, amount, sign, moment)
 
     def record(self, moment: int) -> None:
         """Record the state of changed partitions; called after all changes of `moment`."""
+        for partition in self._resized:
+            partition.idle.wanted.resized(partition.rooms.capacities)
+        self._resized.clear()
         for partition in self.partitions.values():
             if partition.dirty:
                 partition.record(moment)
+            # A timer of the core may change why requests wait while nothing else changes.
+            partition.idle.record(moment, partition.rooms)
 
     def close(self, moment: int) -> None:
         """Complete all series at the end of the simulation."""

@@ -6,10 +6,12 @@ application and figure. Time series have a bounded number of intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from yunikorn.interface.messages import Allocation
+from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.group_counts import GroupCounts, size_class
+from yunikorn.reporting.idle_capacity import IdleCapacity, Pending
 from yunikorn.reporting.observations import (
     RUNNING,
     WAITING,
@@ -18,9 +20,10 @@ from yunikorn.reporting.observations import (
     ClusterObservation,
     PartitionObservation,
 )
-from yunikorn.reporting.queue_observation import QueueObservation, QueueObservations, QuotaSource
+from yunikorn.reporting.queue_observation import QueueObservation, QueueObservations
 from yunikorn.reporting.time_series import Timeline
 from yunikorn.resources import Resource
+from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import Running, Submitted, partition_name
 from yunikorn.simulation.statistics import seconds
@@ -32,11 +35,11 @@ Write = Callable[[ApplicationRow], None]
 class Observer(Recorder):
     """Figures of one simulation while it runs."""
 
-    def __init__(self, quota_source: QuotaSource, write: Write | None = None) -> None:
+    def __init__(self, view: CoreView, limits: LimitWaits, write: Write | None = None) -> None:
         """Create an observer; `write` receives each application's row at its end or the end of the run."""
         self.timeline = Timeline()
-        self.cluster = ClusterObservation(self.timeline)
-        self.queues = QueueObservations(self.timeline, quota_source)
+        self.cluster = ClusterObservation(self.timeline, self._idle_capacity)
+        self.queues = QueueObservations(self.timeline, view)
         self.everything = GroupCounts()
         self.by_queue: dict[tuple[str, str], GroupCounts] = {}
         """Figures by partition and path of the queue."""
@@ -44,7 +47,8 @@ class Observer(Recorder):
         self.by_size: dict[str, GroupCounts] = {}
         self.last = 0
         """Time of the last event (ns)."""
-        self._quota_source = quota_source
+        self._view = view
+        self._limits = limits
         self._write: Write = write or (lambda row: None)
         self._live: dict[str, ApplicationObservation] = {}
         self._unsized: dict[ApplicationObservation, None] = {}
@@ -53,6 +57,16 @@ class Observer(Recorder):
         """Applications of `_unsized` that have already ended, with moment, outcome and reason."""
         self._dirty: dict[ApplicationObservation, None] = {}
         self._running: dict[Running, ApplicationObservation] = {}
+
+    def _idle_capacity(self, partition: str) -> IdleCapacity:
+        return IdleCapacity(
+            partition, self.timeline, self._view, self._limits.amounts(partition), self._pending
+        )
+
+    def _pending(self, partition: str) -> Iterator[Pending]:
+        for name, observation in self._live.items():
+            if observation.pending and observation.partition == partition:
+                yield name, observation.pending
 
     # -- the cluster ----------------------------------------------------------------------------------
 
@@ -188,7 +202,7 @@ class Observer(Recorder):
             self._measure()
         for observation in self._dirty:
             if not observation.queue:
-                found = self._quota_source.queue_of(observation.partition, observation.record.plan.id)
+                found = self._view.queue_of(observation.partition, observation.record.plan.id)
                 if found:
                     self._join(observation, found)
             self._ask(observation, observation.wants(), observation.record.waiting)
@@ -210,12 +224,32 @@ class Observer(Recorder):
         before, observation.pending = observation.pending, pending
         more, observation.waiting = waiting - observation.waiting, waiting
         changed = {size: pending.get(size, 0) - before.get(size, 0) for size in {**before, **pending}}
+        self._want(observation, before, pending, changed)
         for level in self._levels(observation):
             for size, requests in changed.items():
                 if requests:
                     level.ask(size, requests)
             if more:
                 level.wait(more)
+
+    def _want(
+        self,
+        observation: ApplicationObservation,
+        before: dict[Resource, int],
+        pending: dict[Resource, int],
+        changed: dict[Resource, int],
+    ) -> None:
+        """Update what the application's partition wants."""
+        wanted = self.cluster.partition(observation.partition).idle.wanted
+        was_atomic, observation.is_atomic = observation.is_atomic, observation.record.is_unplaced_gang
+        if was_atomic == observation.is_atomic:
+            for size, requests in changed.items():
+                wanted.add(size, requests, atomic=was_atomic)
+            return
+        for size, requests in before.items():
+            wanted.add(size, -requests, atomic=was_atomic)
+        for size, requests in pending.items():
+            wanted.add(size, requests, atomic=observation.is_atomic)
 
     def _levels(self, observation: ApplicationObservation) -> list[PartitionObservation | QueueObservation]:
         """Return the partition and, once it is known, the queue of an application."""

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from yunikorn.interface.scheduler import Scheduler
+from yunikorn.reporting.core_view import CoreView, QueueQuota
 from yunikorn.reporting.observations import LoadObservation
 from yunikorn.reporting.time_series import AmountSeries, QuotaStep, Timeline
-from yunikorn.resources import NOTHING, Resource, Tally, grow
-from yunikorn.simulation.simulated_rm import RM_ID
+from yunikorn.resources import Tally, grow
 from yunikorn.simulation.statistics import DIGITS, seconds
 
 
@@ -27,39 +26,6 @@ class Guarantee:
 
     The amount owed at each moment is the guarantee, or the sum of used and waiting amounts if that is less.
     """
-
-
-@attrs.frozen
-class QueueQuota:
-    """Guarantee of a queue and its own maximum; types missing from the maximum are unlimited."""
-
-    guaranteed: Resource = NOTHING
-    max: Resource = NOTHING
-
-
-class QuotaSource:
-    """Read-only access to the queues of a core that becomes known later."""
-
-    def __init__(self) -> None:
-        self._core: Scheduler | None = None
-
-    def meet(self, core: Scheduler) -> None:
-        """Set the core."""
-        self._core = core
-
-    def queue_of(self, partition: str, application: str) -> str:
-        """Return the queue of an application; empty if the core has no such application (any more)."""
-        at = self._core.partition(RM_ID, partition) if self._core is not None else None
-        found = at.partition.applications.get(application) if at is not None else None
-        return found.chain[0].path if found is not None and found.chain else ""
-
-    def quota(self, partition: str, queue: str) -> QueueQuota:
-        """Return the quota of a queue; empty if the core has no such queue (any more)."""
-        at = self._core.partition(RM_ID, partition) if self._core is not None else None
-        found = at.partition.queues.queue(queue) if at is not None else None
-        if found is None or found.parent is None:
-            return QueueQuota()
-        return QueueQuota(found.guaranteed, found.max or NOTHING)
 
 
 class QueueObservation(LoadObservation):
@@ -132,9 +98,9 @@ def _ratio(part: int, whole: int) -> float | None:
 class QueueObservations:
     """Observations by partition and path, without root, which equals the partition itself."""
 
-    def __init__(self, timeline: Timeline, quota_source: QuotaSource) -> None:
+    def __init__(self, timeline: Timeline, view: CoreView) -> None:
         self._timeline = timeline
-        self._quota_source = quota_source
+        self._view = view
         self._observations: dict[tuple[str, str], QueueObservation] = {}
         self._changed: dict[QueueObservation, None] = {}
         self._configured = 0
@@ -156,7 +122,7 @@ class QueueObservations:
             parent.is_leaf = False
         observation = QueueObservation(self._timeline, parent)
         # The queue may have existed without applications since that time.
-        observation.set_quota(self._configured, self._quota_source.quota(partition, path))
+        observation.set_quota(self._configured, self._view.quota(partition, path))
         self._observations[partition, path] = observation
         return observation
 
@@ -164,7 +130,7 @@ class QueueObservations:
         """Read all quotas again after a reload of the configuration."""
         self._configured = moment
         for (partition, path), observation in self._observations.items():
-            observation.set_quota(moment, self._quota_source.quota(partition, path))
+            observation.set_quota(moment, self._view.quota(partition, path))
 
     def record(self, moment: int) -> None:
         """Record the state of changed queues and their ancestors; called after all changes of `moment`."""

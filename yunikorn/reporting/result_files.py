@@ -7,7 +7,13 @@ from pathlib import Path
 from types import TracebackType
 
 from yunikorn.reporting import csv_files
-from yunikorn.reporting.csv_files import ApplicationsFile, TasksFile, write_queues, write_utilisation
+from yunikorn.reporting.csv_files import (
+    ApplicationsFile,
+    TasksFile,
+    write_idle,
+    write_queues,
+    write_utilisation,
+)
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.saved_run import LOG, RESULT, pack_result
@@ -19,9 +25,10 @@ from yunikorn.simulation.recorder import Recorders
 
 PAGE = "report.html"
 CLUSTER, QUEUES, LENGTHS = "cluster.png", "queue-use.png", "queue-lengths.png"
-WAITS, NODES = "waits.png", "nodes.png"
+WAITS, NODES, IDLE = "waits.png", "nodes.png", "idle.png"
 CAPTIONS = {
     CLUSTER: "Capacity, usage, and free resources that waiting tasks could not use.",
+    IDLE: "Capacity that stood idle while work waited, by what kept the work from it.",
     QUEUES: "Usage of each queue, with its guarantee and its limit.",
     LENGTHS: "Number of waiting tasks.",
     WAITS: "Cumulative distributions of the waits and slowdowns of applications.",
@@ -45,6 +52,7 @@ def missing_extra(page: str = PAGE) -> str:
 def draw_pictures(result: FullReport) -> dict[str, bytes]:
     """Draw all plots; returns PNG contents by file name."""
     # Imported here, because runs without pictures need no matplotlib, which is slow to import.
+    from yunikorn.reporting.plot_idle import plot_idle
     from yunikorn.reporting.plots import (
         plot_cluster,
         plot_distributions,
@@ -59,6 +67,7 @@ def draw_pictures(result: FullReport) -> dict[str, bytes]:
     with styled():
         return {
             CLUSTER: png(plot_cluster(history)),
+            IDLE: png(plot_idle(history)),
             QUEUES: png(plot_queues(history)),
             LENGTHS: png(plot_lengths(history)),
             WAITS: png(plot_distributions(result.curves)),
@@ -142,6 +151,7 @@ class ResultFiles(Recorders):
         self._folder.part(RESULT).write_bytes(pack_result(result))
         history = result.history
         write_utilisation(self._folder.open(csv_files.UTILISATION), history)
+        write_idle(self._folder.open(csv_files.IDLE), history)
         write_queues(self._folder.open(csv_files.QUEUES), history)
         return write_pictures(self._folder, result) if self._pictures else ""
 

@@ -11,18 +11,21 @@ from yunikorn.reporting.figures import (
     FRAGMENTATION,
     GROUP,
     GUARANTEE,
+    IDLE,
     QUEUE,
     STATISTICS,
     cells,
     columns,
     duration,
     index,
+    percent,
     ratio,
     statistics,
     whole_percent,
 )
 from yunikorn.reporting.full_report import Figures
 from yunikorn.reporting.group_counts import GroupReport
+from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.simulation.report import Report
 
 MOST = 10
@@ -190,6 +193,7 @@ def figure_tables(figures: Figures) -> list[Table]:
         _guarantees(figures.queues),
         _groups("Sizes (part of the cluster that an application asks for)", "size", figures.sizes),
         _users(figures.users),
+        _idle(figures),
         _fragmentation(figures),
     ]
     return [table for table in found if table.rows]
@@ -231,6 +235,22 @@ def _guarantees(queues: list[GroupReport]) -> Table:
         for name, kept in group.guarantees.items()
     ]
     return Table("Guarantees", ["queue", "guaranteed", *columns(GUARANTEE)], rows)
+
+
+def _idle(figures: Figures) -> Table:
+    several = len(figures.idle) > 1
+    found = [
+        (f"{partition}: {name}" if several else name, idle)
+        for partition, types in figures.idle.items()
+        for name, idle in types.items()
+        if idle.causes
+    ]
+    causes = [cause for cause in CAUSES if any(cause in idle.causes for _, idle in found)]
+    rows = [
+        [name, *cells(IDLE, idle), *(percent(idle.causes.get(cause)) for cause in causes)]
+        for name, idle in found
+    ]
+    return Table("Idle while work waits", ["part of the capacity", *columns(IDLE), *causes], rows)
 
 
 def _fragmentation(figures: Figures) -> Table:

@@ -18,7 +18,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 
-LIMIT = 512
+LIMIT = 2048
 """Maximum number of intervals; a timeline longer than this number of seconds uses more than half of them."""
 
 
@@ -285,6 +285,8 @@ class PartitionHistory:
     used: dict[str, list[float]]
     unusable: dict[str, list[float]]
     """Free amounts that waiting tasks cannot use."""
+    idle: dict[str, dict[str, list[float]]]
+    """Capacity that stands idle while work waits, by cause."""
     waiting: list[float]
     running: list[float]
 

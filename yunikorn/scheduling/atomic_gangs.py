@@ -59,7 +59,9 @@ class AtomicGangs:
         self._refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons why nodes refused the member that found none in the latest plan, with counts."""
         self.stops = False
-        """True if an overdue gang holds back all requests after it."""
+        """True while an overdue gang holds back all requests after it."""
+        self.stopped = False
+        """True if the latest search for a decision ended with `stops`; for reports only."""
 
     # -- holding back -------------------------------------------------------------------------------
 
@@ -72,7 +74,7 @@ class AtomicGangs:
 
     def release(self) -> None:
         """End the back-pressure of overdue gangs, until one of them applies it again."""
-        self.stops = False
+        self.stopped, self.stops = self.stops, False
         for queue, bits in reversed(self._silenced):
             queue.activate(bits)
         for tracker in self._closed:

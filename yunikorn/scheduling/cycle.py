@@ -148,6 +148,16 @@ class Cycle:
         return self.decide()
 
     @property
+    def is_held_back(self) -> bool:
+        """True if an overdue gang keeps all requests after it from being tried."""
+        return bool(self._formation.overdue) and self.atomic.stopped
+
+    @property
+    def is_excluding(self) -> bool:
+        """True if the policy of a leaf queue excludes applications now."""
+        return any(leaf.policy_excluded for leaf in self._excluding)
+
+    @property
     def is_time_dependent(self) -> bool:
         """True if the passage of time alone may change which applications a policy excludes."""
         return bool(self._excluding) and any(

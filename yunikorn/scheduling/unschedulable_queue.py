@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.pending_class import PendingClasses
+    from yunikorn.resources import Resource
     from yunikorn.scheduling.node_orders import NodeOrders
 
 
@@ -130,6 +131,10 @@ class UnschedulableQueue:
         self._refreshes = 0
         """Number of elapsed refresh intervals; each counts as a change."""
         self._refresh_timer: Timer | None = None
+
+    def waiting_sizes(self) -> set[Resource]:
+        """Return the amounts of all asks and ask classes that wait here for a change."""
+        return {entry.item.resource for _, _, entry in self.by_due if entry.is_waiting}
 
     @property
     def has_refresh_timer(self) -> bool:

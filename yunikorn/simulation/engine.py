@@ -215,7 +215,7 @@ class Simulation:
 
     def _round(self, moment: int) -> bool:
         changes = self._manager.changes
-        self._core.fire_timers()
+        fired = self._core.fire_timers()
         due = self._event_queue.next()
         # Most rounds without an event only follow a timer.
         told = due is not None and due <= moment and self._reload(moment)
@@ -239,6 +239,7 @@ class Simulation:
             self._idle += 1
         if busy:
             self._limits.review(moment)
+        if busy or fired:
             self._recorder.idle(moment)
         return going
 

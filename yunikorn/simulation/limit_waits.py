@@ -18,9 +18,10 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 import attrs
 
 from yunikorn.model.application import Application
-from yunikorn.model.gang import ATOMIC
 from yunikorn.model.queue import Queue
 from yunikorn.model.usage_tracker import UsageTracker
+from yunikorn.resources import NOTHING, Resource, Tally, grow
+from yunikorn.simulation.blocked_amounts import APPLICATIONS, LIMIT, QUOTA, BlockedAmounts
 from yunikorn.simulation.rm_state import SentAsk, Submitted, partition_name
 from yunikorn.simulation.statistics import Summary, Waits, seconds
 
@@ -33,6 +34,11 @@ Find = Callable[[str, str], Application | None]
 """Returns the core's application by partition and id."""
 
 Pairs = tuple[tuple[str, int], ...]
+
+_Found = tuple[str, str]
+"""Quota or limit that blocks a class, and its cause, one of `blocked_amounts.CAUSES`; empty if none."""
+
+_NONE: _Found = ("", "")
 
 
 @attrs.frozen
@@ -58,16 +64,27 @@ class LimitReport:
 class LimitClass:
     """Requests, or applications, that are subject to the same quotas and limits."""
 
-    __slots__ = ("_since", "clock", "limit", "pairs", "waiting")
+    __slots__ = ("_amounts", "_atomic", "_cause", "_since", "_wanted", "clock", "limit", "pairs", "waiting")
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: Pairs, amounts: BlockedAmounts, *, atomic: bool) -> None:
+        """Create a class without members; what is blocked of them is added to `amounts`."""
         self.pairs = pairs
         self.limit = ""
         """Quota or limit that blocks the class now; empty if none does."""
+        self._cause = ""
+        self._amounts = amounts
+        self._atomic = atomic
+        self._wanted: Tally = {}
+        """Sum of the amounts of all waiting requests."""
         self.waiting = 0
         self.clock = 0
         """Total time (ns) for which the class has been blocked, up to the last call of `wind`."""
         self._since = 0
+
+    @property
+    def key(self) -> tuple[Pairs, bool]:
+        """Key of the class in its gate."""
+        return self.pairs, self._atomic
 
     def wind(self, moment: int, spent: dict[str, int]) -> None:
         """Advance the clock to `moment`, and add the blocked time of all requests of the class to `spent`."""
@@ -78,15 +95,31 @@ class LimitClass:
                 spent[self.limit] = spent.get(self.limit, 0) + passed * self.waiting
         self._since = max(moment, self._since)
 
-    def find_limit(self, gate: Gate) -> str:
-        """Return the quota or limit that blocks the class now, or an empty string."""
+    def want(self, amount: Resource, count: int) -> None:
+        """Add waiting requests of this amount, or remove them if `count` is negative."""
+        self.waiting += count
+        grow(self._wanted, amount, count)
+        if self._cause:
+            self._amounts.add(self._cause, amount, count, atomic=self._atomic)
+
+    def block(self, limit: str, cause: str) -> None:
+        """Set what blocks the class from now on, and its cause; empty if nothing does."""
+        self.limit = limit
+        if cause != self._cause:
+            for each, sign in ((self._cause, -1), (cause, 1)):
+                if each:
+                    self._amounts.add(each, self._wanted, sign, atomic=self._atomic)
+            self._cause = cause
+
+    def find_limit(self, gate: Gate) -> _Found:
+        """Return the quota or limit that blocks the class now, and its cause."""
         for queue in gate.queues:
             if not queue.has_room(self.pairs):
-                return f"over the quota of {queue.label}"
+                return f"over the quota of {queue.label}", QUOTA
         for tracker in gate.limit_trackers:
             if not tracker.has_room(self.pairs):
-                return f"over the limit of {tracker.label}"
-        return ""
+                return f"over the limit of {tracker.label}", LIMIT
+        return _NONE
 
 
 class Gate:
@@ -102,7 +135,8 @@ class Gate:
         self.queues = app.chain[:-1]
         """All queues of the chain but root, whose quota is the size of the cluster."""
         self.limit_trackers = app.limit_trackers
-        self.limit_classes: dict[Pairs, LimitClass] = {}
+        self.limit_classes: dict[tuple[Pairs, bool], LimitClass] = {}
+        """Classes by amounts, and whether their requests are members of Atomic gangs."""
         self.not_started: list[LimitClass] = []
         """New classes that have not been evaluated yet."""
         self._seen: list[object] = []
@@ -118,12 +152,12 @@ class Gate:
         closed = self._closed()
         for limit_class in limit_classes:
             if not limit_class.waiting:
-                idle.append(limit_class.pairs)
+                idle.append(limit_class.key)
                 continue
-            limit = closed or limit_class.find_limit(self)
+            limit, cause = (closed, APPLICATIONS) if closed else limit_class.find_limit(self)
             if limit != limit_class.limit:
                 limit_class.wind(moment, spent)
-                limit_class.limit = limit
+                limit_class.block(limit, cause)
         self.not_started = []
         for key in idle:
             self.limit_classes.pop(key, None)
@@ -159,6 +193,8 @@ class _Membership:
     count: int
     before: int
     mark: int
+    amount: Resource = NOTHING
+    """Amount of each request; nothing for an application."""
 
     @property
     def blocked(self) -> int:
@@ -177,6 +213,7 @@ class LimitWaits:
         self._new: dict[Submitted, None] = {}
         """Applications with requests that must be assigned to a class."""
         self._spent: dict[str, int] = {}
+        self._amounts: dict[str, BlockedAmounts] = {}
         self._tasks, self._applications = Waits(), Waits()
 
     # -- calls of the resource manager -----------------------------------------------------------------
@@ -226,7 +263,7 @@ class LimitWaits:
 
     def _leave(self, member: _Membership, count: int, moment: int) -> None:
         member.limit_class.wind(moment, self._spent)
-        member.limit_class.waiting -= count
+        member.limit_class.want(member.amount, -count)
         member.count -= count
 
     @staticmethod
@@ -234,6 +271,10 @@ class LimitWaits:
         if blocked:
             for _ in range(count):
                 waits.add(blocked)
+
+    def amounts(self, partition: str) -> BlockedAmounts:
+        """Return the amounts of requests that are blocked now in a partition; the object stays the same."""
+        return self._amounts.setdefault(partition, BlockedAmounts())
 
     # -- evaluation -----------------------------------------------------------------------------------
 
@@ -252,29 +293,40 @@ class LimitWaits:
 
     def _classify(self, record: Submitted, moment: int) -> None:
         asks = [ask for ask in (*record.asks.values(), *record.places.values()) if ask.waiting]
-        app = self._find(partition_name(record.plan.partition), record.plan.id) if asks else None
+        partition = partition_name(record.plan.partition)
+        app = self._find(partition, record.plan.id) if asks else None
         if app is None or not _is_limited(app):
             return
+        atomic = record.is_unplaced_gang
         for ask in asks:
             if ask not in self._members:
-                self._join(ask, app, _wanted(record, ask), ask.waiting, moment)
+                one = ask.group.resources
+                pairs = tuple((record.plan.total if atomic else one).items())
+                limit_class = self._class(app, pairs, partition, atomic=atomic)
+                self._join(ask, limit_class, ask.waiting, one, moment)
         if app.not_started and record not in self._members:
-            self._join(record, app, (), 1, moment)
+            self._join(record, self._class(app, (), partition, atomic=False), 1, NOTHING, moment)
 
-    def _join(
-        self, who: SentAsk | Submitted, app: Application, pairs: Pairs, count: int, moment: int
-    ) -> None:
+    def _class(self, app: Application, pairs: Pairs, partition: str, *, atomic: bool) -> LimitClass:
+        """Return the class of requests; those of an Atomic gang that is not placed must fit together."""
         key = (app.chain[0], app.limit_trackers, app.not_started)
         gate = self._gates.get(key)
         if gate is None:
             gate = self._gates[key] = Gate(app)
-        limit_class = gate.limit_classes.get(pairs)
+        limit_class = gate.limit_classes.get((pairs, atomic))
         if limit_class is None:
-            limit_class = gate.limit_classes[pairs] = LimitClass(pairs)
+            limit_class = LimitClass(pairs, self.amounts(partition), atomic=atomic)
+            gate.limit_classes[limit_class.key] = limit_class
             gate.not_started.append(limit_class)
+        return limit_class
+
+    def _join(
+        self, who: SentAsk | Submitted, limit_class: LimitClass, count: int, amount: Resource, moment: int
+    ) -> None:
         limit_class.wind(moment, self._spent)
-        limit_class.waiting += count
-        self._members[who] = _Membership(limit_class, count, self._blocked.pop(who, 0), limit_class.clock)
+        limit_class.want(amount, count)
+        before = self._blocked.pop(who, 0)
+        self._members[who] = _Membership(limit_class, count, before, limit_class.clock, amount)
 
     # -- the report -----------------------------------------------------------------------------------
 
@@ -303,13 +355,6 @@ def _is_limited(app: Application) -> bool:
         or any(queue.max_applications for queue in app.chain)
         or any(queue.max is not None for queue in app.chain[:-1])
     )
-
-
-def _wanted(record: Submitted, ask: SentAsk) -> Pairs:
-    """Return the amounts that must fit at once: all tasks of an Atomic gang that is not placed, else one."""
-    plan = record.plan
-    whole = plan.gang == ATOMIC and record.first_start is None
-    return tuple((plan.total if whole else ask.group.resources).items())
 
 
 def _ranked(spent: Mapping[str, int]) -> list[BlockedTime]:

@@ -50,7 +50,10 @@ class Recorder:
         """Record tasks that will never be allocated; the application may continue with its other tasks."""
 
     def idle(self, moment: int) -> None:
-        """Record that the core has made all possible decisions at `moment`; further rounds may follow."""
+        """Record that the core has made all possible decisions at `moment`; further rounds may follow.
+
+        Without a call, nothing has changed since the previous one but the time.
+        """
 
     def node_changed(self, event: NodeEvent) -> None:
         """Record a node change that the core has accepted."""

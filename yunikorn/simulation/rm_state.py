@@ -13,6 +13,7 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UserGroupInformation,
 )
+from yunikorn.model.gang import ATOMIC
 from yunikorn.simulation.statistics import Summary, Waits, seconds
 from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
 
@@ -69,6 +70,11 @@ class Submitted:
     def waiting(self) -> int:
         """Number of tasks that are not allocated."""
         return self.unfinished - self.running
+
+    @property
+    def is_unplaced_gang(self) -> bool:
+        """True for an Atomic gang of which no member has been placed: all of them must find room at once."""
+        return self.plan.gang == ATOMIC and self.first_start is None
 
     def ask(self, key: str, group: WorkloadTaskGroup, count: int, moment: int) -> SentAsk:
         """Note an ask for `count` tasks of `group`."""

@@ -40,13 +40,15 @@ def simulate(
     preempted: str = RESTART,
     questions: Sequence[ExplainRequest] = (),
     meet: Callable[[Scheduler], None] | None = None,
+    limits: LimitWaits | None = None,
 ) -> Report:
     """Simulate `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
 
     Raises `InputError` if a configuration that the workload loads later is invalid. `until`, `recorder`,
     `watch` and `preempted` are as for `Simulation`. `questions` ask why applications wait; the report answers
     them in their order. `meet` receives the core before the simulation starts, for recorders that read its
-    queues, and must not change the core.
+    queues, and must not change the core. `limits` measures waits caused by quotas and limits, for recorders
+    that read what is blocked.
     """
     _check_reloads(workload, registry)
     clock = ManualClock()
@@ -62,7 +64,7 @@ def simulate(
         until=until,
         recorder=recorder,
         watch=watch,
-        limits=LimitWaits(partial(_find, core)),
+        limits=limits or LimitWaits(partial(_find, core)),
         preempted=preempted,
         explain_requests=explain_requests,
     )
