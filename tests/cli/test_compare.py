@@ -74,7 +74,7 @@ def test_setting_is_compared_with_the_unchanged_configuration(call: Call) -> Non
     assert status == 0
     assert [line.partition(" ")[0] for line in err.splitlines()] == ["note:", "warning:"]
     found = json.loads(out)
-    assert found["variants"] == ["queues", "fair"]
+    assert found["variants"] == ["baseline", "fair"]
     assert found["seeds"] == []
     table = rows(found)
     # Under fifo a short job waits for all tasks of the long one that came before it.
@@ -125,7 +125,7 @@ def test_variants_are_all_combinations_of_configurations_and_settings(call: Call
     arguments = ("--config", str(other), "--set", f"{POLICY}=fifo,fair", "--set", f"{LIMIT}=1,2", "--json")
     _, out, _ = call(*arguments)
     assert json.loads(out)["variants"] == [
-        f"{config} application.sort.policy={policy} vcore={limit}"
+        f"{config} {policy} max.vcore={limit}"
         for config in ("queues", "other")
         for policy in ("fifo", "fair")
         for limit in (1, 2)
@@ -403,3 +403,23 @@ def test_a_signal_before_the_first_run_has_ended_leaves_no_table(
     status, out, err = call("--set", f"{POLICY}=fifo,fair")
     assert (status, out) == (143, "")
     assert "interrupted before the end of the first run" in err
+
+
+def test_table_says_how_many_marks_chance_would_give(call: Call) -> None:
+    workload = """
+nodes: [{name: n, count: 4, resources: {vcore: 1}}]
+generate:
+  - id: batch
+    count: 20
+    arrivals: {process: poisson, every: 20s}
+    queue: root.a
+    tasks: [{resources: {vcore: 1}, runtime: {distribution: exponential, mean: 60s}}]
+"""
+    out = call("--set", f"{POLICY}=fifo,fair", "--seeds", "1-3", workload=workload)[1]
+    found = re.search(
+        r"(\d+) of (\d+) compared figures are marked; chance alone would mark about ([0-9.]+)", out
+    )
+    assert found is not None
+    assert float(found[3]) == pytest.approx(int(found[2]) * 0.05, abs=0.05)
+    assert out.count("▲") + out.count("▼") >= int(found[1])
+    assert "chance" not in call("--set", f"{POLICY}=fifo,fair")[1]

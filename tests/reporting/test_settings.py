@@ -11,7 +11,7 @@ from yunikorn.config.load import check_config, load_config
 from yunikorn.config.queues_yaml import PartitionConfig
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.variants import Setting, change, check_change, parse_settings
+from yunikorn.reporting.variants import Setting, change, check_change, make_plans, parse_settings
 
 CHECKOUT = Path(__file__).parent.parent.parent
 CONFIG = """
@@ -155,3 +155,123 @@ def test_all_errors_of_settings_are_reported_together() -> None:
     assert "the same value is given twice" in lines[2]
     with pytest.raises(UsageError, match="the value cannot be read"):
         change(CONFIG, [Setting("a", "{b: ")])
+
+
+TEAMS = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        queues:
+          - name: research
+            queues:
+              - {name: gpu-15, limits: [{limit: all, users: ["*"], maxresources: {vcore: 5}}]}
+              - {name: gpu}
+          - {name: Web, properties: {application.sort.policy: fair}}
+  - {name: lab, queues: [{name: bench}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "numbered"),
+    [
+        ("root.research.resources.max.vcore", "queues[0].queues[0].resources.max.vcore"),
+        ("root.research.resources.max.nvidia.com/gpu", "queues[0].queues[0].resources.max.nvidia.com/gpu"),
+        (
+            "root.web.properties.application.sort.policy",
+            "queues[0].queues[1].properties.application.sort.policy",
+        ),
+        (
+            "root.research.gpu-15.limits[0].maxresources.vcore",
+            "queues[0].queues[0].queues[0].limits[0].maxresources.vcore",
+        ),
+        ("root.research.gpu.maxapplications", "queues[0].queues[0].queues[1].maxapplications"),
+        ("root.maxapplications", "queues[0].maxapplications"),
+    ],
+)
+def test_queues_are_named_in_paths(path: str, numbered: str) -> None:
+    value = "fifo" if path.endswith("policy") else "7"
+    assert change(TEAMS, [Setting(path, value)]) == change(
+        TEAMS, [Setting(f"partitions[0].{numbered}", value)]
+    )
+
+
+def test_queues_of_another_partition_are_named_in_paths() -> None:
+    expected = change(TEAMS, [Setting("partitions[1].queues[0].maxapplications", "7")])
+    assert change(TEAMS, [Setting("root.bench.maxapplications", "7")]) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "reported"),
+    [
+        (
+            "root.reserch.maxapplications",
+            "queue root has no child or key 'reserch', did you mean 'research'?",
+        ),
+        (
+            "root.research.maxaplications",
+            "queue root.research has no child or key 'maxaplications', did you mean",
+        ),
+        ("root.research", "names a queue; add one of its keys"),
+        ("root.research.gpu-15.limits[3].maxapplications", "there is no entry '[3]'"),
+        (
+            "root.web.properties.application.sort.polcy",
+            "unknown property 'application.sort.polcy', did you mean",
+        ),
+    ],
+)
+def test_wrong_paths_of_queues_are_reported_as_written(path: str, reported: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        change(TEAMS, [Setting(path, "1")])
+    assert str(refused.value).startswith(f"--set {path}: ")
+    assert reported in str(refused.value)
+
+
+def test_a_queue_of_several_partitions_needs_a_number() -> None:
+    config = "partitions: [{name: default, queues: [{name: a}]}, {name: lab, queues: [{name: a}]}]"
+    with pytest.raises(UsageError, match=r"several partitions .* partitions\[0\].* or partitions\[1\]"):
+        change(config, [Setting("root.a.maxapplications", "1")])
+    with pytest.raises(UsageError, match="does not write the queue root"):
+        change(config, [Setting("root.maxapplications", "1")])
+
+
+def test_one_value_is_not_set_by_two_paths() -> None:
+    twice = [
+        Setting("root.web.maxapplications", "1"),
+        Setting("partitions[0].queues[0].queues[1].maxapplications", "2"),
+    ]
+    with pytest.raises(UsageError, match=r"is also set as root\.web\.maxapplications"):
+        change(TEAMS, twice)
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (["partitions[0].preemption.enabled=false"], ["baseline", "preemption.enabled=false"]),
+        (["root.web.properties.application.sort.policy=fifo,fair"], ["fifo", "fair"]),
+        (["root.web.resources.max.vcore=4,8"], ["max.vcore=4", "max.vcore=8"]),
+        (
+            ["root.web.maxapplications=4,8", "root.submitacl=*"],
+            ["web.maxapplications=4", "web.maxapplications=8"],
+        ),
+        (
+            ["root.web.maxapplications=4,8", "root.research.gpu.maxapplications=1,2"],
+            [f"web.maxapplications={web} gpu.maxapplications={gpu}" for web in (4, 8) for gpu in (1, 2)],
+        ),
+        (
+            ["root.web.resources.max.vcore=1,2", "root.research.resources.max.vcore=3"],
+            [f"root.web.resources.max.vcore={number}" for number in (1, 2)],
+        ),
+    ],
+)
+def test_variants_are_called_by_what_differs(
+    settings: list[str], names: list[str], registry: Registry
+) -> None:
+    plans = make_plans([(Path("queues.yaml"), TEAMS)], parse_settings(settings), registry)
+    assert [plan.name for plan in plans] == names
+
+
+def test_files_are_named_where_there_are_several(registry: Registry) -> None:
+    files = [(Path("a.yaml"), TEAMS), (Path("b.yaml"), TEAMS)]
+    plans = make_plans(files, parse_settings(["root.web.maxapplications=4"]), registry)
+    assert [plan.name for plan in plans] == ["a", "b"]

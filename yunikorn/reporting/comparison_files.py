@@ -63,11 +63,29 @@ def _note(comparison: Comparison) -> str:
     if len(comparison.seeds) > 1:
         return (
             f"▲ ▼: larger or smaller than under {first}, if the difference is significant "
-            "(95 %, paired by seed); ±: half of the 95 % confidence interval"
+            f"(95 %, paired by seed); ±: half of the 95 % confidence interval. {chance(comparison)}"
         )
     return f"▲ ▼: larger or smaller than under {first}"
 
 
+def chance(comparison: Comparison) -> str:
+    """Return how many differences are marked, and how many chance alone would mark."""
+    compared = [
+        cell
+        for row in comparison.rows
+        for cell in row.cells[1:]
+        if cell.value is not None and row.cells[0].value is not None
+    ]
+    marked = sum(1 for cell in compared if cell.differs)
+    expected = f"{CHANCE * len(compared):.1f}".removesuffix(".0")
+    return (
+        f"{marked} of {len(compared)} compared figures are marked; chance alone would mark about {expected} "
+        "if nothing differed"
+    )
+
+
+CHANCE = 0.05
+"""Probability that a figure without a true difference is marked."""
 PAGE = "compare.html"
 WAITS, BARS = "compare-waits.png", "compare-queues.png"
 TIME, SHARES = "compare-time.png", "compare-shares.png"

@@ -1,8 +1,8 @@
 """Variants of a comparison: configurations with every combination of settings by path.
 
-Paths have the form that `yunikorn validate` prints: `partitions[0].queues[0].maxapplications=5,10`. Missing
-mappings of a path are created, so that limits can be added where there were none. Invalid results are
-reported by the check of the configuration.
+Paths name queues, as in `root.research.maxapplications=5,10`, or have the form that `yunikorn validate`
+prints: `partitions[0].queues[0].maxapplications`. Missing mappings of a path are created, so that limits can
+be added where there were none. Invalid results are reported by the check of the configuration.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from yunikorn.config.load import check_config
 from yunikorn.config.properties import KNOWN, POLICIES
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn.reporting.queue_paths import is_queue_path, numbered_path
 from yunikorn.simulation.source import InputError
 from yunikorn.text import suggest
 
@@ -39,9 +40,22 @@ class Setting:
 
     path: str
     value: str
+    written: str = attrs.field(default="", eq=False)
+    """Path as written, if it names queues; `path` then has their numbers."""
+
+    @property
+    def label(self) -> str:
+        """Path as written."""
+        return self.written or self.path
 
     def __str__(self) -> str:
-        return f"{self.path}={self.value}"
+        return f"{self.label}={self.value}"
+
+    def numbered(self, text: str) -> Setting:
+        """Return the setting with the numbers of queues in a configuration; raises `UsageError`."""
+        if not is_queue_path(self.path):
+            return self
+        return attrs.evolve(self, path=numbered_path(text, self.path), written=self.path)
 
 
 def parse_settings(texts: Sequence[str]) -> list[list[Setting]]:
@@ -51,7 +65,7 @@ def parse_settings(texts: Sequence[str]) -> list[list[Setting]]:
     for text in texts:
         path, equals, values = text.partition("=")
         if not equals or not path.strip():
-            problems.append(f"--set {text}: expected PATH=VALUE, such as partitions[0].queues[0].name=a")
+            problems.append(f"--set {text}: expected PATH=VALUE, such as root.a.maxapplications=5")
             continue
         settings = [Setting(path.strip(), value) for value in _split(values)]
         if len({setting.value for setting in settings}) < len(settings):
@@ -89,9 +103,14 @@ def change(text: str, settings: Iterable[Setting]) -> str:
         raise UsageError("--set cannot change an empty configuration")
     document = _to_yaml(root)
     problems: list[str] = []
+    written: dict[str, Setting] = {}
     for setting in settings:
         try:
-            _set(document, setting)
+            numbered = setting.numbered(text)
+            other = written.setdefault(numbered.path, numbered)
+            if other is not numbered:
+                problems.append(f"--set {numbered.label}: is also set as {other.label}")
+            _set(document, numbered)
         except UsageError as error:
             problems.append(str(error))
     if problems:
@@ -177,7 +196,7 @@ def _set(document: yaml.Node, setting: Setting) -> None:
         else:
             what = "empty" if _is_null(node) else f"'{node.value}'"
             raise UsageError(
-                f"--set {setting.path}: nothing can be set below {name}, because its value is {what}"
+                f"--set {setting.label}: nothing can be set below {name}, because its value is {what}"
             )
 
 
@@ -188,7 +207,7 @@ def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int
         there = f"it has {count}, counted from 0" if match else f"it is a list of {count}, write [0]"
         at = setting.path[: len(setting.path) - len(rest)].rstrip(".")
         entry = match[0] if match else rest
-        raise UsageError(f"--set {setting.path}: there is no entry '{entry}' in {at}: {there}")
+        raise UsageError(f"--set {setting.label}: there is no entry '{entry}' in {at}: {there}")
     return int(match[1]), rest[match.end() :]
 
 
@@ -202,7 +221,7 @@ def _key(node: yaml.MappingNode, rest: str, name: str, setting: Setting) -> tupl
         return rest, ""
     match = _NAME.match(rest)
     if match is None:
-        raise UsageError(f"--set {setting.path}: expected a name, got '{rest}'")
+        raise UsageError(f"--set {setting.label}: expected a name, got '{rest}'")
     return match[0], rest[match.end() :]
 
 
@@ -210,7 +229,7 @@ def _check_property(name: str, key: str, setting: Setting) -> None:
     if name != "properties" or key in KNOWN or key.startswith(tuple(f"{one}." for one in POLICIES)):
         return
     raise UsageError(
-        f"--set {setting.path}: unknown property '{key}'{suggest(key, KNOWN)}; known: {', '.join(KNOWN)}"
+        f"--set {setting.label}: unknown property '{key}'{suggest(key, KNOWN)}; known: {', '.join(KNOWN)}"
     )
 
 
@@ -222,7 +241,7 @@ def _make(
         keys = [one.value for one, _ in node.value]
         at = setting.path[: len(setting.path) - len(rest) - len(key)].rstrip(".") or "the configuration"
         what = f"there is no list '{key}' in {at}{suggest(key, keys)}"
-        raise UsageError(f"--set {setting.path}: {what}; known: {', '.join(keys)}")
+        raise UsageError(f"--set {setting.label}: {what}; known: {', '.join(keys)}")
     made = yaml.MappingNode("tag:yaml.org,2002:map", [], flow_style=False)
     _put(node, key, index, made)
     return made
@@ -241,6 +260,8 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.style is None and node.value in ("null", "")
 
 
+BASELINE = "baseline"
+"""Name of the unchanged configuration."""
 MOST = 64
 """Maximum number of variants, beyond which a table is unreadable."""
 
@@ -312,8 +333,10 @@ def _changed(text: str, combination: tuple[Setting, ...], registry: Registry, pr
     except UsageError as error:
         problems += str(error).splitlines()
         combination = tuple(setting for setting in combination if _leads_somewhere(text, setting))
+        combination = tuple({setting.numbered(text).path: setting for setting in combination}.values())
         changed = change(text, combination)
-    problems += check_change(changed, combination, registry)
+    numbered = [setting.numbered(text) for setting in combination]
+    problems += check_change(changed, numbered, registry)
     return changed
 
 
@@ -337,23 +360,32 @@ def _names(paths: list[Path]) -> list[str]:
 def _label(
     name: str, combination: tuple[Setting, ...], settings: Sequence[list[Setting]], *, alone: bool
 ) -> str:
+    """Return what distinguishes a variant: the values that vary, and the file where there are several."""
     if not combination:
-        return name
-    short = [_short(setting.path) for setting in combination]
-    every = [_short(each[0].path) for each in settings]
-    parts = [
-        f"{last if every.count(last) == 1 else setting.path}={setting.value}"
-        for last, setting in zip(short, combination, strict=True)
-    ]
-    # Paths with only one value are the same in all variants, and are left out of the label.
-    varying = [part for part, each in zip(parts, settings, strict=True) if len(each) > 1 or len(parts) == 1]
-    text = " ".join(varying or parts)
-    if len(settings) == 1 and combination[0].value[:1].isalpha():
-        text = combination[0].value  # a word needs no path to be understood
-    return text if alone else f"{name} {text}"
+        return BASELINE
+    shorts = _shorts([each[0].path for each in settings])
+    parts = [_part(short, one.value) for short, one in zip(shorts, combination, strict=True)]
+    # Paths with only one value are the same in all variants.
+    varying = [part for part, each in zip(parts, settings, strict=True) if len(each) > 1]
+    return " ".join(varying or parts if alone else [name, *varying])
+
+
+def _part(short: str, value: str) -> str:
+    """Return a setting as text; the name of a policy needs no path to be understood."""
+    return value if short.endswith(("policy", "policy.type")) and value[:1].isalpha() else f"{short}={value}"
+
+
+def _shorts(paths: Sequence[str]) -> list[str]:
+    """Return the ends of paths, or whole paths where the ends are equal."""
+    ends = [_short(path) for path in paths]
+    return [path if ends.count(end) > 1 else end for path, end in zip(paths, ends, strict=True)]
 
 
 def _short(path: str) -> str:
-    """Return the last key of a path, including the dots of a property or a resource type."""
-    match = re.search(r"\.(?:properties|guaranteed|max|maxresources)\.(.+)\Z", path)
-    return match[1] if match else path.rpartition(".")[2]
+    """Return the last two keys of a path; of a property or the amount of a type, all of its name."""
+    match = re.search(r"\.(?:properties\.|(?=(?:guaranteed|max|maxresources)\.))(.+)\Z", path)
+    if match:
+        return match[1]
+    above, _, last = path.rpartition(".")
+    above = above.rpartition(".")[2]
+    return last if not above or "[" in above else f"{above}.{last}"
