@@ -416,6 +416,7 @@ generate:
     tasks: [{resources: {vcore: 1}, runtime: {distribution: exponential, mean: 60s}}]
 """
     out = call("--set", f"{POLICY}=fifo,fair", "--seeds", "1-3", workload=workload)[1]
+    out = " ".join(out.split())
     found = re.search(
         r"(\d+) of (\d+) compared figures are marked; chance alone would mark about ([0-9.]+)", out
     )
