@@ -188,18 +188,13 @@ class Partition:
             self.event_recorder.record(
                 EventType.APP, app.id, change=EventChange.SET, detail=detail, message=reason, app=app
             )
-        self._set_timer(app)
-        if app.is_final and app.state != EXPIRED:
-            self._retire(app)
-
-    def _set_timer(self, app: Application) -> None:
-        after, timeouts = self.timers.after, self.timeouts
         if app.state == STARTING:
-            app.timer = after(timeouts.starting, lambda: app.advance("starting timed out"))
+            app.timer = self.timers.after(self.timeouts.starting, lambda: app.advance("starting timed out"))
         elif app.state == COMPLETING:
-            app.timer = after(timeouts.completing, lambda: self._complete(app))
-        elif app.is_final and app.state != EXPIRED:
-            app.timer = after(timeouts.retention, lambda: self._forget(app))
+            app.timer = self.timers.after(self.timeouts.completing, lambda: self._complete(app))
+        elif app.state != EXPIRED and app.is_final:
+            app.timer = self.timers.after(self.timeouts.retention, lambda: self._forget(app))
+            self._retire(app)
 
     def _watch(self, app: Application, limit: ExecutionTimeout) -> None:
         if app.state in COUNTED:

@@ -54,7 +54,8 @@ class PluginFailures:
         return iter(self._failures.values())
 
     def __len__(self) -> int:
-        self._take_reports()
+        if self._reports.pending:
+            self._take_reports()
         return len(self._failures)
 
     def since(self, count: int) -> list[PluginFailure]:

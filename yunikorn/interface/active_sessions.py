@@ -55,9 +55,13 @@ class ActiveSessions:
 
         Sessions that cannot decide anything more are removed.
         """
+        if len(sessions) == 1:
+            session = sessions[0]
+            if session.paused_state is None and len(session.partitions.by_name) == 1:
+                return self._decide_alone(session, most)
         taken = 0
         last: PartitionRotation | None = None
-        busy = self._rotation(sessions) if sessions else deque()
+        busy = self._rotation(sessions)
         while busy and (most is None or taken < most):
             turn = busy.popleft()
             if not busy:
@@ -75,6 +79,22 @@ class ActiveSessions:
         unfinished = {turn.session for turn in busy} if busy else ()
         for session in sessions:
             if session not in unfinished and not session.may_decide_again:
+                self.remove(session)
+        return taken
+
+    def _decide_alone(self, session: Session, most: int | None) -> int:
+        """Let the only partition of the only session decide, which need not take turns."""
+        (partition,) = session.partitions
+        if partition.quotas.watching:
+            partition.quotas.review()
+        if most == 0:
+            return 0
+        taken = partition.decide_up_to(most)
+        if taken == most:
+            self._last = (session.number, 0)
+        else:
+            self._last = BEGINNING
+            if not session.may_decide_again:
                 self.remove(session)
         return taken
 

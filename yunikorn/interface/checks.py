@@ -346,32 +346,37 @@ def _wrong_entries(request: UpdateRequest) -> Iterator[str]:
     releases: object = request.releases
     if not isinstance(releases, AllocationReleasesRequest):
         yield f"releases is {_kind(releases)}, not AllocationReleasesRequest"
-    for name, read, wanted in _ENTRIES:
-        if name.startswith("releases.") and not isinstance(releases, AllocationReleasesRequest):
-            continue
-        entries = read(request)
+    for (name, wanted), entries in zip(_ENTRIES, _entries_of(request), strict=True):
         if entries or type(entries) is not list:
             yield from _wrong_in(name, entries, wanted)
+    if isinstance(releases, AllocationReleasesRequest):
+        for (name, wanted), entries in zip(_RELEASES, _releases_of(releases), strict=True):
+            if entries or type(entries) is not list:
+                yield from _wrong_in(f"releases.{name}", entries, wanted)
     for index, node in enumerate(request.new_schedulable_nodes):
         if isinstance(node, NewNodeInfo):
             path = f"new_schedulable_nodes[{index}].existing_allocations"
             yield from _wrong_in(path, node.existing_allocations, Allocation)
 
 
-_ENTRIES: tuple[tuple[str, Callable[[UpdateRequest], object], type], ...] = tuple(
-    (name, attrgetter(name), wanted)
-    for name, wanted in (
-        ("new_applications", AddApplicationRequest),
-        ("remove_applications", RemoveApplicationRequest),
-        ("asks", AllocationAsk),
-        ("new_schedulable_nodes", NewNodeInfo),
-        ("updated_nodes", UpdateNodeInfo),
-        ("allocations", Allocation),
-        ("releases.allocations_to_release", AllocationRelease),
-        ("releases.allocation_asks_to_release", AllocationAskRelease),
-    )
+_ENTRIES: tuple[tuple[str, type], ...] = (
+    ("new_applications", AddApplicationRequest),
+    ("remove_applications", RemoveApplicationRequest),
+    ("asks", AllocationAsk),
+    ("new_schedulable_nodes", NewNodeInfo),
+    ("updated_nodes", UpdateNodeInfo),
+    ("allocations", Allocation),
 )
 """Lists of entries in an update, with the class of their entries."""
+_RELEASES: tuple[tuple[str, type], ...] = (
+    ("allocations_to_release", AllocationRelease),
+    ("allocation_asks_to_release", AllocationAskRelease),
+)
+"""Lists of entries in the releases of an update, with the class of their entries."""
+_entries_of: Callable[[UpdateRequest], tuple[object, ...]] = attrgetter(*[name for name, _ in _ENTRIES])
+_releases_of: Callable[[AllocationReleasesRequest], tuple[object, ...]] = attrgetter(
+    *[name for name, _ in _RELEASES]
+)
 
 
 def _wrong_in(name: str, entries: object, wanted: type) -> Iterator[str]:

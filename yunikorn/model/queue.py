@@ -409,13 +409,15 @@ class Queue(QueueMember):
 
     def publish_priority(self) -> None:
         """Recompute the priority visible to the parent, and propagate a change."""
-        raw = max(self._levels, default=INT32_MIN)
-        if raw == INT32_MIN:
-            priority = raw
-        elif self.settings.priority_fence:
-            priority = self.settings.priority_offset
+        levels, settings = self._levels, self.settings
+        if not levels:
+            priority = INT32_MIN
+        elif settings.priority_fence:
+            priority = settings.priority_offset
         else:
-            priority = max(INT32_MIN + 1, min(INT32_MAX, raw + self.settings.priority_offset))
+            priority = max(levels) + settings.priority_offset
+            if not INT32_MIN < priority <= INT32_MAX:
+                priority = INT32_MAX if priority > 0 else INT32_MIN + 1
         if priority != self.priority:
             old, self.priority = self.priority, priority
             self.mark_dirty()

@@ -136,6 +136,8 @@ def _seconds(moment: int | None) -> float | None:
 
 SAVINGS = 2_000_000
 """Maximum budget of fragmentation samples, in comparisons; small simulations never exhaust it."""
+NOTHING_WAITS = FreeRoom({}, {}, 0)
+"""Sample while no request waits."""
 EARNED = 100
 """Comparisons added to the budget per change, so that samples cost no more time than scheduling."""
 
@@ -188,8 +190,10 @@ class LoadObservation:
     def record(self, moment: int) -> None:
         """Record the current state; called after all changes of `moment`."""
         self.dirty = False
-        self.waiting_tasks.set(moment, self.waiting)
-        self.running_tasks.set(moment, self.running)
+        if self.waiting != self.waiting_tasks.value:
+            self.waiting_tasks.set(moment, self.waiting)
+        if self.running != self.running_tasks.value:
+            self.running_tasks.set(moment, self.running)
         self.used.record(moment, self.allocated)
 
     def wind(self, moment: int, *more: AmountSeries) -> None:
@@ -215,7 +219,7 @@ class PartitionObservation(LoadObservation):
         self._contested = AmountSeries(timeline)
         """Free amounts while requests waited for the type."""
         self._credit = SAVINGS
-        self._last = FreeRoom({}, {}, 0)
+        self._last = NOTHING_WAITS
 
     def ask(self, size: Resource, requests: int) -> None:
         """Increase the number of waiting requests of this size."""
@@ -230,7 +234,8 @@ class PartitionObservation(LoadObservation):
         self._credit = min(self._credit + EARNED, SAVINGS)
         self.had.record(moment, self.capacity)
         if not self.sizes:
-            self._sample(FreeRoom({}, {}, 0), moment)
+            if self._last is not NOTHING_WAITS:
+                self._sample(NOTHING_WAITS, moment)
         elif self._credit > 0:
             self._sample(find_free_room(self.rooms, self.sizes), moment)
 

@@ -67,12 +67,13 @@ class QueueObservation(LoadObservation):
         self.wanted.record(moment, self.pending)
         if self._guaranteed:
             allocated, pending, guaranteed = self.allocated, self.pending, self._quota.guaranteed
-            owed = {
-                name: min(guaranteed.get(name, 0), allocated.get(name, 0) + pending.get(name, 0))
-                for name in self._guaranteed
-            }
+            owed, kept = {}, {}
+            for name in self._guaranteed:
+                used = allocated.get(name, 0)
+                owed[name] = due = min(guaranteed.get(name, 0), used + pending.get(name, 0))
+                kept[name] = min(used, due)
             self._owed.record(moment, owed)
-            self._kept.record(moment, {name: min(allocated.get(name, 0), owed[name]) for name in owed})
+            self._kept.record(moment, kept)
 
     def close(self, moment: int) -> None:
         """Complete all series at the end of the simulation."""

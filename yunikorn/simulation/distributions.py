@@ -27,6 +27,10 @@ LN2_LOW = 1.9082149292705877e-10
 """The rest of ln 2, beyond `LN2_HIGH`."""
 
 
+_RECIPROCALS = tuple([1 / odd for odd in range(23, 1, -2)])
+"""Coefficients of the series of `ln`, the smallest first."""
+
+
 def ln(value: float) -> float:
     """Return the natural logarithm of a positive number; the error is below 3e-16, relative or absolute."""
     if not value > 0:
@@ -38,8 +42,8 @@ def ln(value: float) -> float:
     square = ratio * ratio
     # Series of the inverse hyperbolic tangent: ratio is at most 0.172, so 12 terms are enough.
     total = 0.0
-    for odd in (23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3):
-        total = (total + 1 / odd) * square
+    for part in _RECIPROCALS:
+        total = (total + part) * square
     return power * LN2_HIGH + (power * LN2_LOW + (2 * ratio + 2 * ratio * total))
 
 

@@ -95,6 +95,7 @@ class ApplicationPlan:
     def applications(self, of: Streams, size: int) -> Iterator[WorkloadApplication]:
         """Yield all applications; `size` is their number."""
         pattern = self.pattern
+        common = {field.name: getattr(pattern, field.name) for field in attrs.fields(WorkloadApplication)}
         width = len(str(size))
         groups = [_Group(plan, of) for plan in self.tasks]
         choose = {key: (choice, of(key)) for key, choice in self._choices()}
@@ -102,7 +103,7 @@ class ApplicationPlan:
             drawn: dict[str, Any] = {key: choice.draw(rng) for key, (choice, rng) in choose.items()}
             tasks = tuple([group.draw() for group in groups])
             name = f"{pattern.id}-{number:0{width}}"
-            yield attrs.evolve(pattern, id=name, submit=moment, tasks=tasks, **drawn)
+            yield WorkloadApplication(**{**common, "id": name, "submit": moment, "tasks": tasks, **drawn})
 
     def _choices(self) -> Iterator[tuple[str, WeightedChoice[str]]]:
         if self.queue is not None:

@@ -188,7 +188,8 @@ class SimulatedRM:
             self._refused(refused)
         for dropped in response.released_allocation_asks:
             self._dropped(dropped)
-        self.nodes.note_refusals(response)
+        if response.rejected_nodes or response.failed_node_updates:
+            self.nodes.note_refusals(response)
 
     def _placed(self, allocation: Allocation, moment: int) -> None:
         owner = self.live.get(allocation.application_id)
