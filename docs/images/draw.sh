@@ -17,7 +17,7 @@ cp "$out/compare/compare-queues.png" docs/images/
 if [ $# -gt 0 ]; then
     awk '/^`teams.yaml`$/ { found = 1 } found && /^```$/ { exit } found && inside { print } found && /^```yaml$/ { inside = 1 }' \
         docs/comparing.md >"$out/teams.yaml"
-    yunikorn compare --config "$out/teams.yaml" --workload "$1" --swf-queue '' --out "$out/hpc2n" >/dev/null \
+    yunikorn compare --config "$out/teams.yaml" --workload "$1" --swf-queue '' --swf-jobs tasks --out "$out/hpc2n" >/dev/null \
         --set 'partitions[0].queues[0].properties.application.sort.policy=fifo,fair,stateaware'
     cp "$out/hpc2n/compare-queues.png" docs/images/hpc2n-queues.png
 fi

@@ -265,7 +265,7 @@ def test_real_trace_is_compared_under_three_policies(
     config.write_text(CONFIG.replace("max: {vcore: 2}", "max: {vcore: 200}"), "utf-8")
     arguments = ["--workload", str(traces / "swf" / "hpc2n.swf"), "--swf-queue", "root.a", "--until", "192h"]
     policies = f"{POLICY}=fifo,fair,stateaware"
-    options = ["--swf-jobs", "atomic", "--jobs", "1", "--json"]
+    options = ["--jobs", "1", "--json"]
     assert main(["compare", "--config", str(config), "--set", policies, *arguments, *options]) == 0
     found = json.loads(capsys.readouterr().out)
     fair, stateaware = found["divergences"]
@@ -285,7 +285,8 @@ def test_comparison_of_the_guide_differs_as_documented(
     (tmp_path / "teams.yaml").write_text(block[1], "utf-8")
     arguments = ["--config", str(tmp_path / "teams.yaml"), "--workload", str(traces / "swf" / "hpc2n.swf")]
     policies = "partitions[0].queues[0].properties.application.sort.policy=fifo,fair,stateaware"
-    options = ["--swf-queue", "", "--until", "240h", "--jobs", "1", "--no-plots", "--json"]
+    options = ["--swf-queue", "", "--swf-jobs", "tasks", "--until", "240h"]
+    options += ["--jobs", "1", "--no-plots", "--json"]
     out = tmp_path / "out"
     assert main(["compare", *arguments, "--set", policies, *options, "--out", str(out)]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -324,3 +324,20 @@ def test_all_tasks_are_accounted_for(
     assert counts.submitted + counts.not_submitted == len(workload.applications)
     for shares in [*report.utilisation.values(), *(queue.utilisation for queue in report.queues)]:
         assert all(share >= 0 for share in shares.values())
+
+
+def test_run_times_are_divided_by_the_speed_of_the_node(make: Any, play: Play, core: Any) -> None:
+    nodes = [attrs.evolve(make.node("fast", 1), speed=2.0), attrs.evolve(make.node("slow", 1), speed=0.5)]
+    report = play(make.workload(nodes, [make.app("first"), make.app("second")]), core)
+    assert report.times.last_end == 20
+    assert report.utilisation == {"default": {"vcore": 0.625}}
+    # Two tasks of 10 s, on nodes that do the work of 2.5 nodes.
+    assert report.offered_load.partitions == {"default": {"vcore": 0.8}}
+
+
+def test_a_rigid_job_has_the_speed_of_its_slowest_node(make: Any, play: Play, core: Any) -> None:
+    nodes = [attrs.evolve(make.node("fast", 1), speed=2.0), attrs.evolve(make.node("slow", 2), speed=0.5)]
+    applications = [make.app("rigid", count=2, gang="Atomic"), make.app("single", submit=1)]
+    report = play(make.workload(nodes, applications), core)
+    assert report.times.last_end == 21
+    assert report.utilisation["default"]["vcore"] == pytest.approx(60 / 63, abs=1e-6)

@@ -130,7 +130,7 @@ def read(jobs: str) -> Workload:
 def test_jobs_of_a_trace_can_be_gangs() -> None:
     assert [application.gang for application in read("tasks").applications] == [""]
     assert [application.gang for application in read("atomic").applications] == ["Atomic"]
-    with pytest.raises(UsageError, match="unknown kind of jobs 'rigid'; known: tasks, atomic"):
+    with pytest.raises(UsageError, match="unknown kind of jobs 'rigid'; known: atomic, tasks"):
         read("rigid")
 
 
@@ -160,7 +160,7 @@ def test_every_job_of_a_real_trace_starts_as_a_whole(traces: Path, registry: Reg
     """The trace on which docs/comparing.md compares policies, to its end under three of them."""
     waits = {}
     for policy in ("fifo", "fair", "stateaware"):
-        workload = read_workload(traces / "swf" / "hpc2n.swf", swf=SwfOptions(queue="", jobs="atomic"))
+        workload = read_workload(traces / "swf" / "hpc2n.swf", swf=SwfOptions(queue=""))
         fates = Crowd(workload.nodes)
         report = simulate(three_teams(policy), workload, registry, recorder=fates)
         assert (report.applications.submitted, report.applications.finished) == (3170, 3170)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,12 @@ from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
+from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.run import simulate
 from yunikorn.simulation.source import InputError
+from yunikorn.simulation.survey import survey
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.workload import Workload, WorkloadNode
 
@@ -39,7 +43,7 @@ def line(
 
 
 def read(
-    *lines: str, nodes: list[WorkloadNode] | None = None, strict: bool = False, **options: str
+    *lines: str, nodes: list[WorkloadNode] | None = None, strict: bool = False, **options: Any
 ) -> Workload:
     """Return the workload of these lines."""
     text = "\n".join(lines)
@@ -166,7 +170,7 @@ def test_decreasing_times_are_reported_and_kept() -> None:
 
 def test_trace_of_bad_lines_only_is_an_error() -> None:
     with pytest.raises(InputError, match="line 1: expected 18 columns"):
-        read("x")
+        read("1 2")
     with pytest.raises(InputError, match="contains no jobs"):
         read("; Version: 2.2")
 
@@ -184,10 +188,10 @@ def test_memory_is_omitted_if_nodes_have_none() -> None:
 
 
 def test_memory_in_bytes_is_detected() -> None:
-    jobs = [line(number, used=500_000_000) for number in range(3)]
+    jobs = [line(number, submit=20 * number, used=500_000_000) for number in range(3)]
     workload = read(*jobs)
     assert workload.applications[0].tasks[0].resources["memory"] == 500_000_000
-    assert "memory is read as bytes" in workload.remarks[0]
+    assert "memory of jobs is read as bytes per processor" in workload.remarks[0]
     assert read(*jobs, memory="kb").applications[0].tasks[0].resources["memory"] == 512_000_000_000
 
 
@@ -220,3 +224,180 @@ def test_real_trace_is_read_completely(traces: Path) -> None:
     assert workload.nodes[0] == WorkloadNode("seth-001", Resource(vcore=2000, memory=2**30))
     assert sum(application.size for application in workload.applications) == 63_965
     assert workload.counts == {"run times unknown, requested time taken": 25}
+
+
+# -- rigid jobs, statuses, limits and headers ---------------------------------------------------------------
+
+
+def full_line(number: int, submit: int = 0, **values: object) -> str:
+    """Return a line with values of further columns: status, after and think."""
+    columns = [number, submit, -1, 10, 2, -1, -1, -1, values.get("time", -1), -1, values.get("status", 1)]
+    columns += [7, 3, 5, 1, 2, values.get("after", -1), values.get("think", -1)]
+    return " ".join(map(str, columns))
+
+
+def test_jobs_are_rigid_by_default() -> None:
+    assert read(line()).applications[0].gang == "Atomic"
+    assert read(line(), jobs="tasks").applications[0].gang == ""
+
+
+@pytest.mark.parametrize(
+    ("jobs", "fate"), [("atomic", "they will never start"), ("tasks", "their tasks start in parts")]
+)
+def test_jobs_larger_than_the_cluster_are_named_before_the_run(jobs: str, fate: str) -> None:
+    found = survey(read(line(1, allocated=8), line(2, allocated=9), jobs=jobs))
+    assert found.oversized.applications_beyond_cluster == 1
+    assert found.notes == [
+        f"1 applications ask for more than the whole cluster has, and {fate}: job-2 asks for 9 tasks of "
+        "vcore 1, there is room for 8"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"),
+    [
+        ("all", [1, 2, 3, 4, 5]),
+        ("not-cancelled", [1, 2, 4, 5]),
+        ("completed", [1]),
+        ("completed, failed", [1, 2]),
+        ("1,-1", [1, 4]),
+        ("not-partial,not-5", [1, 2, 4]),
+    ],
+)
+def test_statuses_are_kept_or_left_out(status: str, kept: list[int]) -> None:
+    statuses = (1, 0, 5, -1, 3)
+    lines = [full_line(number, status=value) for number, value in enumerate(statuses, 1)]
+    workload = read(*lines, status=status)
+    assert [application.id for application in workload.applications] == [f"job-{each}" for each in kept]
+    assert workload.counts.get("jobs left out by their status", 0) == 5 - len(kept)
+
+
+def test_a_job_that_is_left_out_may_have_unknown_processors() -> None:
+    never_ran = line(2, run=-1, allocated=-1).replace(" -1 -1 1 7 ", " -1 -1 5 7 ")
+    workload = read(line(1), never_ran, status="not-cancelled")
+    assert workload.counts == {"jobs left out by their status": 1}
+
+
+@pytest.mark.parametrize("status", ["", "canceled", "not-", "completed,not-failed", "7"])
+def test_an_unknown_status_is_refused(status: str) -> None:
+    with pytest.raises(UsageError, match="expected all, a list of failed, completed, partial"):
+        read(line(), status=status)
+
+
+def test_a_status_that_no_job_has_is_an_error() -> None:
+    with pytest.raises(InputError, match="--swf-status leaves out all 1"):
+        read(full_line(1, status=5), status="completed")
+
+
+def test_cancelled_jobs_are_pointed_out() -> None:
+    (remark,) = read(full_line(1, status=5), full_line(2)).remarks
+    assert remark == "trace: 1 jobs were cancelled; they run like all others (see --swf-status not-cancelled)"
+
+
+def test_a_job_ends_at_its_requested_time_with_kill_at_limit() -> None:
+    lines = [line(1, run=100, time=60), line(2, run=50, time=60), line(3, run=100), line(4, run=-1, time=60)]
+    runtimes = [one.tasks[0].runtime // SECOND for one in read(*lines, kill_at_limit=True).applications]
+    assert runtimes == [60, 50, 100, 60]
+    assert read(*lines, kill_at_limit=True).counts["run times cut at the requested time"] == 1
+    assert read(*lines).applications[0].tasks[0].runtime == 100 * SECOND
+
+
+def test_parts_of_processors_are_rounded_up_and_said() -> None:
+    workload = read(line(1, allocated="2.5"), line(2, allocated="0.25"), line(3, allocated="3.0"))
+    assert [application.size for application in workload.applications] == [3, 1, 3]
+    assert workload.counts == {"fractional processors, rounded up": 2}
+    assert workload.remarks == ["trace: 2 jobs have a fractional number of processors, rounded up"]
+
+
+def test_lines_of_words_above_the_jobs_are_headers() -> None:
+    words = "JobID Submit Wait Run"
+    workload = read("MaxProcs: 4", words, line(1), words, "other words", line(2), nodes=[])
+    assert len(workload.nodes) == 4
+    assert workload.counts == {"lines skipped": 1}
+    assert workload.remarks == [
+        "trace: line 5: expected 18 columns of numbers, got 2",
+        "trace: line 1: taken as a header: MaxProcs: 4",
+        "trace: line 2: taken as a header: JobID Submit Wait Run",
+    ]
+
+
+# -- dependencies -------------------------------------------------------------------------------------------
+
+
+def followed(workload: Workload) -> dict[str, tuple[str, ...]]:
+    """Return the predecessors by application."""
+    return {application.id: application.after for application in workload.applications}
+
+
+def test_preceding_jobs_and_think_times_are_followed() -> None:
+    lines = [full_line(1), full_line(2, after=1, think=30), full_line(3, after="1&2&3&4"), full_line(4)]
+    lines[2] = full_line(3, after="1&2&4", think="5&7")
+    workload = read(*lines)
+    assert followed(workload) == {
+        "job-1": (),
+        "job-2": ("job-1",),
+        "job-3": ("job-1", "job-2", "job-4"),
+        "job-4": (),
+    }
+    assert [application.think // SECOND for application in workload.applications] == [0, 30, 7, 0]
+    assert workload.remarks == []
+
+
+def test_predecessors_that_cannot_be_followed_are_ignored_and_named() -> None:
+    lines = [
+        full_line(1, after=99, think=5),
+        full_line(2, after="2&1"),
+        full_line(3, after=4),
+        full_line(4, after="3&1"),
+        full_line(5, after=6),
+        full_line(6, status=5),
+        full_line(7, after=0),
+    ]
+    workload = read(*lines, status="not-cancelled")
+    assert followed(workload) == {
+        "job-1": (),
+        "job-2": ("job-1",),
+        "job-3": (),
+        "job-4": ("job-1",),
+        "job-5": (),
+        "job-7": (),
+    }
+    assert workload.counts == {
+        "jobs left out by their status": 1,
+        "predecessors that are not in the trace, ignored": 1,
+        "predecessors in a circle, ignored": 3,
+        "predecessors left out by their status, ignored": 1,
+    }
+    text = "\n".join(workload.remarks)
+    assert "job 1 follows job 99" in text
+    assert "job 2 follows itself" in text
+    assert "the jobs 3, 4 wait for each other" in text
+
+
+def test_strict_refuses_circles() -> None:
+    with pytest.raises(InputError, match=r"line 2.*follows itself"):
+        read(full_line(1), full_line(2, after=2), strict=True)
+
+
+@pytest.mark.parametrize("after", ["x", "1&x", "1e400"])
+def test_a_predecessor_that_is_no_number_is_a_bad_line(after: str) -> None:
+    workload = read(full_line(1), full_line(2, after=after))
+    assert "expected a preceding job such as 7 or 1&2&3 in column 17" in workload.remarks[0]
+
+
+def test_thousands_of_jobs_in_chains_run_in_their_order(registry: Registry) -> None:
+    """Chains with forward references and a fan-in, and a job before all that is not in the log."""
+    lines = ["; MaxProcs: 8"]
+    for number in range(1, 1001):
+        after = 5000 if number % 100 == 1 else number - 1
+        lines.append(full_line(number, submit=number % 7, after=after))
+    lines.append(full_line(2000, after="&".join(str(100 * number) for number in range(1, 11))))
+    config = (
+        'partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [{name: default}]}]}]'
+    )
+    report = simulate(config, read(*lines, nodes=[]), registry)
+    assert report.applications.finished == 1001
+    assert report.dependencies is not None
+    assert (report.dependencies.dependents, report.dependencies.waiting) == (991, 0)
+    # Ten chains of a hundred jobs of 10 s on four slots of two processors, and the last job.
+    assert report.times.makespan == pytest.approx(2510, abs=60)

@@ -34,7 +34,7 @@ from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
 from yunikorn.simulation.source import InputError, read_content, yaml_text
 from yunikorn.simulation.survey import Survey
-from yunikorn.simulation.swf import JOBS, MEMORY_UNITS, SwfOptions
+from yunikorn.simulation.swf import JOBS, MEMORY, SwfOptions
 from yunikorn.simulation.workload import Workload
 
 SWF = SwfOptions()
@@ -60,6 +60,8 @@ class WorkloadSource:
     swf_group: str = SWF.group
     swf_memory: str = SWF.memory
     swf_jobs: str = SWF.jobs
+    swf_status: str = SWF.status
+    kill_at_limit: bool = SWF.kill_at_limit
     openb_queue: str = OPENB.queue
     openb_user: str = OPENB.user
     openb_gpus: str = OPENB.gpus
@@ -77,7 +79,15 @@ class WorkloadSource:
             self.workload,
             format=self.format_ or "",
             nodes=self.nodes,
-            swf=SwfOptions(self.swf_queue, self.swf_user, self.swf_group, self.swf_memory, self.swf_jobs),
+            swf=SwfOptions(
+                self.swf_queue,
+                self.swf_user,
+                self.swf_group,
+                self.swf_memory,
+                self.swf_jobs,
+                self.swf_status,
+                self.kill_at_limit,
+            ),
             openb=OpenbOptions(self.openb_queue, self.openb_user, self.openb_gpus),
             batsim=BatsimOptions(self.batsim_queue, self.batsim_user),
             slurm=SlurmOptions(self.slurm_queue, self.slurm_user, self.slurm_group),
@@ -139,17 +149,27 @@ _OPTIONS = (
     click.option("--swf-group", default=SWF.group, show_default=True, help="Group of a trace's jobs."),
     click.option(
         "--swf-memory",
-        type=click.Choice(MEMORY_UNITS),
+        type=click.Choice(MEMORY),
         default=SWF.memory,
         show_default=True,
-        help="Unit of a trace's memory columns.",
+        help="What a trace's memory columns count: per processor, node or job, and the unit.",
     ),
     click.option(
         "--swf-jobs",
         type=click.Choice(tuple(JOBS)),
         default=SWF.jobs,
         show_default=True,
-        help="How the tasks of a trace's job start: independently, or all at once.",
+        help="How the tasks of a trace's job start: all at once, or independently.",
+    ),
+    click.option(
+        "--swf-status",
+        metavar="STATUS[,STATUS...]",
+        default=SWF.status,
+        show_default=True,
+        help="Keep jobs of a trace with these statuses, or leave them out, such as not-cancelled.",
+    ),
+    click.option(
+        "--kill-at-limit", is_flag=True, help="End jobs of a trace at their requested time (column 9)."
     ),
     click.option("--openb-queue", default=OPENB.queue, show_default=True, help="Queue of a list's pods."),
     click.option("--openb-user", default=OPENB.user, show_default=True, help="User of a list's pods."),

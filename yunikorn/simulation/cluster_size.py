@@ -12,7 +12,7 @@ from yunikorn.resources import Resource
 from yunikorn.simulation.machines import MAX_NODES
 from yunikorn.simulation.workload import WorkloadNode
 
-Kind = tuple[str, Resource, frozenset[tuple[str, str]]]
+Kind = tuple[str, Resource, frozenset[tuple[str, str]], float]
 """Partition, resources and attributes of equal nodes."""
 
 
@@ -60,7 +60,7 @@ def _by_kind(nodes: Sequence[WorkloadNode]) -> dict[Kind, list[WorkloadNode]]:
     kinds: dict[Kind, list[WorkloadNode]] = {}
     for node in nodes:
         attributes = frozenset((key, value) for key, value in node.attributes.items() if value != node.name)
-        kinds.setdefault((node.partition, node.resources, attributes), []).append(node)
+        kinds.setdefault((node.partition, node.resources, attributes, node.speed), []).append(node)
     return kinds
 
 

@@ -7,6 +7,9 @@ with id, name, nodes, processors per node, speed, and memory per node in KB (-1 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
+
+import attrs
 
 from yunikorn.errors import Problem
 from yunikorn.resources import Resource
@@ -18,7 +21,10 @@ MAX_NODES = 1_000_000
 SLOWEST, FASTEST = 0.001, 1000.0
 """Limits of the speed of a node, relative to the nodes on which run times were measured."""
 
-_HEADER = re.compile(r"[;#]\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,18})(?!\d)", re.IGNORECASE)
+RATED = 10.0
+
+_HEADER = re.compile(r"[;#]?\s*(MaxNodes|MaxProcs)\s*:\s*(\d{1,18})(?!\d)", re.IGNORECASE)
+_SPEED = re.compile(r"-?\d{1,9}(\.\d{0,9})?\Z")
 _WHOLE = re.compile(r"-?\d+(\.0*)?\Z")
 
 
@@ -37,22 +43,49 @@ def read_machines(text: str, file: str) -> list[WorkloadNode]:
             continue
         names[fields[1]] = number
         memory = _whole(fields[5]) if len(fields) > 5 else -1
-        nodes.extend(_alike(fields[1], _whole(fields[2]), _whole(fields[3]), memory))
+        speed = max(float(fields[4]), 0.0) if len(fields) > 4 else 0.0
+        nodes.extend(_alike(fields[1], _whole(fields[2]), _whole(fields[3]), memory, speed))
+    problems += _check_speeds(nodes)
     if problems or not nodes:
         raise InputError(file, problems or [Problem("", "contains no nodes")])
-    return nodes
+    return _relative(nodes)
 
 
-def nodes_from_header(text: str) -> list[WorkloadNode]:
-    """Return the nodes described by the header lines MaxNodes and MaxProcs of a trace, if any.
+def _check_speeds(nodes: Sequence[WorkloadNode]) -> list[Problem]:
+    known = [node.speed for node in nodes if node.speed > 0]
+    if known and max(known) / min(known) > FASTEST:
+        what = (
+            f"the speeds in column 5 differ by a factor of {max(known) / min(known):.3g}, expected at most "
+        )
+        return [Problem("", f"{what}{FASTEST:g}")]
+    return []
+
+
+def _relative(nodes: list[WorkloadNode]) -> list[WorkloadNode]:
+    """Return the nodes with relative speeds; an unknown speed is 1.
+
+    Speeds that are all above `RATED` (or below its inverse) are ratings such as MHz. They count relative to
+    their mean over the processors, on which the run times of a log were measured.
+    """
+    known = [node for node in nodes if node.speed > 0]
+    is_rated = all(node.speed > RATED for node in known) or all(node.speed < 1 / RATED for node in known)
+    mean = 1.0
+    if known and is_rated:
+        mean = sum(node.speed * node.resources["vcore"] for node in known)
+        mean /= sum(node.resources["vcore"] for node in known)
+    elif all(node.speed in (0.0, 1.0) for node in nodes):
+        return [attrs.evolve(node, speed=1.0) if not node.speed else node for node in nodes]
+    return [attrs.evolve(node, speed=node.speed / mean if node.speed else 1.0) for node in nodes]
+
+
+def nodes_from_header(lines: Iterable[str]) -> list[WorkloadNode]:
+    """Return the nodes described by the lines MaxNodes and MaxProcs of a trace's header, if any.
 
     Processors are distributed evenly; the first nodes get one more if the division leaves a remainder.
     Without MaxNodes each processor is a node, and without MaxProcs each node has one processor.
     """
     found: dict[str, int] = {}
-    for line in text.splitlines():
-        if line.strip() and line.lstrip()[0] not in ";#":
-            break
+    for line in lines:
         if match := _HEADER.match(line.strip()):
             found.setdefault(match[1].lower(), int(match[2]))
     processors = found.get("maxprocs", 0) or found.get("maxnodes", 0)
@@ -74,12 +107,12 @@ def numbered(name: str, count: int) -> list[str]:
     return [f"{name}-{index:0{width}}" for index in range(1, count + 1)]
 
 
-def _alike(name: str, count: int, processors: int, memory: int) -> list[WorkloadNode]:
+def _alike(name: str, count: int, processors: int, memory: int, speed: float) -> list[WorkloadNode]:
     amounts = {"vcore": 1000 * processors}
     if memory > 0:
         amounts["memory"] = KB * memory
     resources = Resource(amounts)
-    return [WorkloadNode(each, resources) for each in numbered(name, count)]
+    return [WorkloadNode(each, resources, speed=speed) for each in numbered(name, count)]
 
 
 def _fault(fields: list[str], names: dict[str, int]) -> str:
@@ -94,6 +127,8 @@ def _fault(fields: list[str], names: dict[str, int]) -> str:
                 f"expected {meaning} in column {column + 1}, a whole number from 1 to {most}, "
                 f"got '{fields[column]}'"
             )
+    if len(fields) > 4 and not _SPEED.match(fields[4]):
+        return f"expected a speed in column 5, such as 1 or 1.5, or -1, got '{fields[4][:40]}'"
     if len(fields) > 5 and (not _WHOLE.match(fields[5]) or abs(_whole(fields[5])) > 10**15):
         return f"expected memory per node in KB in column 6, or -1, got '{fields[5]}'"
     return ""

@@ -11,6 +11,9 @@ from yunikorn.resources import Resource, fits
 from yunikorn.simulation.rm_state import partition_name
 from yunikorn.simulation.workload import Workload, WorkloadApplication
 
+JOB_FORMATS = ("swf", "slurm", "batsim")
+"""Formats of traces of parallel jobs, which are named even if their tasks may start in parts."""
+
 SHOWN = 3
 """Maximum number of examples in a remark."""
 
@@ -54,7 +57,7 @@ class OversizedFinder:
     """
 
     def __init__(self, workload: Workload) -> None:
-        self._has_jobs = workload.format == "swf"
+        self._has_jobs = workload.format in JOB_FORMATS
         self._sizes: dict[str, Counter[Resource]] = {}
         largest: dict[tuple[str, str], Resource] = {}
         for node in workload.all_nodes():

@@ -29,6 +29,7 @@ from yunikorn.simulation.slurm import SlurmOptions, is_slurm, read_slurm
 from yunikorn.simulation.slurm_nodes import is_sinfo, read_sinfo
 from yunikorn.simulation.source import InputError, read_content, trace_text, yaml_text
 from yunikorn.simulation.swf import SwfOptions, read_swf
+from yunikorn.simulation.swf_jobs import COLUMNS
 from yunikorn.simulation.trace_line import read_rows
 from yunikorn.simulation.workload import Workload
 
@@ -38,6 +39,9 @@ OPENB = "openb"
 BATSIM = "batsim"
 SLURM = "slurm"
 FORMATS = (SCENARIO, SWF, OPENB, BATSIM, SLURM)
+MOST_WORDS = 100
+"""Maximum number of header lines of words above the jobs of a trace without an extension."""
+
 _BY_EXTENSION = {".yaml": SCENARIO, ".yml": SCENARIO, ".swf": SWF}
 
 
@@ -80,6 +84,11 @@ def read_workload(
     if seed is not None:
         raise UsageError(f"a seed has no effect: {path} is a trace, which contains no random values")
     text = trace_text(content, str(path))
+    if format != SWF and swf is not None and swf.has_job_options:
+        raise UsageError(
+            f"--swf-status and --kill-at-limit apply to traces in the Standard Workload Format, but {path} "
+            f"is read as {format}"
+        )
     if format == OPENB:
         next(read_rows(text, str(path), POD_COLUMNS), None)  # report a wrong list before missing nodes
         if cluster is None:
@@ -177,9 +186,18 @@ def _header(content: bytes) -> set[str]:
 
 
 def _starts_with_columns(content: bytes) -> bool:
-    # Traces begin with a line of numbers, or with comment lines that start with a semicolon.
+    # Traces begin with a line of numbers, or with comment lines that start with a semicolon. A header of
+    # words may stand above a complete line of numbers.
+    words = 0
     for line in content.splitlines():
         fields = line.split()
-        if fields and not fields[0].startswith(b"#"):
-            return fields[0].startswith(b";") or (fields[0].isdigit() and len(fields) > 1)
+        if not fields or fields[0].startswith(b"#"):
+            continue
+        if fields[0].startswith(b";"):
+            return True
+        if fields[0].isdigit():
+            return len(fields) >= (COLUMNS if words else 2)
+        words += 1
+        if words > MOST_WORDS:
+            return False
     return False

@@ -1,13 +1,14 @@
 """Workloads from traces in the Standard Workload Format.
 
-A job becomes an application with one single-processor task per processor. `trace_line` parses the lines.
-Missing values are replaced as described here and in docs/workloads.md.
+A job becomes an application with one single-processor task per processor, which start together by default.
+`swf_jobs` parses the lines, `swf_memory` chooses the meaning of the memory columns, and `swf_dependencies`
+checks predecessors. Missing values are replaced as described here and in docs/workloads.md.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import attrs
 
@@ -16,23 +17,64 @@ from yunikorn.errors import Problem, UsageError
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals
-from yunikorn.simulation.machines import KB, MAX_NODES, nodes_from_header
-from yunikorn.simulation.source import InputError, remarks_on
-from yunikorn.simulation.trace_line import UNKNOWN, BadLine, Job, JobTable, check_templates, parse_line
+from yunikorn.simulation.machines import MAX_NODES, nodes_from_header
+from yunikorn.simulation.source import LINES_SHOWN, InputError, remarks_on
+from yunikorn.simulation.swf_dependencies import SwfDependencies
+from yunikorn.simulation.swf_jobs import (
+    CANCELLED,
+    STATUSES,
+    Job,
+    JobTable,
+    has_fraction,
+    parse_job,
+    split_line,
+    status_of,
+)
+from yunikorn.simulation.swf_memory import AUTO, SETTINGS, Machine, Reading, choose
+from yunikorn.simulation.trace_line import UNKNOWN, BadLine, check_templates
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 DEFAULT_RUNTIME = 3600
 """Run time (seconds) of a job whose run time and requested time are both unknown."""
 
 FIELDS = ("queue", "user", "group", "application", "partition")
-MEMORY_UNITS = ("auto", "kb", "bytes", "none")
-JOBS = {"tasks": "", "atomic": ATOMIC}
-"""Gang style of the tasks of a job: `tasks` start one by one, and `atomic` starts all of them at once."""
+MEMORY = tuple(SETTINGS)
+JOBS = {"atomic": ATOMIC, "tasks": ""}
+"""Gang style of the tasks of a job: `atomic` starts all of them at once, and `tasks` one by one."""
 
 SKIPPED = "lines skipped"
 BACKWARDS = "submit times running backwards"
 REQUESTED_TIME = "run times unknown, requested time taken"
 NO_TIME = f"run times unknown, {DEFAULT_RUNTIME} s taken"
+FRACTIONS = "fractional processors, rounded up"
+LEFT_OUT = "jobs left out by their status"
+KILLED = "run times cut at the requested time"
+
+ALL, NOT = "all", "not-"
+
+
+def parse_statuses(text: str) -> frozenset[int] | None:
+    """Return the statuses of the jobs to keep, None for all; raises `UsageError`.
+
+    `text` is `all`, or names and numbers of statuses with commas: those to keep, or each with `not-` those
+    to leave out.
+    """
+    if text == ALL:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    values = {str(value): (value,) for values in STATUSES.values() for value in values} | STATUSES
+    chosen = {part.removeprefix(NOT) for part in parts}
+    negated = {part.startswith(NOT) for part in parts}
+    if not chosen <= set(values) or len(negated) > 1:
+        raise UsageError(
+            f"--swf-status '{text[:80]}': expected {ALL}, a list of {', '.join(STATUSES)} or of numbers in "
+            f"column 11, or the same each with {NOT}, such as {NOT}cancelled"
+        )
+    found = frozenset(value for part in chosen for value in values[part])
+    return found if negated == {False} else frozenset(STATUS_VALUES) - found
+
+
+STATUS_VALUES = tuple(value for values in STATUSES.values() for value in values)
 
 
 @attrs.frozen
@@ -40,24 +82,33 @@ class SwfOptions:
     """Settings for the conversion of jobs to applications.
 
     `queue`, `user` and `group` are templates with the fields `{queue}`, `{user}`, `{group}`, `{application}`
-    and `{partition}`, which are columns of the job. `memory` is the unit of the memory columns: `kb` as the
-    format specifies, `bytes`, `none` to ignore them, or `auto` to detect the unit. `jobs` is `tasks` for
-    tasks that start independently, or `atomic` for tasks that start together.
+    and `{partition}`, which are columns of the job. `memory`, one of `MEMORY`, says what the memory columns
+    count. `jobs` is `atomic` for tasks that start together, or `tasks` for tasks that start independently.
+    `status` names the jobs to keep, as for `parse_statuses`. With `kill_at_limit` a job ends at its requested
+    time.
     """
 
     queue: str = "root.default"
     user: str = "user{user}"
     group: str = "group{group}"
-    memory: str = "auto"
-    jobs: str = "tasks"
+    memory: str = AUTO
+    jobs: str = "atomic"
+    status: str = ALL
+    kill_at_limit: bool = False
+
+    @property
+    def has_job_options(self) -> bool:
+        """True if jobs are left out or cut."""
+        return self.status != ALL or self.kill_at_limit
 
     def check(self) -> None:
         """Raise `UsageError` for a template with an unknown field, or for an unknown setting."""
         check_templates({"queue": self.queue, "user": self.user, "group": self.group}, FIELDS)
-        if self.memory not in MEMORY_UNITS:
-            raise UsageError(f"unknown unit of memory '{self.memory}'; known: {', '.join(MEMORY_UNITS)}")
+        if self.memory not in MEMORY:
+            raise UsageError(f"unknown meaning of memory '{self.memory}'; known: {', '.join(MEMORY)}")
         if self.jobs not in JOBS:
             raise UsageError(f"unknown kind of jobs '{self.jobs}'; known: {', '.join(JOBS)}")
+        parse_statuses(self.status)
 
 
 def read_swf(
@@ -65,58 +116,147 @@ def read_swf(
 ) -> Workload:
     """Read the workload of a trace; an empty list of `nodes` is replaced by the nodes of the trace's header.
 
-    Bad lines are skipped and counted. With `strict`, bad lines raise `InputError`. A trace without jobs, or
-    without any description of nodes, raises `InputError` in both cases.
+    Bad lines are skipped and counted, and predecessors in a circle are ignored. With `strict`, both raise
+    `InputError`. A trace without jobs, or without any description of nodes, raises `InputError` in any case.
     """
     options.check()
-    jobs, problems, counts = _read_lines(text)
+    lines = _Lines(text, options)
+    jobs, problems = lines.jobs, lines.problems
     if not jobs:
-        raise InputError(file, problems or [Problem("", "contains no jobs")])
-    nodes = nodes or nodes_from_header(text)
+        raise InputError(file, problems or [Problem("", lines.why_empty())])
+    nodes = nodes or nodes_from_header(lines.header)
     if not nodes:
         what_to_do = (
             "specify them with --nodes FILE, put a FILE.machines beside the trace, "
             f"or add MaxNodes and MaxProcs to the header, for at most {MAX_NODES:,} nodes"
         )
         raise InputError(file, [Problem("", f"the header describes no nodes: {what_to_do}")])
-    if strict and problems:
-        raise InputError(file, problems)
-    remarks = remarks_on(file, problems)
-    if counts[BACKWARDS]:
-        remarks.append(
-            f"{file}: jobs with an earlier submit time than a line above are included, each at its own time"
-        )
-    unit = _memory_unit(options.memory, jobs, nodes, remarks)
+    dependencies = SwfDependencies(jobs, lines.left_out)
+    if strict and (problems or dependencies.circular):
+        raise InputError(file, sorted([*problems, *dependencies.circular], key=lambda one: one.line))
+    choice = choose(options.memory, jobs, nodes, lines.header)
+    remarks = [
+        *remarks_on(file, problems),
+        *lines.remarks(file),
+        *dependencies.remarks(file),
+        *filter(None, [choice.note, _on_speeds(nodes)]),
+    ]
     origin = jobs.earliest
-    applications = SwfApplications(jobs, options, unit, origin)
-    return Workload(name, "swf", nodes, applications, remarks=remarks, counts=dict(counts), origin=origin)
+    applications = SwfApplications(jobs, options, choice.reading, nodes, origin)
+    counts = dict(lines.counts + dependencies.counts)
+    return Workload(name, "swf", nodes, applications, remarks=remarks, counts=counts, origin=origin)
 
 
-def _read_lines(text: str) -> tuple[JobTable, list[Problem], Counter[str]]:
-    jobs = JobTable()
-    problems: list[Problem] = []
-    counts: Counter[str] = Counter()
-    latest = 0.0
-    for number, line in enumerate(_lines(text), 1):
-        line = line.strip()
-        if not line or line[0] in ";#":
-            continue
+def _on_speeds(nodes: list[WorkloadNode]) -> str:
+    speeds = {node.speed for node in nodes}
+    if speeds == {1.0}:
+        return ""
+    low, high = min(speeds), max(speeds)
+    of = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+    return f"run times are divided by the speed of the nodes: {of}"
+
+
+class _Lines:
+    """The lines of a trace: header, jobs, and problems."""
+
+    def __init__(self, text: str, options: SwfOptions) -> None:
+        self.jobs = JobTable()
+        self.problems: list[Problem] = []
+        self.counts: Counter[str] = Counter()
+        self.header: list[str] = []
+        """Lines before the first job."""
+        self.left_out: set[int] = set()
+        """Numbers of the jobs that were left out by their status."""
+        self._keep = parse_statuses(options.status)
+        self._kills = options.kill_at_limit
+        self._statuses: Counter[int] = Counter()
+        self._cancelled_early = 0
+        self._latest = 0.0
+        self._words: dict[str, int] = {}
+        """Header lines without a semicolon, by their text."""
+        for number, line in enumerate(_lines(text), 1):
+            line = line.strip()
+            if not line or line[0] in ";#":
+                if line and not self.jobs:
+                    self.header.append(line)
+            elif not self._is_header(line, number):
+                self._read(line, number)
+
+    def _is_header(self, line: str, number: int) -> bool:
+        """Note a line of words; it is a header before the first job, or if it repeats such a header."""
+        if line[0].isdigit() or line[0] in "-+.":
+            return False
+        if not self.jobs and not self.problems:
+            self._words.setdefault(line, number)
+            self.header.append(line)
+        return line in self._words
+
+    def _read(self, line: str, number: int) -> None:
         try:
-            job = parse_line(line)
-            first = jobs.line_of(job.number)
+            fields = split_line(line)
+            if self._keep is not None and status_of(fields) not in self._keep:
+                self._leave_out(fields)
+                return
+            job = parse_job(fields)
+            first = self.jobs.line_of(job.number)
             if first is not None:
                 raise BadLine(f"job number {job.number} was already used on line {first}")
+            fraction = has_fraction(fields)
         except BadLine as error:
-            problems.append(Problem("", str(error), number))
-            counts[SKIPPED] += 1
-            continue
-        if job.submit < latest:
-            counts[BACKWARDS] += 1
-            problems.append(Problem("", _backwards(job.submit, latest), number))
-        latest = max(latest, job.submit)
-        counts.update(_what_is_missing(job))
-        jobs.add(job, number)
-    return jobs, problems, counts
+            self.problems.append(Problem("", str(error), number))
+            self.counts[SKIPPED] += 1
+            return
+        if job.submit < self._latest:
+            self.counts[BACKWARDS] += 1
+            self.problems.append(Problem("", _backwards(job.submit, self._latest), number))
+        self._latest = max(self._latest, job.submit)
+        self.counts.update(self._notes_on(job, fraction))
+        self._statuses[job.status] += 1
+        self._cancelled_early += job.status == CANCELLED and job.runtime <= 0
+        self.jobs.add(job, number)
+
+    def _leave_out(self, fields: list[str]) -> None:
+        self.counts[LEFT_OUT] += 1
+        if fields[0].isdecimal():
+            self.left_out.add(int(fields[0][:20]))
+
+    def _notes_on(self, job: Job, fraction: bool) -> Iterator[str]:
+        if job.runtime < 0:
+            yield REQUESTED_TIME if job.requested_time > 0 else NO_TIME
+        if fraction:
+            yield FRACTIONS
+        if self._kills and job.runtime > job.requested_time > 0:
+            yield KILLED
+
+    def why_empty(self) -> str:
+        """Return why there are no jobs."""
+        if self.counts[LEFT_OUT]:
+            return f"contains no jobs of this status: --swf-status leaves out all {self.counts[LEFT_OUT]}"
+        return "contains no jobs: expected 18 columns of numbers in each line"
+
+    def remarks(self, file: str) -> list[str]:
+        """Return remarks on headers, and on values that are read in a way that the user may not expect."""
+        words = list(self._words.items())[:LINES_SHOWN]
+        found = [f"{file}: line {number}: taken as a header: {line[:60]}" for line, number in words]
+        counts = self.counts
+        if counts[BACKWARDS]:
+            found.append(
+                f"{file}: jobs with an earlier submit time than a line above are included, each at its own "
+                "time"
+            )
+        if counts[FRACTIONS]:
+            found.append(
+                f"{file}: {counts[FRACTIONS]} jobs have a fractional number of processors, rounded up"
+            )
+        if counts[LEFT_OUT]:
+            found.append(f"{file}: {counts[LEFT_OUT]} jobs are left out by their status")
+        if self._statuses[CANCELLED]:
+            early = f", {self._cancelled_early} of them before they ran" if self._cancelled_early else ""
+            found.append(
+                f"{file}: {self._statuses[CANCELLED]} jobs were cancelled{early}; they run like all others "
+                f"(see --swf-status {NOT}cancelled)"
+            )
+        return found
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -131,11 +271,6 @@ def _lines(text: str) -> Iterator[str]:
         start = end + 1
 
 
-def _what_is_missing(job: Job) -> Iterator[str]:
-    if job.runtime < 0:
-        yield REQUESTED_TIME if job.requested_time > 0 else NO_TIME
-
-
 def _backwards(submit: float, latest: float) -> str:
     return (
         f"expected a submit time of at least {latest:.12g} in column 2, as on an earlier line, "
@@ -143,35 +278,22 @@ def _backwards(submit: float, latest: float) -> str:
     )
 
 
-def _memory_unit(unit: str, jobs: Iterable[Job], nodes: list[WorkloadNode], remarks: list[str]) -> int:
-    """Return the bytes per unit of the memory columns, or 0 to ignore memory.
-
-    Memory is ignored unless every node has memory, because tasks that ask for memory do not fit on nodes
-    without memory.
-    """
-    largest = max(node.resources.get("memory", 0) for node in nodes)
-    if unit == "none" or not all(node.resources.get("memory", 0) for node in nodes):
-        return 0
-    if unit != "auto":
-        return KB if unit == "kb" else 1
-    known = [job.memory for job in jobs if job.memory > 0]
-    too_large = sum(1 for memory in known if memory * KB > largest >= memory)
-    if 2 * too_large <= len(known):
-        return KB
-    remarks.append(
-        "memory is read as bytes, because most jobs would fit on no node if it were KB (see --swf-memory)"
-    )
-    return 1
-
-
 class SwfApplications(Arrivals):
     """The applications of a table of jobs, created on demand; equal values are shared to save memory."""
 
-    def __init__(self, jobs: JobTable, options: SwfOptions, unit: int, origin: float) -> None:
-        """Prepare the iteration; `unit` is the memory unit in bytes, `origin` the trace's start time (s)."""
+    def __init__(
+        self,
+        jobs: JobTable,
+        options: SwfOptions,
+        memory: Reading | None,
+        nodes: list[WorkloadNode],
+        origin: float,
+    ) -> None:
+        """Prepare the iteration; `memory` None leaves memory out, `origin` is the trace's start time (s)."""
         self._jobs = jobs
         self._options = options
-        self._unit = unit
+        self._memory = memory
+        self._node_processors = Machine.of(nodes).node_processors
         self._origin = _nanoseconds(origin)
         self._texts: dict[tuple[str, tuple[int, ...]], str] = {}
         self._groups: dict[str, tuple[str, ...]] = {}
@@ -185,7 +307,7 @@ class SwfApplications(Arrivals):
 
     def _application(self, job: Job) -> WorkloadApplication:
         group = self._fill(self._options.group, job)
-        tasks = WorkloadTaskGroup("task", job.processors, self._resource(job.memory), _runtime(job))
+        tasks = WorkloadTaskGroup("task", job.processors, self._resource(job), self._runtime(job))
         return WorkloadApplication(
             id=f"job-{job.number}",
             submit=_nanoseconds(job.submit) - self._origin,
@@ -195,6 +317,8 @@ class SwfApplications(Arrivals):
             groups=self._groups.setdefault(group, (group,) if group else ()),
             gang=JOBS[self._options.jobs],
             recorded_wait=_nanoseconds(job.wait) if job.wait >= 0 else None,
+            after=tuple([f"job-{number}" for number in job.after]),
+            think=_nanoseconds(max(job.think, 0)) if job.after else 0,
         )
 
     def _fill(self, template: str, job: Job) -> str:
@@ -209,19 +333,20 @@ class SwfApplications(Arrivals):
             text = self._texts[key] = template.format_map(named)
         return text
 
-    def _resource(self, memory: int) -> Resource:
-        amount = max(memory, 0) * self._unit
+    def _resource(self, job: Job) -> Resource:
+        amount = 0 if self._memory is None else self._memory.per_task(job, self._node_processors)
         known = self._resources.get(amount)
         if known is None:
             amounts = {"vcore": 1000, "memory": amount} if amount else {"vcore": 1000}
             known = self._resources[amount] = Resource(amounts)
         return known
 
-
-def _runtime(job: Job) -> int:
-    if job.runtime >= 0:
+    def _runtime(self, job: Job) -> int:
+        if job.runtime < 0:
+            return _nanoseconds(job.requested_time if job.requested_time > 0 else DEFAULT_RUNTIME)
+        if self._options.kill_at_limit and job.runtime > job.requested_time > 0:
+            return _nanoseconds(job.requested_time)
         return _nanoseconds(job.runtime)
-    return _nanoseconds(job.requested_time if job.requested_time > 0 else DEFAULT_RUNTIME)
 
 
 def _nanoseconds(seconds: float) -> int:

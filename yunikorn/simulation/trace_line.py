@@ -1,208 +1,25 @@
-"""Lines of traces: rows of a CSV file, jobs of the Standard Workload Format, and templates for their names.
-
-A line of the Standard Workload Format, version 2.2, has 18 columns of numbers; -1 stands for an unknown
-value. Whole numbers may be written as floats, and columns after the 18th are ignored. Times are in seconds.
-"""
+"""Lines of traces: rows of a CSV file, and templates for names."""
 
 from __future__ import annotations
 
 import csv
-import math
 import re
 import string
-from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
-from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.source import InputError
 
-COLUMNS = 18
 MAX_SECONDS = 9_000_000_000
 """Limit of times in seconds, so that nanoseconds fit into 64 bits."""
 
 MAX_PROCESSORS = 10_000_000
-MAX_MEMORY = 10**15
 
 
 class BadLine(ValueError):
     """An invalid line; the message states the expected content."""
-
-
-class Job(NamedTuple):
-    """Values of a job's line; -1 stands for an unknown value. Times are in seconds."""
-
-    number: int
-    submit: float
-    """Submit time in the time of the trace."""
-    processors: int
-    """Number of allocated processors if known, else of requested processors."""
-    runtime: float
-    requested_time: float
-    memory: int
-    """Memory per processor in the unit of the trace: requested memory if known, else used memory."""
-    user: int
-    group: int
-    application: int
-    queue: int
-    partition: int
-    wait: float = -1
-    """Wait from submission to start that the trace recorded."""
-
-
-def parse_line(line: str) -> Job:
-    """Parse `line`; raises `BadLine`."""
-    fields = line.split()
-    if len(fields) < COLUMNS:
-        raise BadLine(f"expected {COLUMNS} columns of numbers, got {len(fields)}")
-    number = _whole(fields, 0, "a job number")
-    submit = _time(fields, 1, "a submit time in seconds")
-    if number < 0:
-        raise BadLine(f"expected a job number of at least 0 in column 1, got '{fields[0]}'")
-    if submit < 0:
-        raise BadLine(f"expected a submit time of at least 0 in column 2, got '{fields[1]}'")
-    used, wanted = _memory(fields, 6, "used memory"), _memory(fields, 9, "requested memory")
-    return Job(
-        number,
-        submit,
-        _processors(fields),
-        _time(fields, 3, "a run time in seconds"),
-        _time(fields, 8, "a requested time in seconds"),
-        wanted if wanted > 0 else used,
-        _whole(fields, 11, "a user"),
-        _whole(fields, 12, "a group"),
-        _whole(fields, 13, "an application"),
-        _whole(fields, 14, "a queue"),
-        _whole(fields, 15, "a partition"),
-        _time(fields, 2, "a wait in seconds"),
-    )
-
-
-def _processors(fields: list[str]) -> int:
-    allocated = _whole(fields, 4, "allocated processors")
-    requested = _whole(fields, 7, "requested processors")
-    processors = allocated if allocated > 0 else requested
-    if processors <= 0:
-        raise BadLine(
-            f"expected a number of processors in column 5 or 8, got '{fields[4]}' and '{fields[7]}'"
-        )
-    if processors > MAX_PROCESSORS:
-        raise BadLine(f"expected at most {MAX_PROCESSORS} processors, got {processors}")
-    return processors
-
-
-def _memory(fields: list[str], index: int, meaning: str) -> int:
-    memory = _whole(fields, index, meaning)
-    if memory > MAX_MEMORY:
-        raise BadLine(
-            f"expected {meaning} of at most {MAX_MEMORY} in column {index + 1}, got '{fields[index]}'"
-        )
-    return memory
-
-
-def _whole(fields: list[str], index: int, meaning: str) -> int:
-    text = fields[index]
-    try:
-        value = int(text)
-    except ValueError:
-        value = int(_number(text, index, meaning))
-    if abs(value) > INT64_MAX:
-        raise BadLine(f"expected {meaning} that fits 64 bits in column {index + 1}, got '{text[:40]}'")
-    return value
-
-
-def _time(fields: list[str], index: int, meaning: str) -> float:
-    text = fields[index]
-    try:
-        value: float = int(text)
-    except ValueError:
-        value = _number(text, index, meaning)
-    if value > MAX_SECONDS:
-        raise BadLine(f"expected {meaning} of at most {MAX_SECONDS} in column {index + 1}, got '{text}'")
-    return value
-
-
-def _number(text: str, index: int, meaning: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        shown = text if len(text) <= 40 else f"{text[:40]}..."
-        raise BadLine(f"expected {meaning} in column {index + 1}, got '{shown}'")
-    return value
-
-
-_TYPES = "qdqddqqqqqqd"
-"""Array type codes of the columns, in the order of the fields of `Job`: integers and times."""
-
-
-class JobTable:
-    """Jobs stored in the order of the trace and iterated in order of submission."""
-
-    def __init__(self) -> None:
-        self._columns: list[array[Any]] = [array(kind) for kind in _TYPES]
-        self._number, self._submit = self._columns[:2]
-        self._lines = array("q")
-        self._climbs = True
-        """True while each job number is larger than the preceding one; allows lookups by binary search."""
-        self._ordered = True
-        self._known: dict[int, int] = {}
-        """Lines by job number; filled once job numbers are no longer ascending."""
-
-    def __len__(self) -> int:
-        return len(self._number)
-
-    def line_of(self, number: int) -> int | None:
-        """Return the line of the job with that number, or None."""
-        if not self._climbs:
-            return self._known.get(number)
-        place = bisect_left(self._number, number)
-        found = place < len(self._number) and self._number[place] == number
-        return self._lines[place] if found else None
-
-    def add(self, job: Job, line: int) -> None:
-        """Append a job whose number is not in the table yet."""
-        if self._number:
-            self._ordered = self._ordered and self._submit[-1] <= job.submit
-            if self._climbs and job.number < self._number[-1]:
-                self._climbs = False
-                self._known = dict(zip(self._number, self._lines, strict=True))
-        if not self._climbs:
-            self._known[job.number] = line
-        for column, value in zip(self._columns, job, strict=True):
-            column.append(value)
-        self._lines.append(line)
-
-    @property
-    def earliest(self) -> float:
-        """Earliest submit time; the table must not be empty."""
-        return _plain(min(self._submit))
-
-    def __iter__(self) -> Iterator[Job]:
-        if self._ordered:
-            for row in zip(*self._columns, strict=True):
-                yield _job(row)
-            return
-        submit = self._submit
-        for place in sorted(range(len(self)), key=submit.__getitem__):
-            yield _job(tuple(column[place] for column in self._columns))
-
-
-def _job(row: tuple[float, ...]) -> Job:
-    number, submit, processors, runtime, requested, *others, wait = row
-    times = (_plain(runtime), _plain(requested))
-    job: tuple[float, ...] = (number, _plain(submit), processors, *times, *others, _plain(wait))
-    return Job._make(job)
-
-
-def _plain(time: float) -> float:
-    # Whole seconds become integers again, so that sums are exact.
-    return int(time) if time.is_integer() else time
 
 
 # -- CSV files ------------------------------------------------------------------------------------------
