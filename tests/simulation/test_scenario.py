@@ -46,7 +46,7 @@ events:
 NODES = "nodes: [{name: n, resources: {vcore: 1}}]\n"
 APPS = "applications: [{id: a, tasks: [{resources: {vcore: 1}, runtime: 1}]}]\n"
 KEYS_EXPECTED = (
-    ": expected a mapping with the keys name, seed, nodes, events, failures, applications, generate"
+    ": expected a mapping with the keys name, seed, startup, nodes, events, failures, applications, generate"
 )
 
 

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from yunikorn.errors import Problem, UsageError
-from yunikorn.simulation.distributions import DISTRIBUTIONS
+from yunikorn.simulation.distributions import DISTRIBUTIONS, Amounts
 from yunikorn.simulation.scenario_generate import PROCESSES
+from yunikorn.simulation.scenario_reader import read_startup_text
 from yunikorn.simulation.scenario_values import CHOICE, LIMITS, ZIPF
+from yunikorn.simulation.source import InputError
 
 APPLICATIONS = 1000
 ARRIVALS = "poisson,every=30s"
@@ -62,6 +64,19 @@ def describe(options: Mapping[str, Any], seed: int) -> str:
     }
     lines = ["seed: " + str(seed), "nodes:", *_entry(node), "generate:", *_entry(entry)]
     return "\n".join(lines) + "\n"
+
+
+def startup_times(option: str, text: str) -> Amounts:
+    """Return the times that `text` describes, a time or a distribution; raises `UsageError`."""
+    described = f"startup: {_flow(_drawn(option, text))}\n"
+    try:
+        return read_startup_text(described)
+    except InputError as error:
+        reasons = "; ".join(
+            ": ".join(filter(None, (problem.path.removeprefix("startup").lstrip("."), problem.message)))
+            for problem in error.problems
+        )
+        raise UsageError(f"{option} '{text}': {reasons}") from error
 
 
 def by_option(problem: Problem) -> str:

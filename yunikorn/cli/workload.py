@@ -17,7 +17,17 @@ from typing import Any
 import attrs
 import click
 
-from yunikorn.cli.description import ARRIVALS, NODE_SIZE, NODES, QUEUE, RUNTIME, SIZE, by_option, describe
+from yunikorn.cli.description import (
+    ARRIVALS,
+    NODE_SIZE,
+    NODES,
+    QUEUE,
+    RUNTIME,
+    SIZE,
+    by_option,
+    describe,
+    startup_times,
+)
 from yunikorn.cli.input_path import INPUT, INPUT_OR_FOLDER
 from yunikorn.cli.out_options import OUT_FILE, force_file
 from yunikorn.cli.output import echo
@@ -54,6 +64,7 @@ class WorkloadSource:
     hold: bool = False
     speed_up: Fraction = Fraction(1)
     nodes_fraction: Fraction = Fraction(1)
+    startup_delay: str | None = None
     strict: bool = False
     swf_queue: str = SWF.queue
     swf_user: str = SWF.user
@@ -73,7 +84,9 @@ class WorkloadSource:
 
     def read(self) -> Workload:
         """Return the workload after all adjustments; raises `InputError` and `UsageError`."""
-        adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction)
+        delay = self.startup_delay
+        startup = None if delay is None else startup_times("--startup-delay", delay)
+        adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction, startup)
         adjustments.check()
         found = read_workload(
             self.workload,
@@ -142,6 +155,12 @@ _OPTIONS = (
         default="1",
         callback=_ratio,
         help="Use this fraction of the nodes, such as 0.25, or copies of them, such as 2.",
+    ),
+    click.option(
+        "--startup-delay",
+        metavar="TIME|SPEC",
+        help="Time from the placement of a task to the begin of its run time, such as 30s or "
+        "lognormal,median=20s,sigma=1, for tasks without a time of their own.",
     ),
     click.option("--strict", is_flag=True, help="Refuse a trace with invalid lines."),
     click.option("--swf-queue", default=SWF.queue, show_default=True, help="Queue of a trace's jobs."),

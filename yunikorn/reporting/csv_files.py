@@ -88,7 +88,8 @@ _TASKS: Columns[_TaskRow] = {
     "started": lambda row: seconds(row.task.started),
     "ended": lambda row: None if row.ended is None else seconds(row.ended),
     "wait": lambda row: seconds(row.task.started - row.task.ask.asked),
-    "ran": lambda row: None if row.ended is None else seconds(row.ended - row.task.started),
+    "startup": lambda row: seconds(row.task.startup),
+    "ran": lambda row: None if row.ended is None else seconds(row.task.ran(row.ended)),
     "reason": lambda row: row.reason,
 }
 

@@ -71,6 +71,12 @@ def totals(report: Report) -> Iterator[tuple[str, str]]:
     )
     yield "tasks", _tasks(report)
     yield from _lost_work(report)
+    if report.startup:
+        starts = report.startup
+        yield (
+            "start-up",
+            f"{starts.count} starts: mean {duration(starts.mean)}, longest {duration(starts.max)}",
+        )
     if report.tasks.too_large:
         yield "too large", f"{report.tasks.too_large} tasks fit on no node"
     if counts.too_large:

@@ -12,6 +12,8 @@ import attrs
 from yunikorn.errors import UsageError
 from yunikorn.simulation.arrivals import Changed
 from yunikorn.simulation.cluster_size import thin_out, with_copies
+from yunikorn.simulation.distributions import Amounts
+from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.workload import FOREVER, NodeEventKind, Workload, WorkloadApplication
 
 
@@ -25,6 +27,9 @@ class Adjustments:
     """Divisor of the times of submissions, node events and reloads; run times stay the same."""
     nodes_fraction: Fraction = Fraction(1)
     """Part of the initial nodes that is kept, the same for every kind of node; above 1 nodes are copied."""
+
+    startup: Amounts | None = None
+    """Start-up times of tasks that have no time of their own; None for those of the workload."""
 
     def check(self) -> None:
         """Raise `UsageError` for a number out of range."""
@@ -47,6 +52,8 @@ class Adjustments:
             self._copy(found)
         if self.speed_up != 1:
             self._crowd(found)
+        if self.startup is not None:
+            found.startup = StartUp(self.startup, workload.startup.seed)
         if self.hold or self.speed_up != 1:
             found.applications = Changed(workload.applications, self._change)
         return found

@@ -123,6 +123,8 @@ class Counters:
     rejections: RefusalReasons = attrs.Factory(RefusalReasons)
     refusals: RefusalReasons = attrs.Factory(RefusalReasons)
     lost_work: LostWorkTotals = attrs.Factory(LostWorkTotals)
+    startups: Waits = attrs.Factory(Waits)
+    """Start-up times of started tasks, without tasks that begin at once."""
     gangs: GangFigures = attrs.Factory(GangFigures)
     decisions: int = 0
     allocations: int = 0
@@ -157,6 +159,8 @@ class Counters:
             figures.application_waits.add(moment - owner.plan.submit)
         figures.tasks += 1
         figures.task_waits.add(moment - task.ask.asked)
+        if task.startup:
+            self.startups.add(task.startup)
         self.allocations += 1
 
     def left(self, task: Running, moment: int, lost: str = "") -> None:
@@ -165,7 +169,7 @@ class Counters:
         grow(figures.usage, task.allocation.resource_per_alloc, moment - task.started)
         self.releases += 1
         if lost:
-            self.lost_work.add(lost, moment - task.started)
+            self.lost_work.add(lost, task.ran(moment))
             figures.preempted += lost == PREEMPTED
         else:
             figures.ended += 1

@@ -181,7 +181,8 @@ class WeightedChoice(Generic[T]):
 
     def __init__(self, values: Sequence[T], weights: Iterable[float]) -> None:
         self.values = list(values)
-        self._bounds = list(accumulate(weights))
+        self.weights = list(weights)
+        self._bounds = list(accumulate(self.weights))
 
     def draw(self, rng: Rng) -> T:
         """Draw the next value."""
@@ -205,3 +206,25 @@ def standard_normal(rng: Rng) -> float:
 
 def _power(base: float, exponent: float) -> float:
     return exp(min(exponent * ln(base), LARGEST_EXPONENT)) if base > 0 else 0.0
+
+
+@attrs.frozen
+class Amounts:
+    """Whole amounts drawn from a distribution: multiples of `step`, limited to `low` to `high`."""
+
+    distribution: Distribution
+    step: int
+    low: int
+    high: int
+
+    def draw(self, rng: Rng) -> int:
+        """Draw the next amount."""
+        of, step = self.distribution, self.step
+        if isinstance(of, Constant):
+            amount = round(of.value)
+        elif isinstance(of, Uniform):
+            first = round(of.low)
+            amount = first + int(rng() * ((round(of.high) - first) // step + 1)) * step
+        else:
+            amount = int(max(of.draw(rng), 0.0) / step + 0.5) * step
+        return min(max(amount, self.low), self.high)

@@ -148,7 +148,14 @@ class Simulation:
             self._recorder = Recorders(explain_requests, self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
         self._manager = SimulatedRM(
-            self._event_queue, self._counters, self._recorder, clock, workload.nodes, self._limits, preempted
+            self._event_queue,
+            self._counters,
+            self._recorder,
+            clock,
+            workload.nodes,
+            self._limits,
+            preempted,
+            workload.startup,
         )
         if explain_requests is not None:
             explain_requests.manager = self._manager

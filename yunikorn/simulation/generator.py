@@ -16,8 +16,8 @@ import attrs
 
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals, Process
-from yunikorn.simulation.distributions import Constant, Distribution, Uniform, WeightedChoice
-from yunikorn.simulation.rng import Rng, Streams, streams
+from yunikorn.simulation.distributions import Amounts, WeightedChoice
+from yunikorn.simulation.rng import Streams, streams
 from yunikorn.simulation.workload import NO_TAGS, WorkloadApplication, WorkloadTaskGroup
 
 MANY = 10_000_000
@@ -25,28 +25,6 @@ MANY = 10_000_000
 
 SHARED = 20_000
 """Maximum number of cached resource amounts that equal tasks share."""
-
-
-@attrs.frozen
-class Amounts:
-    """Whole amounts drawn from a distribution: multiples of `step`, limited to `low` to `high`."""
-
-    distribution: Distribution
-    step: int
-    low: int
-    high: int
-
-    def draw(self, rng: Rng) -> int:
-        """Draw the next amount."""
-        of, step = self.distribution, self.step
-        if isinstance(of, Constant):
-            amount = round(of.value)
-        elif isinstance(of, Uniform):
-            first = round(of.low)
-            amount = first + int(rng() * ((round(of.high) - first) // step + 1)) * step
-        else:
-            amount = int(max(of.draw(rng), 0.0) / step + 0.5) * step
-        return min(max(amount, self.low), self.high)
 
 
 @attrs.frozen
@@ -61,6 +39,8 @@ class TaskPlan:
     priority: WeightedChoice[int] | None = None
     tags: Mapping[str, str] = NO_TAGS
     timeout: int = 0
+    startup: int | None = None
+    """Time (ns) from placement to the begin of the run time; None for that of the workload."""
 
 
 @attrs.frozen
@@ -135,6 +115,7 @@ class _Group:
             plan.priority.draw(self._priority) if plan.priority is not None else None,
             plan.tags,
             plan.timeout,
+            startup=plan.startup,
         )
 
     def _resources(self) -> Resource:

@@ -103,6 +103,8 @@ class Report:
     """Reasons why tasks wait at the end, with the number of tasks and the first application per reason."""
     explanations: list[ExplainAnswer] = attrs.Factory(list)
     """Answers to the explain requests, in the order of the questions."""
+    startup: Summary | None = None
+    """Start-up times of started tasks, without tasks that begin at once."""
     plugin_faults: list[str] = attrs.Factory(list)
     """Failures of plugins during scheduling."""
 
@@ -173,6 +175,7 @@ def make_report(
         queues=_queue_reports(counters, capacities),
         offered_load=surveyed.offered_load,
         dependencies=dependencies,
+        startup=counters.startups.summary(),
         input=dict(sorted(workload.counts.items())),
         remarks=[*workload.remarks, *surveyed.remarks, *_remarks(dependencies)],
     )

@@ -14,6 +14,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.model.gang import ATOMIC
+from yunikorn.simulation.rng import Rng
 from yunikorn.simulation.statistics import Summary, Waits, seconds
 from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
 
@@ -61,6 +62,8 @@ class Submitted:
     """Start time of the first task (ns)."""
     failing: bool = False
     """True once the core fails the application; lost tasks are not asked for again."""
+    startups: dict[str, Rng] = attrs.Factory(dict)
+    """Random streams of the start-up times of its tasks, by task group."""
     queue: str = ""
     """Queue assigned by the core; known from the first allocation on."""
     members: dict[str, Running] = attrs.Factory(dict)
@@ -92,12 +95,19 @@ class Running:
     started: int
     speed: float = 1.0
     """Speed of its node; of the slowest node for a task of a rigid job."""
+    startup: int = 0
+    """Time (ns) from its placement to the begin of its run time."""
 
     @property
     def end(self) -> int:
         """Time at which the task has completed its run time (ns)."""
         runtime = self.ask.group.runtime
-        return self.started + (runtime if self.speed == 1.0 else round(runtime / self.speed))
+        takes = runtime if self.speed == 1.0 else round(runtime / self.speed)
+        return self.started + self.startup + takes
+
+    def ran(self, moment: int) -> int:
+        """Return the time for which the task has run at `moment`, without its start-up (ns)."""
+        return max(moment - self.started - self.startup, 0)
 
 
 PLACEHOLDER = "~placeholder"

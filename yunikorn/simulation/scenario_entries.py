@@ -16,7 +16,7 @@ import attrs
 from yunikorn.config.reading import Table
 from yunikorn.model.gang import HARD, SOFT
 from yunikorn.resources import NOTHING, Resource
-from yunikorn.simulation.generator import Amounts
+from yunikorn.simulation.distributions import Amounts
 from yunikorn.simulation.machines import MAX_NODES, numbered
 from yunikorn.simulation.rng import Streams
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies

@@ -18,8 +18,8 @@ from yunikorn.simulation.arrivals import (
     Regular,
     Uniformly,
 )
-from yunikorn.simulation.distributions import Constant, Distribution
-from yunikorn.simulation.generator import MANY, Amounts, ApplicationPlan, TaskPlan
+from yunikorn.simulation.distributions import Amounts, Constant, Distribution
+from yunikorn.simulation.generator import MANY, ApplicationPlan, TaskPlan
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn.simulation.scenario_entries import check_times, read_tasks
 from yunikorn.simulation.scenario_keys import (
@@ -113,6 +113,7 @@ def _read_task(table: Table, name: str) -> TaskPlan:
         priority=read_priorities(table, "priority", INT32_MIN, INT32_MAX),
         tags=table.pairs("tags"),
         timeout=read_time(table, "timeout", 0),
+        startup=read_time(table, "startup", 0) if "startup" in table else None,
     )
 
 

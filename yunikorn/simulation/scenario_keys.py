@@ -238,6 +238,7 @@ TASK = (
     Key("priority", PRIORITY),
     Key("tags", PAIRS),
     Key("timeout", TIME),
+    Key("startup", OPTIONAL_TIME),
 )
 """Keys of a task group except its name."""
 TASK_KEYS = ("name", *(key.name for key in TASK))

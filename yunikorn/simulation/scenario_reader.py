@@ -24,6 +24,7 @@ from yunikorn.input_files import GZIP, HeldInput, InputFile
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.dependencies import find_cycles
+from yunikorn.simulation.distributions import Amounts, Constant
 from yunikorn.simulation.generator import MANY, Generated
 from yunikorn.simulation.rng import streams
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
@@ -36,8 +37,9 @@ from yunikorn.simulation.scenario_entries import (
 )
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
-from yunikorn.simulation.scenario_values import problem
+from yunikorn.simulation.scenario_values import problem, read_startup
 from yunikorn.simulation.source import InputError, read_content, yaml_text
+from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.workload import (
     ConfigEvent,
     NodeEvent,
@@ -47,7 +49,7 @@ from yunikorn.simulation.workload import (
     WorkloadTaskGroup,
 )
 
-KEYS = ("name", "seed", "nodes", "events", "failures", "applications", "generate")
+KEYS = ("name", "seed", "startup", "nodes", "events", "failures", "applications", "generate")
 CLUSTER_KEYS = ("name", "seed", "nodes", "events", "failures")
 
 
@@ -76,7 +78,12 @@ def read_scenario(
     """
     document = _open_text(text, file)
     document.only(KEYS)
-    drawn = "generate" in document or (cluster is None and "failures" in document)
+    startup = read_startup(document) if "startup" in document else None
+    drawn = (
+        "generate" in document
+        or (cluster is None and "failures" in document)
+        or (startup is not None and not isinstance(startup.distribution, Constant))
+    )
     if seed is not None and not drawn:
         raise UsageError(f"a seed has no effect: {file} contains no random values (it has no generate)")
     own = document.integer("seed", 0, INT64_MAX)
@@ -96,6 +103,7 @@ def read_scenario(
         cluster.events,
         reloads=cluster.reloads,
         seed=seed if drawn else None,
+        startup=StartUp(startup, seed),
     )
 
 
@@ -138,6 +146,14 @@ def read_cluster(text: str, file: str) -> ScenarioCluster:
     cluster = _read_cluster(document, file, document.integer("seed", 0, INT64_MAX) or 0)
     _raise_problems(document, file)
     return cluster
+
+
+def read_startup_text(text: str) -> Amounts:
+    """Read the start-up times of a scenario with this key only; raises `InputError`."""
+    document = _open_text(text, "startup")
+    found = read_startup(document)
+    _raise_problems(document, "startup")
+    return found
 
 
 def _open_text(text: str, file: str) -> Table:

@@ -21,12 +21,12 @@ from yunikorn.resources import INT64_MAX, NOTHING, Resource
 from yunikorn.simulation.distributions import (
     DISTRIBUTIONS,
     PLAIN,
+    Amounts,
     Constant,
     Distribution,
     WeightedChoice,
     zipf_weights,
 )
-from yunikorn.simulation.generator import Amounts
 from yunikorn.simulation.machines import numbered
 from yunikorn.simulation.workload import FOREVER
 from yunikorn.text import suggest
@@ -214,6 +214,15 @@ def read_amounts(table: Table, key: str, unit: Unit) -> Amounts:
         return instead
     found = _read_distribution(inner, unit)
     return instead if found is None else _read_limits(inner, unit, found)
+
+
+def read_startup(table: Table) -> Amounts:
+    """Read the times at `startup`, which must end."""
+    found = read_amounts(table, "startup", TIME)
+    if found.low == FOREVER:
+        problem(table, "startup", "expected a time or a distribution; a start-up cannot last forever")
+        return Amounts(Constant(0), 1, 0, 0)
+    return found
 
 
 def _read_distribution(table: Table, unit: Unit) -> Distribution | None:

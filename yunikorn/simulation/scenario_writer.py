@@ -9,6 +9,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import attrs
+
+from yunikorn.simulation.distributions import DISTRIBUTIONS, PLAIN, Amounts, Constant, WeightedChoice
 from yunikorn.simulation.scenario_keys import (
     APPLICATION,
     NODE,
@@ -30,6 +33,9 @@ from yunikorn.simulation.workload import (
 def scenario_lines(workload: Workload) -> Iterator[str]:
     """Yield the lines of the scenario, without line ends; applications are generated on demand."""
     yield f"name: {_flow(workload.name)}"
+    if workload.startup.amounts is not None:
+        yield f"seed: {workload.startup.seed}"
+        yield f"startup: {_flow(_times(workload.startup.amounts))}"
     yield "nodes:"
     for node in workload.nodes:
         yield f"- {_flow(_node(node))}"
@@ -42,6 +48,29 @@ def scenario_lines(workload: Workload) -> Iterator[str]:
     yield "applications:"
     for application in workload.applications:
         yield f"- {_flow(_application(application))}"
+
+
+def _times(amounts: Amounts) -> Any:
+    """Return the value of a key for times that are fixed or drawn."""
+    of = amounts.distribution
+    if isinstance(of, Constant):
+        return write_time(round(of.value))
+    limits = {
+        "min": write_time(amounts.low),
+        "max": write_time(amounts.high),
+        "step": write_time(amounts.step),
+    }
+    if isinstance(of, WeightedChoice):
+        pairs = zip(of.values, of.weights, strict=True)
+        weights = {str(write_time(round(value))): Literal(repr(weight)) for value, weight in pairs}
+        return {"distribution": "choice", "values": weights, **limits}
+    name, kind = next((name, kind) for name, kind in DISTRIBUTIONS.items() if isinstance(of, kind))
+    options = {
+        field.name: Literal(repr(value)) if field.name in PLAIN else write_time(round(value))
+        for field in attrs.fields(kind)
+        for value in [getattr(of, field.name)]
+    }
+    return {"distribution": name, **options, **limits}
 
 
 def _flow(value: Any) -> str:

@@ -39,6 +39,7 @@ from yunikorn.simulation.rm_state import (
     ask_for_tasks,
 )
 from yunikorn.simulation.simulated_nodes import SimulatedNodes
+from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.workload import FAIL, FOREVER, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 RM_ID = "simulation"
@@ -70,6 +71,7 @@ class SimulatedRM:
         nodes: list[WorkloadNode],
         limits: LimitWaits,
         preempted: str,
+        startup: StartUp,
     ) -> None:
         """Create the resource manager; `preempted` applies to applications without a setting of their own."""
         self.nodes = SimulatedNodes(nodes, counters, recorder, clock)
@@ -90,6 +92,7 @@ class SimulatedRM:
         self._clock = clock
         self._limits = limits
         self._preempted = preempted
+        self._startup = startup
         self._placeholders: dict[tuple[str, str], tuple[Allocation, Submitted, WorkloadTaskGroup]] = {}
         self._gathering: dict[str, Submitted] = {}
         """Gangs that wait for their placeholders before they ask for real tasks, by application id."""
@@ -202,7 +205,11 @@ class SimulatedRM:
         key = (allocation.partition_name, allocation.uuid)
         if key in self.running:
             raise ProtocolError(f"the core gave the identifier '{allocation.uuid}' to two allocations")
-        task = Running(owner, ask, allocation, moment, self.nodes.speed(allocation.node_id))
+        group = ask.group
+        delay = group.startup
+        if delay is None:
+            delay = self._startup.draw(owner.plan.id, group.name, owner.startups)
+        task = Running(owner, ask, allocation, moment, self.nodes.speed(allocation.node_id), delay)
         self.running[key] = task
         self._served(owner, ask, owner.asks, moment)
         owner.running += 1

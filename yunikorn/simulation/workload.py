@@ -16,6 +16,7 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
+from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.statistics import seconds
 
 FOREVER = INT64_MAX
@@ -75,6 +76,8 @@ class WorkloadTaskGroup:
     tags: Mapping[str, str] = NO_TAGS
     timeout: int = 0
     """Execution timeout (ns) after which the core ends a task; 0 for none."""
+    startup: int | None = None
+    """Time (ns) from placement to the begin of the run time; None for that of the workload."""
 
     @property
     def own_time(self) -> int:
@@ -198,6 +201,8 @@ class Workload:
 
     seed: int | None = None
     """Seed of drawn values; None if nothing is drawn."""
+    startup: StartUp = attrs.Factory(StartUp)
+    """Start-up times of tasks without a time of their own."""
 
     surveyed: Any = attrs.field(default=None, init=False, eq=False, repr=False)
     """The `survey.Survey`, kept because a survey reads the whole workload; None before."""
