@@ -13,7 +13,6 @@ import attrs
 from yunikorn.reporting.csv_files import Columns, CsvFile
 from yunikorn.reporting.decision_log import (
     Divergence,
-    DivergenceQuestion,
     DivergenceReport,
     describe,
     find_divergence,
@@ -23,6 +22,7 @@ from yunikorn.reporting.decision_log import (
 from yunikorn.reporting.figures import Format, measures
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.metrics import Dispersion, differ, dispersion
+from yunikorn.reporting.order_reason import order_question
 from yunikorn.reporting.provenance import Difference, Provenance
 from yunikorn.reporting.runs import NothingFinished, Order, Played, Source, finished, play_all
 from yunikorn.reporting.variants import VariantPlan
@@ -132,11 +132,10 @@ def _folder(folder: Path | None, plan: VariantPlan, number: int, drawn: Drawn) -
 def _divergences(played: list[Played], orders: list[Order], executor: Executor) -> list[DivergenceReport]:
     first = played[0]
     forks = [find_divergence(first.decisions, other.decisions) for other in played[1:]]
-    asked = [None if divergence is None else question(divergence) for divergence in forks]
-    answers = _ask(orders[1:], asked, executor)
+    answers = _ask(orders[1:], forks, executor)
     return [
-        describe(first.name, other.name, divergence, _decisions(first, divergence), answer)
-        for other, divergence, answer in zip(played[1:], forks, answers, strict=True)
+        describe(first.name, other.name, divergence, _decisions(first, divergence), answer, reason)
+        for other, divergence, (answer, reason) in zip(played[1:], forks, answers, strict=True)
     ]
 
 
@@ -145,20 +144,30 @@ def _decisions(first: Played, divergence: Divergence | None) -> int:
 
 
 def _ask(
-    orders: list[Order], asked: list[DivergenceQuestion | None], executor: Executor
-) -> list[ExplainAnswer | None]:
-    """Repeat runs up to the moment of their question; the result is None for runs without a question."""
-    again = [
-        attrs.evolve(order, until=one.moment, questions=(str(one),), folder=None)
-        for order, one in zip(orders, asked, strict=True)
-        if one is not None
-    ]
-    found = iter(play_all(again, executor))
-    answers: list[ExplainAnswer | None] = []
-    for one in asked:
-        result = None if one is None else next(found).result
-        answers.append(None if result is None else result.report.explanations[0])
+    orders: list[Order], forks: list[Divergence | None], executor: Executor
+) -> list[tuple[ExplainAnswer | None, str]]:
+    """Repeat runs up to their divergence; returns answer and reason, which are empty if there is none."""
+    again = [_repeated(order, fork) for order, fork in zip(orders, forks, strict=True)]
+    found = iter(play_all([order for order in again if order is not None], executor))
+    answers: list[tuple[ExplainAnswer | None, str]] = []
+    for one in again:
+        run = None if one is None else next(found)
+        result = None if run is None else run.result
+        answers.append((result.report.explanations[0] if result else None, run.reason if run else ""))
     return answers
+
+
+def _repeated(order: Order, divergence: Divergence | None) -> Order | None:
+    """Return the order of a run that explains a divergence; None if there is nothing to explain."""
+    if divergence is None:
+        return None
+    by_order = order_question(divergence.equal, divergence.one, divergence.other)
+    if by_order is not None:
+        return attrs.evolve(order, folder=None, order_question=by_order)
+    asked = question(divergence)
+    if asked is None:
+        return None
+    return attrs.evolve(order, until=asked.moment, questions=(str(asked),), folder=None)
 
 
 CSV = "compare.csv"

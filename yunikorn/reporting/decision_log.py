@@ -20,7 +20,7 @@ from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.recorder import Recorder
 
 PIECE = 1 << 16
-_OWN_WAY = ("ended", "node left")
+OWN_WAY = ("ended", "node left")
 """Reasons of releases that are not decisions of the core."""
 
 
@@ -59,13 +59,13 @@ class DecisionLog(Recorder):
 
     def released(self, moment: int, allocation: Allocation, reason: str) -> None:
         """Add a release if the core decided it."""
-        if reason not in _OWN_WAY:
+        if reason not in OWN_WAY:
             self._add(moment, reason, allocation)
 
     def add_line(self, line: Mapping[str, Any]) -> None:
         """Add a decision as it is in decisions.jsonl, with its time in seconds as a decimal number."""
         kind = PLACES if line["event"] == "allocation" else line["reason"]
-        if kind not in _OWN_WAY:
+        if kind not in OWN_WAY:
             names = (line[key] for key in ("application", "ask", "node", "queue"))
             self._append(int(line["time"] * SECOND), kind, *names)
 
@@ -153,9 +153,17 @@ def question(divergence: Divergence) -> DivergenceQuestion | None:
 
 
 def describe(
-    first: str, second: str, divergence: Divergence | None, decisions: int, answer: ExplainAnswer | None
+    first: str,
+    second: str,
+    divergence: Divergence | None,
+    decisions: int,
+    answer: ExplainAnswer | None,
+    reason: str = "",
 ) -> DivergenceReport:
-    """Describe where `second` diverges from `first`; `answer` is the answer of `second` to the `question`."""
+    """Describe where `second` diverges from `first`.
+
+    `reason` is that of the order under `second`, and `answer` the answer of `second` to the `question`.
+    """
     if divergence is None:
         text = f"Neither {first} nor {second} makes any decision."
         if decisions:
@@ -166,9 +174,8 @@ def describe(
     here, there = _action(first, divergence.one, moment), _action(second, divergence.other, moment)
     equal = f"{divergence.equal:,} equal decision{'' if divergence.equal == 1 else 's'}"
     before = f"after {equal}" if divergence.equal else "with the first decision"
-    text = (
-        f"At {spell_duration(moment)}, {before}, {here}, while {there}{_reason(second, divergence, answer)}."
-    )
+    because = f"; {reason}" if reason else _reason(second, divergence, answer)
+    text = f"At {spell_duration(moment)}, {before}, {here}, while {there}{because}."
     return DivergenceReport(second, divergence.equal, moment / SECOND, printable(text))
 
 

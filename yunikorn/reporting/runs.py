@@ -22,6 +22,7 @@ from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport, study
+from yunikorn.reporting.order_reason import OrderQuestion, find_order_reason
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.saved_run import read_decisions, read_result
@@ -61,6 +62,8 @@ class Order:
     """Folder from which the configuration may load plugins."""
     provenance: Provenance | None = None
     """Provenance of the result."""
+    order_question: OrderQuestion | None = None
+    """Question that the run is repeated for, in place of a result."""
     force: bool = False
     """Write to the folder even if it has files of others."""
 
@@ -75,6 +78,8 @@ class Played:
     decisions: bytes = b""
     """Compressed decisions of a `DecisionLog`."""
     error: str = ""
+    reason: str = ""
+    """Answer to the `order_question`."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -94,11 +99,19 @@ def play(order: Order) -> Played:
     """Simulate one order in the current process."""
     decision_log = DecisionLog()
     try:
+        if order.order_question is not None:
+            return Played(order.name, order.seed, None, reason=_reason(order, order.order_question))
         result, decisions = _play(order, decision_log)
     except YunikornError as error:
         # As text, because some exceptions with further attributes cannot be pickled.
         return Played(order.name, order.seed, None, error=str(error))
     return Played(order.name, order.seed, result, decisions)
+
+
+def _reason(order: Order, question: OrderQuestion) -> str:
+    registry = Registry.load(only=chosen_plugins(os.environ)).trusting(order.home)
+    workload = order.source.read()
+    return find_order_reason(question, order.config, workload, registry, preempted=order.preempted)
 
 
 def finished(order: Order) -> Played | None:

@@ -126,13 +126,15 @@ class Simulation:
         limits: LimitWaits | None = None,
         preempted: str = RESTART,
         explain_requests: ExplainRequests | None = None,
+        before_decision: Callable[[int], bool] | None = None,
     ) -> None:
         """Prepare a run; `config` is the text of queues.yaml, `until` (ns) the last simulated instant.
 
         `watch` is called often with the progress, and the run ends early when the function returns False.
         `limits` measures waits caused by quotas and limits. `preempted`, one of `PREEMPTED`, applies to
         preempted tasks whose application has no such setting. `explain_requests` are answered at their
-        moments.
+        moments. With `before_decision`, decisions are made one by one, and the function is called with the
+        time before each of them; the run ends when it returns False.
         """
         self._workload = workload
         self._core = core
@@ -144,6 +146,7 @@ class Simulation:
         self._counters = Counters()
         self._recorder = recorder or Recorder()
         self._explain_requests = explain_requests or None
+        self._before_decision = before_decision
         if explain_requests:
             self._recorder = Recorders(explain_requests, self._recorder)
         self._limits = limits or LimitWaits(lambda partition, application: None)
@@ -231,9 +234,12 @@ class Simulation:
             self._manager.nodes.apply()
             told = True
         busy = told
-        going, decided = True, ROUND
-        while going and decided == ROUND:
-            decided = self._core.schedule(ROUND)
+        most = ROUND if self._before_decision is None else 1
+        going, decided = True, most
+        while going and decided == most:
+            if self._before_decision is not None and not self._before_decision(moment):
+                return False
+            decided = self._core.schedule(most)
             self._counters.decisions += decided
             busy = busy or decided > 0
             going = self._watch is None or self._watch(self._progress(moment))

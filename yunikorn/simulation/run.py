@@ -41,14 +41,15 @@ def simulate(
     questions: Sequence[ExplainRequest] = (),
     meet: Callable[[Scheduler], None] | None = None,
     limits: LimitWaits | None = None,
+    before_decision: Callable[[int], bool] | None = None,
 ) -> Report:
     """Simulate `workload` under `config` (the text of queues.yaml); raises `ConfigError`.
 
     Raises `InputError` if a configuration that the workload loads later is invalid. `until`, `recorder`,
-    `watch` and `preempted` are as for `Simulation`. `questions` ask why applications wait; the report answers
-    them in their order. `meet` receives the core before the simulation starts, for recorders that read its
-    queues, and must not change the core. `limits` measures waits caused by quotas and limits, for recorders
-    that read what is blocked.
+    `watch`, `preempted` and `before_decision` are as for `Simulation`. `questions` ask why applications wait;
+    the report answers them in their order. `meet` receives the core before the simulation starts, for
+    recorders that read its queues, and must not change the core. `limits` measures waits caused by quotas and
+    limits, for recorders that read what is blocked.
     """
     _check_reloads(workload, registry)
     clock = ManualClock()
@@ -67,6 +68,7 @@ def simulate(
         limits=limits or LimitWaits(partial(_find, core)),
         preempted=preempted,
         explain_requests=explain_requests,
+        before_decision=before_decision,
     )
     report = simulation.run()
     waiting = _what_stops(core)
