@@ -92,6 +92,7 @@ def test_applications_csv(write: Callable[..., Path]) -> None:
         "whole_wait": "20",
         "slowdown": "2",
         "reason": "",
+        "recorded_wait": "",
     }
     assert (y["outcome"], y["started"], y["ended"], y["slowdown"]) == ("running", "20", "", "")
 

@@ -17,6 +17,7 @@ import attrs
 import click
 
 from yunikorn.cli.config_input import folder_of, name_of, read_config
+from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
@@ -33,6 +34,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.variants import check_configs
+from yunikorn.reporting.wait_targets import parse_targets
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.report import Report
@@ -69,6 +71,14 @@ def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @condition_options
 @click.option(
+    "--slo",
+    "targets",
+    multiple=True,
+    metavar="QUEUE=TIME",
+    help="Wait target of a queue, such as root.web=5m; the report says how many applications met it. May be"
+    " given several times.",
+)
+@click.option(
     "--until", metavar="TIME", callback=parse_until, help="End at this simulated time, such as 36h."
 )
 @click.option(
@@ -95,6 +105,7 @@ def command(
     as_json: bool,
     fail_on: tuple[str, ...],
     asserted: tuple[str, ...],
+    targets: tuple[str, ...],
     until: int | None,
     questions: tuple[str, ...],
     preempted: str,
@@ -113,6 +124,10 @@ def command(
     registry = load_registry().trusting(folder_of(config))
     text, plan = read_simulation(config, source, registry)
     asked = parse_questions(questions, plan, until)
+    queues = configured_queues(text, registry) if targets else None
+    wait_targets = (
+        parse_targets(targets, [path for _, path in queues.known], are_all=queues.are_all) if queues else {}
+    )
     conditions = RunConditions.parse(fail_on, asserted, text, registry)
     surveyed = survey(plan)
     for line in remark_lines(plan, surveyed):
@@ -138,6 +153,7 @@ def command(
                 watch=watch,
                 preempted=preempted,
                 questions=asked,
+                targets=wait_targets,
             )
         except ConfigError as error:
             raise InputError(name_of(config), error.problems) from error

@@ -13,10 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
 from yunikorn.cli.config_input import folder_of, name_of
+from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo, results
@@ -25,8 +25,6 @@ from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.simulate import parse_until, read_simulation, stderr_console
 from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.clock import SystemClock
-from yunikorn.config.load import check_config
-from yunikorn.config.queues_yaml import QueueConfig
 from yunikorn.containment import Interrupts
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
@@ -180,32 +178,6 @@ class _Runs:
         said = ", ".join(f"{each.assertion.text}: {_value(each)}" for each in trial.verdicts)
         echo(printable(f"{nodes} nodes: {'met' if trial.is_met else 'not met'} ({said})"), err=True)
         return trial
-
-
-@attrs.frozen
-class ConfiguredQueues:
-    """Queues of a configuration, as pairs of partition and path."""
-
-    known: set[tuple[str, str]]
-    are_all: bool
-    """False if placement rules may create more."""
-
-
-def configured_queues(text: str, registry: Registry) -> ConfiguredQueues:
-    """Return the queues of a valid configuration."""
-    config = check_config(text, registry).config
-    partitions = config.partitions if config else ()
-    found: set[tuple[str, str]] = set()
-
-    def add(partition: str, queue: QueueConfig, parent: str) -> None:
-        path = f"{parent}.{queue.name}" if parent else queue.name
-        found.add((partition, path))
-        for child in queue.queues:
-            add(partition, child, path)
-
-    for partition in partitions:
-        add(partition.name, partition.root, "")
-    return ConfiguredQueues(found, not any(partition.placement_rules for partition in partitions))
 
 
 def _value(verdict: Verdict) -> str:

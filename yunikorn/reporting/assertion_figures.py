@@ -243,6 +243,12 @@ def _guarantees(subject: Subject) -> dict[str, float | None]:
     return {kind: found.kept for group in subject.groups for kind, found in group.guarantees.items()}
 
 
+def _targets_met(subject: Subject) -> float | None:
+    """Return the part of the decided applications that met the wait target of `--slo`; None without one."""
+    found = {target.queue: target.share_met for target in subject.result.figures.slo}
+    return found.get(subject.name if subject.is_queue else "root")
+
+
 def _fairness() -> dict[str, AssertedFigure]:
     def index(name: str) -> Read:
         return lambda subject: getattr(subject.result.figures.fairness, name)
@@ -255,6 +261,7 @@ FIGURES = {
     **_distributions(),
     **_counts(),
     "use": AssertedFigure(Unit.SHARE, _use, of_partitions=True),
+    "slo": AssertedFigure(Unit.SHARE, _targets_met),
     **_fairness(),
 }
 """Figures by name."""

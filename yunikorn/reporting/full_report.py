@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
+from yunikorn.reporting.calibration import Calibration, CalibrationCurves
 from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
 from yunikorn.reporting.idle_capacity import IdleReport
@@ -17,6 +18,7 @@ from yunikorn.reporting.observations import ApplicationRow, Fragmentation
 from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.time_series import History, NodeHistory, PartitionHistory, QueueHistory
+from yunikorn.reporting.wait_targets import WaitTarget
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import ExplainRequest
 from yunikorn.simulation.limit_waits import LimitWaits
@@ -64,6 +66,10 @@ class Figures:
     users: list[GroupReport]
     sizes: list[GroupReport]
     """Size classes with applications, in ascending order of size."""
+    slo: list[WaitTarget] = attrs.Factory(list)
+    """Applications that met or missed the wait targets of `--slo`, by queue."""
+    calibration: Calibration | None = None
+    """Simulated and recorded waits; None if the workload has no recorded waits."""
 
 
 @attrs.frozen
@@ -76,6 +82,8 @@ class Curves:
     all_waits: list[float]
     """Waits over all queues."""
     all_slowdowns: list[float]
+    calibration: CalibrationCurves | None = None
+    """Recorded and simulated waits of the same applications; None without recorded ones."""
 
 
 def _curves(observer: Observer) -> Curves:
@@ -89,6 +97,7 @@ def _curves(observer: Observer) -> Curves:
         slowdowns={name: group.slowdowns.curve(CURVE) for name, group in named.items()},
         all_waits=observer.everything.whole_waits.curve(CURVE),
         all_slowdowns=observer.everything.slowdowns.curve(CURVE),
+        calibration=observer.calibration.curves(CURVE),
     )
 
 
@@ -124,6 +133,8 @@ def _figures(observer: Observer) -> Figures:
         queues=queues,
         users=users,
         sizes=sizes,
+        slo=observer.targets.report(),
+        calibration=observer.calibration.report(),
     )
 
 
@@ -204,15 +215,16 @@ def study(
     watch: Callable[[Progress], bool] | None = None,
     preempted: str = RESTART,
     questions: Sequence[ExplainRequest] = (),
+    targets: Mapping[str, int] | None = None,
 ) -> FullReport:
     """Simulate and observe a workload; options and errors are those of `simulate`.
 
     `rows` receives the row of each application at its end, and the rows of unfinished applications at the end
-    of the simulation.
+    of the simulation. `targets` are wait targets (ns) by queue.
     """
     view = CoreView()
     limits = LimitWaits(view.application)
-    observer = Observer(view, limits, rows)
+    observer = Observer(view, limits, rows, targets)
     report = simulate(
         config,
         workload,

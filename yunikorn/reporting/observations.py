@@ -49,6 +49,8 @@ class ApplicationRow:
     slowdown: float | None
     """Bounded slowdown; only of finished applications."""
     reason: str
+    recorded_wait: float | None = None
+    """Wait that a trace recorded."""
 
 
 @attrs.define(eq=False)
@@ -127,6 +129,7 @@ class ApplicationObservation:
             whole_wait=None if self.whole is None else seconds(self.whole - plan.submit),
             slowdown=None if slowdown is None else round(slowdown, DIGITS),
             reason=reason,
+            recorded_wait=_seconds(plan.recorded_wait),
         )
 
 

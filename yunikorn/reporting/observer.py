@@ -6,9 +6,10 @@ application and figure. Time series have a bounded number of intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from yunikorn.interface.messages import Allocation
+from yunikorn.reporting.calibration import CalibrationSample
 from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.group_counts import GroupCounts, size_class
 from yunikorn.reporting.idle_capacity import IdleCapacity, Pending
@@ -22,6 +23,7 @@ from yunikorn.reporting.observations import (
 )
 from yunikorn.reporting.queue_observation import QueueObservation, QueueObservations
 from yunikorn.reporting.time_series import Timeline
+from yunikorn.reporting.wait_targets import WaitTargets
 from yunikorn.resources import Resource
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
@@ -35,8 +37,17 @@ Write = Callable[[ApplicationRow], None]
 class Observer(Recorder):
     """Figures of one simulation while it runs."""
 
-    def __init__(self, view: CoreView, limits: LimitWaits, write: Write | None = None) -> None:
-        """Create an observer; `write` receives each application's row at its end or the end of the run."""
+    def __init__(
+        self,
+        view: CoreView,
+        limits: LimitWaits,
+        write: Write | None = None,
+        targets: Mapping[str, int] | None = None,
+    ) -> None:
+        """Create an observer; `write` receives each application's row at its end or the end of the run.
+
+        `targets` are wait targets (ns) by queue.
+        """
         self.timeline = Timeline()
         self.cluster = ClusterObservation(self.timeline, self._idle_capacity)
         self.queues = QueueObservations(self.timeline, view)
@@ -49,7 +60,9 @@ class Observer(Recorder):
         """Time of the last event (ns)."""
         self._view = view
         self._limits = limits
-        self._write: Write = write or (lambda row: None)
+        self.targets = WaitTargets(targets or {})
+        self.calibration = CalibrationSample()
+        self._receive: Write = write or (lambda row: None)
         self._live: dict[str, ApplicationObservation] = {}
         self._unsized: dict[ApplicationObservation, None] = {}
         """Applications of this moment without a size class, because nodes of this moment register later."""
@@ -146,6 +159,11 @@ class Observer(Recorder):
             self._unwritten.append((observation, moment, outcome, reason))
         else:
             self._write(observation.row(moment, outcome, reason))
+
+    def _write(self, row: ApplicationRow) -> None:
+        self.targets.add(row, seconds(self.last))
+        self.calibration.add(row)
+        self._receive(row)
 
     def _groups(self, observation: ApplicationObservation) -> list[GroupCounts]:
         found = [self.everything, self.by_user[observation.record.plan.user]]
@@ -263,9 +281,9 @@ class Observer(Recorder):
         self.idle(max(moment, self.last))
         for task, observation in self._running.items():
             self._spend(observation, task, moment)
+        self.last = max(moment, self.last)
         for observation in self._live.values():
             self._write(observation.row(None, RUNNING if observation.record.running else WAITING))
-        self.last = max(moment, self.last)
         self.timeline.reach(self.last)
         self.queues.close(self.last)
         self.cluster.close(self.last)

@@ -25,16 +25,18 @@ from yunikorn.simulation.recorder import Recorders
 
 PAGE = "report.html"
 CLUSTER, QUEUES, LENGTHS = "cluster.png", "queue-use.png", "queue-lengths.png"
-WAITS, NODES, IDLE = "waits.png", "nodes.png", "idle.png"
+WAITS, NODES, IDLE, CALIBRATION = "waits.png", "nodes.png", "idle.png", "calibration.png"
 CAPTIONS = {
     CLUSTER: "Capacity, usage, and free resources that waiting tasks could not use.",
     IDLE: "Capacity that stood idle while work waited, by what kept the work from it.",
     QUEUES: "Usage of each queue, with its guarantee and its limit.",
     LENGTHS: "Number of waiting tasks.",
     WAITS: "Cumulative distributions of the waits and slowdowns of applications.",
+    CALIBRATION: "Cumulative distributions of the waits that the trace recorded, and of the simulated ones.",
     NODES: "Utilisation of each node.",
 }
 PICTURES = tuple(CAPTIONS)
+"""All pictures; that of the calibration only exists for workloads with recorded waits."""
 NEEDED = ("matplotlib", "jinja2")
 
 
@@ -52,6 +54,7 @@ def missing_extra(page: str = PAGE) -> str:
 def draw_pictures(result: FullReport) -> dict[str, bytes]:
     """Draw all plots; returns PNG contents by file name."""
     # Imported here, because runs without pictures need no matplotlib, which is slow to import.
+    from yunikorn.reporting.plot_calibration import plot_calibration
     from yunikorn.reporting.plot_idle import plot_idle
     from yunikorn.reporting.plots import (
         plot_cluster,
@@ -65,14 +68,17 @@ def draw_pictures(result: FullReport) -> dict[str, bytes]:
 
     history = result.history
     with styled():
-        return {
+        pictures = {
             CLUSTER: png(plot_cluster(history)),
             IDLE: png(plot_idle(history)),
             QUEUES: png(plot_queues(history)),
             LENGTHS: png(plot_lengths(history)),
             WAITS: png(plot_distributions(result.curves)),
-            NODES: png(plot_nodes(history)),
         }
+        if result.curves.calibration is not None:
+            pictures[CALIBRATION] = png(plot_calibration(result.curves.calibration))
+        pictures[NODES] = png(plot_nodes(history))
+        return pictures
 
 
 def write_pictures(folder: OutFolder, result: FullReport) -> str:
@@ -100,6 +106,7 @@ RESULTS = {
     NODE_EVENTS,
     ENDS,
     csv_files.APPLICATIONS,
+    csv_files.IDLE,
     csv_files.QUEUES,
     csv_files.UTILISATION,
 }

@@ -199,6 +199,8 @@ def figure_tables(figures: Figures) -> list[Table]:
         _guarantees(figures.queues),
         _groups("Sizes (part of the cluster that an application asks for)", "size", figures.sizes),
         _users(figures.users),
+        _targets(figures),
+        *_calibration(figures),
         _idle(figures),
         _fragmentation(figures),
     ]
@@ -241,6 +243,57 @@ def _guarantees(queues: list[GroupReport]) -> Table:
         for name, kept in group.guarantees.items()
     ]
     return Table("Guarantees", ["queue", "guaranteed", *columns(GUARANTEE)], rows)
+
+
+def _targets(figures: Figures) -> Table:
+    rows = [
+        [
+            found.queue,
+            duration(found.target),
+            percent(found.share_met),
+            str(found.met),
+            str(found.missed),
+            str(found.undecided),
+        ]
+        for found in figures.slo
+    ]
+    return Table("Wait targets", ["queue", "target", "met", "in time", "too late", "undecided"], rows)
+
+
+def _calibration(figures: Figures) -> Iterator[Table]:
+    found = figures.calibration
+    if found is None:
+        return
+    values = [
+        ("mean", found.recorded.mean, found.simulated.mean),
+        *((f"{each.percent} %", each.recorded, each.simulated) for each in found.quantiles),
+        ("longest", found.recorded.max, found.simulated.max),
+    ]
+    rows = [[name, duration(recorded), duration(simulated)] for name, recorded, simulated in values]
+    applications = f"{found.recorded.count} applications"
+    if found.without_start:
+        applications += f"; {found.without_start} more have not started all tasks"
+    note = f"{applications}; rank correlation {index(found.rank_correlation)}"
+    if found.warning:
+        note += f". Warning: {found.warning}"
+    yield Table("Recorded and simulated waits", ["wait", "recorded", "simulated"], rows, note)
+    for what, groups in (("user", found.users), ("size", found.sizes)):
+        ranked = sorted(groups, key=lambda group: -group.recorded.count)[:MOST]
+        yield Table(
+            f"Recorded and simulated waits by {what}",
+            [what, "apps", "recorded, mean", "simulated, mean", "rank correlation"],
+            [
+                [
+                    group.name,
+                    str(group.recorded.count),
+                    duration(group.recorded.mean),
+                    duration(group.simulated.mean),
+                    index(group.rank_correlation),
+                ]
+                for group in (ranked if what == "user" else groups)
+            ],
+            f"{len(groups) - MOST} more users are in report.json" if len(ranked) < len(groups) else "",
+        )
 
 
 def _idle(figures: Figures) -> Table:

@@ -1,0 +1,35 @@
+"""Queues that a configuration names, for options that refer to queues."""
+
+from __future__ import annotations
+
+import attrs
+
+from yunikorn.config.load import check_config
+from yunikorn.config.queues_yaml import QueueConfig
+from yunikorn.framework.registry import Registry
+
+
+@attrs.frozen
+class ConfiguredQueues:
+    """Queues of a configuration, as pairs of partition and path."""
+
+    known: set[tuple[str, str]]
+    are_all: bool
+    """False if placement rules may create more."""
+
+
+def configured_queues(text: str, registry: Registry) -> ConfiguredQueues:
+    """Return the queues of a valid configuration."""
+    config = check_config(text, registry).config
+    partitions = config.partitions if config else ()
+    found: set[tuple[str, str]] = set()
+
+    def add(partition: str, queue: QueueConfig, parent: str) -> None:
+        path = f"{parent}.{queue.name}" if parent else queue.name
+        found.add((partition, path))
+        for child in queue.queues:
+            add(partition, child, path)
+
+    for partition in partitions:
+        add(partition.name, partition.root, "")
+    return ConfiguredQueues(found, not any(partition.placement_rules for partition in partitions))

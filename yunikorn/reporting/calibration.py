@@ -1,0 +1,168 @@
+"""Calibration: simulated waits beside those that a trace recorded, for the same applications.
+
+The wait of an application lasts from its submission to the start of its last task. The rank correlation is
+Spearman's: the correlation of the ranks, in which equal waits have their mean rank. It is 1 if the simulation
+orders the waits as the recording does, and about 0 if both orders have nothing in common.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import attrs
+
+from yunikorn.reporting.group_counts import NAMES
+from yunikorn.reporting.observations import ApplicationRow
+from yunikorn.simulation.statistics import DIGITS, Sample, Summary, nearest_rank
+
+PERCENTS = (10, 25, 50, 75, 90, 95, 99)
+"""Percentiles that are shown side by side."""
+FACTOR = 3
+"""Ratio of the means above which there is a warning."""
+LEAST = 1.0
+"""Means below this number of seconds count as this number in a ratio."""
+
+
+@attrs.frozen
+class WaitQuantile:
+    """A percentile of both distributions, by nearest rank, in seconds."""
+
+    percent: int
+    recorded: float
+    simulated: float
+
+
+@attrs.frozen
+class CalibratedGroup:
+    """Waits of the applications of one user or size class, in seconds."""
+
+    name: str
+    recorded: Summary
+    simulated: Summary
+    rank_correlation: float | None
+
+
+@attrs.frozen
+class Calibration:
+    """Simulated and recorded waits of the applications that have both."""
+
+    recorded: Summary
+    simulated: Summary
+    without_start: int
+    """Applications with a recorded wait that have not started all tasks in the simulation."""
+    quantiles: list[WaitQuantile]
+    rank_correlation: float | None
+    """None if all waits of one kind are equal."""
+    users: list[CalibratedGroup]
+    sizes: list[CalibratedGroup]
+    warning: str
+    """Text if the means differ by more than a factor of `FACTOR`, else empty."""
+
+
+@attrs.frozen
+class CalibrationCurves:
+    """Points of both cumulative distributions, in ascending order."""
+
+    recorded: list[float]
+    simulated: list[float]
+
+
+class CalibrationSample:
+    """Pairs of waits during a simulation, in sixteen bytes each."""
+
+    def __init__(self) -> None:
+        self._recorded, self._simulated = array("d"), array("d")
+        self._users: dict[str, array[int]] = {}
+        """Positions of the pairs by user."""
+        self._sizes: dict[str, array[int]] = {}
+        self._without_start = 0
+
+    def add(self, row: ApplicationRow) -> None:
+        """Add an application at its end, or at the end of the simulation."""
+        if row.recorded_wait is None:
+            return
+        if row.whole_wait is None:
+            self._without_start += 1
+            return
+        place = len(self._recorded)
+        self._recorded.append(row.recorded_wait)
+        self._simulated.append(row.whole_wait)
+        self._users.setdefault(row.user, array("q")).append(place)
+        self._sizes.setdefault(row.size, array("q")).append(place)
+
+    def report(self) -> Calibration | None:
+        """Return the figures; None without applications that have both waits."""
+        if not self._recorded:
+            return None
+        whole = self._group("", range(len(self._recorded)))
+        recorded, simulated = sorted(self._recorded), sorted(self._simulated)
+        return Calibration(
+            recorded=whole.recorded,
+            simulated=whole.simulated,
+            without_start=self._without_start,
+            quantiles=[
+                WaitQuantile(
+                    percent,
+                    round(nearest_rank(recorded, percent), DIGITS),
+                    round(nearest_rank(simulated, percent), DIGITS),
+                )
+                for percent in PERCENTS
+            ],
+            rank_correlation=whole.rank_correlation,
+            users=[self._group(name, places) for name, places in sorted(self._users.items())],
+            sizes=[self._group(name, self._sizes[name]) for name in NAMES if name in self._sizes],
+            warning=_warning(whole.recorded.mean, whole.simulated.mean),
+        )
+
+    def _group(self, name: str, places: Iterable[int]) -> CalibratedGroup:
+        chosen = list(places)
+        recorded = [self._recorded[place] for place in chosen]
+        simulated = [self._simulated[place] for place in chosen]
+        one, other = Sample(recorded).summary(), Sample(simulated).summary()
+        assert one is not None
+        assert other is not None
+        return CalibratedGroup(name, one, other, rank_correlation(recorded, simulated))
+
+    def curves(self, points: int) -> CalibrationCurves | None:
+        """Return at most `points` points of each distribution; None without applications with both waits."""
+        if not self._recorded:
+            return None
+        return CalibrationCurves(Sample(self._recorded).curve(points), Sample(self._simulated).curve(points))
+
+
+def _warning(recorded: float, simulated: float) -> str:
+    ratio = max(simulated, LEAST) / max(recorded, LEAST)
+    if 1 / FACTOR <= ratio <= FACTOR:
+        return ""
+    times, which = (ratio, "longer") if ratio > 1 else (1 / ratio, "shorter")
+    return (
+        f"the simulated waits are {times:.1f} times {which} on average than the recorded ones: the simulated "
+        "machine, its policies or the units of the trace differ from what was recorded (see docs/reports.md)"
+    )
+
+
+def rank_correlation(ones: Sequence[float], others: Sequence[float]) -> float | None:
+    """Return Spearman's rank correlation of pairs; None if all numbers of one kind are equal."""
+    # Twice the mean ranks are whole numbers, so all sums are exact.
+    first, second = _double_ranks(ones), _double_ranks(others)
+    middle = len(ones) + 1
+    left = [rank - middle for rank in first]
+    right = [rank - middle for rank in second]
+    spread = sum(each * each for each in left) * sum(each * each for each in right)
+    if not spread:
+        return None
+    return round(sum(one * other for one, other in zip(left, right, strict=True)) / math.sqrt(spread), DIGITS)
+
+
+def _double_ranks(numbers: Sequence[float]) -> list[int]:
+    ranks = [0] * len(numbers)
+    before = 0
+    for _, equal in groupby(sorted(range(len(numbers)), key=numbers.__getitem__), key=numbers.__getitem__):
+        places = list(equal)
+        for place in places:
+            ranks[place] = 2 * before + len(places) + 1
+        before += len(places)
+    return ranks
