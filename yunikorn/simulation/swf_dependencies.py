@@ -32,6 +32,8 @@ class SwfDependencies:
     def remarks(self, file: str) -> list[str]:
         """Return remarks for the user, with the first few examples."""
         found = []
+        if self.counts[LEFT_OUT]:
+            found.append(f"{file}: {self.counts[LEFT_OUT]} {LEFT_OUT}")
         for problems, what in ((self._missing, MISSING), (self.circular, CIRCULAR)):
             if problems:
                 examples = "; ".join(map(str, problems[:SHOWN]))
