@@ -149,8 +149,8 @@ def test_a_gang_larger_than_its_queues_quota_is_refused() -> None:
     rm = cluster(queue("a", resources={"max": {"vcore": "6m"}}))
     gang(rm, "app", 7)
     assert [one.reason for one in rm.take_response().rejected_applications] == [
-        "queue root.a cannot run application app: task group request vcore 7 larger than max queue "
-        "allocation vcore 6"
+        "queue root.a cannot run application app: task group request vcore 7m larger than max queue "
+        "allocation vcore 6m"
     ]
 
 
@@ -431,7 +431,7 @@ def test_waiting_gang_is_explained() -> None:
     rm.node("n2", vcore=4)
     rm.schedule()
     assert collector.messages("app")[:1] == [
-        "the gang needs vcore 5, and all nodes together have vcore 4: it cannot run until nodes are added"
+        "the gang needs vcore 5m, and all nodes together have vcore 4m: it cannot run until nodes are added"
     ]
     assert collector.messages("gang of pieces") == [
         "Gang of application 'pieces' (2 members, vcore 6) has no room: vcore 3 left in queue root"

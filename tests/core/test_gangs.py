@@ -119,8 +119,8 @@ def test_gang_larger_than_its_queue_quota_is_rejected_with_the_amounts() -> None
     assert [one.application_id for one in received.accepted_applications] == ["fits"]
     assert [one.reason for one in received.rejected_applications] == [
         f"queue root.p.a cannot run application {app}: task group request {amount} larger than max queue "
-        "allocation memory 100, vcore 8000"
-        for app, amount in (("large", "vcore 8001"), ("wide", "memory 101, vcore 1"))
+        "allocation memory 100, vcore 8"
+        for app, amount in (("large", "vcore 8001m"), ("wide", "memory 101, vcore 1m"))
     ]
 
 
@@ -131,7 +131,7 @@ def test_gang_larger_than_the_cluster_is_reported_and_runs_after_growth() -> Non
     reported.node("n1", vcore=4)
     reported.gang("app", vcore=6)
     assert collector.messages("app")[-1] == (
-        "the gang needs vcore 6, and all nodes together have vcore 4: it cannot run until nodes are added"
+        "the gang needs vcore 6m, and all nodes together have vcore 4m: it cannot run until nodes are added"
     )
     reported.task("app", "ph", "workers", 3, placeholder=True, vcore=2)
     assert len(reported.schedule()) == 2

@@ -13,6 +13,7 @@ import click
 
 from yunikorn.cli.answer_fields import number, records, text
 from yunikorn.cli.changes import FAILED, confirmed, reason
+from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import ConfigInput
 from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.output import echo, results
@@ -144,7 +145,7 @@ def _shown(code: int, found: Record, given: _Given, *, as_json: bool) -> int:
 
 
 def _print_changes(found: Record) -> None:
-    colours = results().isatty()
+    colours = has_colours(results())
     changes = records(found.get("changes"))
     for one in changes:
         sign, colour = SIGNS.get(text(one, "change"), ("?", "white"))

@@ -19,6 +19,7 @@ import attrs
 import click
 from click.core import ParameterSource
 
+from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import read_config
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.input_path import INPUT
@@ -296,7 +297,7 @@ def _cores() -> int:
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[int, int], None] | None]:
     """Yield a function that shows the number of finished runs, or None if standard error is no terminal."""
-    if not sys.stderr.isatty():
+    if not (sys.stderr.isatty() and has_colours(sys.stderr)):
         yield None
         return
     from rich.console import Console

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import attrs
 
+from yunikorn.cli.swapped_files import check_config_text
 from yunikorn.config.document import decode
 from yunikorn.config.load import Outcome, check_config
 from yunikorn.config.source import ConfigSource, read_source
@@ -74,6 +75,7 @@ def read_config(path: Path, registry: Registry) -> str:
         raise InputError(found.name, error.problems) from error
     if not source.text.strip():
         raise UsageError(f"{found.name}: is empty: expected a configuration with a partition")
+    check_config_text(source.text, found.name)
     if source.is_embedded:
         # Their places are those of the ConfigMap only here.
         outcome = found.check(registry)

@@ -25,7 +25,8 @@ from typing import Any
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.output import with_results_only
+from yunikorn.cli.once import refuse_repeated
+from yunikorn.cli.output import is_wrapped, with_results_only
 from yunikorn.containment import Interruption, describe_error, interrupts_known, safe_text
 from yunikorn.errors import YunikornError
 from yunikorn.text import suggest
@@ -71,6 +72,7 @@ SECTIONS = {
         "diff": "Show what differs between two configurations.",
         "place": "Show the queue and the placement rule of an application.",
         "plugins": "List the installed plugins, their options, and broken plugins.",
+        "completion": "Print the completion script of bash, zsh or fish.",
         "schema": "Print the JSON Schema of queues.yaml, or its reference.",
         "states": "Print the state machines as Mermaid diagrams.",
     },
@@ -133,8 +135,9 @@ class LazyGroup(click.Group):
             raise TypeError(f"yunikorn.cli.{module}.command is not a click command")
         if ctx.obj is OWN_PROCESS:
             settle_collector()
-        if command.callback is not None:
+        if command.callback is not None and not is_wrapped(command.callback):
             command.callback = with_results_only(command.callback)
+            refuse_repeated(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -14,6 +14,8 @@ from typing import Any, TextIO
 
 import click
 
+from yunikorn.cli.colours import has_colours
+
 
 class _Prints:
     """Stand-in for `sys.stdout` that writes to standard error, and knows the real standard output."""
@@ -33,7 +35,8 @@ def results() -> TextIO:
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a result of the command, or with `err` a remark."""
-    click.echo(text, file=None if err else results(), err=err, nl=nl)
+    stream = sys.stderr if err else results()
+    click.echo(text, file=stream, nl=nl, color=has_colours(stream))
 
 
 @contextlib.contextmanager
@@ -51,9 +54,14 @@ def results_only() -> Iterator[None]:
 _MARK = "_yunikorn_results_only"
 
 
+def is_wrapped(call: Callable[..., Any]) -> bool:
+    """Return True for a result of `with_results_only`."""
+    return hasattr(call, _MARK)
+
+
 def with_results_only(call: Callable[..., Any]) -> Callable[..., Any]:
     """Return `call` inside of `results_only`; the same function if that was done before."""
-    if hasattr(call, _MARK):
+    if is_wrapped(call):
         return call
 
     @wraps(call)

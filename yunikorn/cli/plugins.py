@@ -18,6 +18,7 @@ import attrs
 import click
 
 from yunikorn import __version__
+from yunikorn.cli.colours import has_colours
 from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.new_package import new
@@ -330,7 +331,13 @@ def _print_table(offers: list[Offer], used: Used | None) -> None:
     from rich.console import Console
 
     width = _width()
-    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    console = Console(
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_terminal=None if has_colours(results()) else False,
+    )
     table = _wide(offers, used) if width >= ROOMY else _narrow(offers, used)
     with console.capture() as captured:
         console.print(table, crop=False, overflow="fold")

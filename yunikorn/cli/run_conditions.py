@@ -56,7 +56,7 @@ def condition_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @attrs.frozen
 class RunConditions:
-    """What is asked of a run."""
+    """Conditions of a run."""
 
     fail_on: tuple[str, ...]
     assertions: Sequence[Assertion]

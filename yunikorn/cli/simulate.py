@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 import click
 
+from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import folder_of, name_of, read_config
 from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.input_checks import InputChecks
@@ -168,6 +169,8 @@ def command(
         *filter(None, [left_out]),
     ]:
         echo(f"note: {printable(remark)}", err=True)
+    if (whole := _rejected_whole(report)) is not None:
+        echo(f"warning: {printable(whole)}", err=True)
     _show(result, as_json, rate)
     unmet = conditions.report(result)
     return status_of(signals) if report.outcome == "interrupted" else unmet
@@ -193,6 +196,16 @@ def _rate(report: Report, clock: Clock, started: int) -> str:
     return f"{report.decisions / elapsed:,.0f} decisions per second ({elapsed:.2f} s on the wall clock)"
 
 
+def _rejected_whole(report: Report) -> str | None:
+    """Return the reason why every application was rejected; None if one was accepted, or there is none."""
+    counts = report.applications
+    if not counts.submitted or counts.rejected < counts.submitted:
+        return None
+    reasons = [reason.reason for reason in report.rejections]
+    others = f" (and {len(reasons) - 1} more reasons)" if len(reasons) > 1 else ""
+    return f"all {counts.submitted} applications were rejected: {reasons[0]}{others}"
+
+
 def _show(result: FullReport, as_json: bool, rate: str) -> None:
     if as_json:
         echo(result.to_json(), nl=False)
@@ -213,8 +226,8 @@ def _all_of(*watchers: Callable[[Progress], bool]) -> Callable[[Progress], bool]
 
 
 def stderr_console() -> Console | None:
-    """Return a console on standard error, or None if standard error is no terminal."""
-    if not sys.stderr.isatty():
+    """Return a console on standard error, or None if it is no terminal, or wants no escapes."""
+    if not (sys.stderr.isatty() and has_colours(sys.stderr)):
         return None
     from rich.console import Console
 

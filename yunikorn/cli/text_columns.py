@@ -13,6 +13,7 @@ import attrs
 import click
 from rich.cells import cell_len, set_cell_size
 
+from yunikorn.cli.colours import has_colours
 from yunikorn.cli.output import echo, results
 from yunikorn.errors import printable
 
@@ -118,7 +119,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 def print_heading(title: str) -> None:
     """Print the title of a part, below an empty line."""
     echo()
-    echo(click.style(f"{title}:", bold=True) if results().isatty() else f"{title}:")
+    echo(click.style(f"{title}:", bold=True) if has_colours(results()) else f"{title}:")
 
 
 WIDE = click.option("--wide", is_flag=True, help="Neither shorten texts nor leave out columns.")

@@ -15,6 +15,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from yunikorn.cli.colours import has_colours
 from yunikorn.cli.output import results
 from yunikorn.cli.server_options import address_of, connect, connection_options, partition_option
 from yunikorn.cli.terminal import Terminal, is_interactive
@@ -71,7 +72,13 @@ def command(view: str, interval: float, once: bool, partition: str, **connection
 
 
 def _console() -> Console:
-    return Console(file=results(), highlight=False, markup=False, emoji=False)
+    return Console(
+        file=results(),
+        highlight=False,
+        markup=False,
+        emoji=False,
+        no_color=None if has_colours(results()) else True,
+    )
 
 
 def _is_ascii(console: Console) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 import attrs
 import click
+from click.core import ParameterSource
 
 from yunikorn.cli.description import (
     ARRIVALS,
@@ -32,13 +33,14 @@ from yunikorn.cli.input_path import INPUT, INPUT_OR_FOLDER
 from yunikorn.cli.out_options import OUT_FILE, force_file
 from yunikorn.cli.output import echo
 from yunikorn.cli.sealed_file import write_sealed
+from yunikorn.cli.swapped_files import explained
 from yunikorn.errors import UsageError, printable
 from yunikorn.input_files import InputFile, hold
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.batsim import BatsimOptions
 from yunikorn.simulation.openb import GPU_COUNTS, OpenbOptions
-from yunikorn.simulation.reader import FORMATS, read_workload
+from yunikorn.simulation.reader import FORMATS, SCENARIO, read_workload
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
@@ -46,6 +48,7 @@ from yunikorn.simulation.source import InputError, read_content, yaml_text
 from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.swf import JOBS, MEMORY, SwfOptions
 from yunikorn.simulation.workload import Workload
+from yunikorn.text import listed
 
 SWF = SwfOptions()
 OPENB = OpenbOptions()
@@ -81,6 +84,8 @@ class WorkloadSource:
     slurm_queue: str = SLURM.queue
     slurm_user: str = SLURM.user
     slurm_group: str = SLURM.group
+    given: tuple[str, ...] = ()
+    """Names of the options that were given on the command line."""
 
     def read(self) -> Workload:
         """Return the workload after all adjustments; raises `InputError` and `UsageError`."""
@@ -88,7 +93,15 @@ class WorkloadSource:
         startup = None if delay is None else startup_times("--startup-delay", delay)
         adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction, startup)
         adjustments.check()
-        found = read_workload(
+        try:
+            found = self._read()
+        except InputError as error:
+            raise explained(error, self._beginning(), str(self.workload)) from error
+        self._check_options(found.format)
+        return adjustments.apply(found)
+
+    def _read(self) -> Workload:
+        return read_workload(
             self.workload,
             format=self.format_ or "",
             nodes=self.nodes,
@@ -107,7 +120,27 @@ class WorkloadSource:
             strict=self.strict,
             seed=self.seed,
         )
-        return adjustments.apply(found)
+
+    def _beginning(self) -> str:
+        """Return the beginning of the workload, to explain an error; empty if it is unreadable."""
+        try:
+            return read_content(self.workload).decode("utf-8", "replace")
+        except InputError:
+            return ""
+
+    def _check_options(self, form: str) -> None:
+        """Raise `UsageError` if an option was given that only applies to another format."""
+        wrong = [name for name in self.given if name.partition("_")[0] in FORMATS]
+        wrong = [name for name in wrong if name.partition("_")[0] != form]
+        if self.nodes is not None and "openb_gpus" in wrong:
+            wrong.remove("openb_gpus")  # the nodes may be an openb list
+        if self.strict and form == SCENARIO:
+            wrong.append("strict")
+        if wrong:
+            options = listed(f"--{name.replace('_', '-')}" for name in wrong)
+            applies = "applies" if len(wrong) == 1 else "apply"
+            what = "a trace" if wrong == ["strict"] else "another format"
+            raise UsageError(f"{options} {applies} to {what}: {self.workload} is a workload of format {form}")
 
 
 def remark_lines(workload: Workload, surveyed: Survey) -> list[str]:
@@ -214,9 +247,11 @@ def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def call(**arguments: Any) -> Any:
         given = {name: arguments.pop(name) for name in names if name in arguments}
+        source_of = click.get_current_context().get_parameter_source
+        named = tuple(name for name in given if source_of(name) is ParameterSource.COMMANDLINE)
         # A stream is read once, here, and sent to the workers of a comparison.
         given |= {name: hold(given[name]) for name in ("workload", "nodes") if given.get(name)}
-        return command(source=WorkloadSource(**given), **arguments)
+        return command(source=WorkloadSource(**given, given=named), **arguments)
 
     decorated: Callable[..., Any] = call
     for option in reversed(_OPTIONS):

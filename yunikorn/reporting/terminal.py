@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import NoReturn, TextIO
 
@@ -32,7 +33,11 @@ class _ReportConsole(Console):
 
 def report_console(width: int | None, stream: TextIO | None = None) -> Console:
     """Return a console for `stream` or standard output, `width` columns wide, or as wide as the terminal."""
-    return _ReportConsole(highlight=False, markup=False, emoji=False, width=width, file=stream)
+    # With NO_COLOR, rich leaves out colours, but not bold and italic letters.
+    plain = False if os.environ.get("NO_COLOR") else None
+    return _ReportConsole(
+        highlight=False, markup=False, emoji=False, width=width, file=stream, force_terminal=plain
+    )
 
 
 def print_report(result: FullReport, console: Console, rate: str) -> None:

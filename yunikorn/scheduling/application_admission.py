@@ -17,7 +17,8 @@ from yunikorn.event_types import EventDetail, EventType
 from yunikorn.framework.registry import APP_SORT
 from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
 from yunikorn.model.usage_tracker import UsageTracker
-from yunikorn.resources import Resource, describe, fits, fits_quota, has_negative, smaller_of
+from yunikorn.quantities import in_words
+from yunikorn.resources import Resource, fits, fits_quota, has_negative, smaller_of
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -69,7 +70,7 @@ def gang_refusal(app: Application, queue: Queue, registry: Registry) -> str:
     else:
         return ""
     if has_negative(total):
-        return f"application {app.id} has a negative task group request: {describe(total)}"
+        return f"application {app.id} has a negative task group request: {in_words(total)}"
     most = Resource()
     for level in queue.chain:
         # The quota of a policy may be a larger one later.
@@ -77,8 +78,8 @@ def gang_refusal(app: Application, queue: Queue, registry: Registry) -> str:
             most = smaller_of(most, level.max)
     if not fits_quota(most, total):
         return (
-            f"queue {queue.path} cannot run application {app.id}: task group request {describe(total)} "
-            f"larger than max queue allocation {describe(most)}"
+            f"queue {queue.path} cannot run application {app.id}: task group request {in_words(total)} "
+            f"larger than max queue allocation {in_words(most)}"
         )
     return ""
 
@@ -89,7 +90,7 @@ def report_oversize(app: Application, partition: Partition) -> None:
     whole = partition.cluster.total
     if gang is not None and whole and not fits(whole, gang.total):
         message = (
-            f"the gang needs {describe(gang.total)}, and all nodes together have {describe(whole)}: "
+            f"the gang needs {in_words(gang.total)}, and all nodes together have {in_words(whole)}: "
             "it cannot run until nodes are added"
         )
         partition.event_recorder.record(

@@ -21,6 +21,8 @@ from yunikorn.simulation.workload import Reloaded
 MAX_REASONS = 100
 """Maximum number of distinct reasons; all further reasons are counted together."""
 
+PREFIX = re.compile(r"\Afailed to place application \S+: application rejected: ")
+"""Beginning of the core's reasons that says no more than the table of rejections."""
 OTHER_REASONS = "further reasons"
 
 
@@ -58,6 +60,7 @@ class RefusalReasons:
     def add(self, text: str, application: str, count: int = 1) -> None:
         """Count the reason `text`, given for `application`, `count` times."""
         reason = " ".join(_without_name(text, application).split())
+        reason = PREFIX.sub("", reason)
         if reason not in self._found and len(self._found) >= MAX_REASONS:
             reason = OTHER_REASONS
         known = self._found.setdefault(reason, RefusalReason(reason, 0, application))

@@ -19,6 +19,7 @@ from yunikorn.simulation.counters import RefusalReason, RefusalReasons
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.explain_requests import ExplainRequest, ExplainRequests
 from yunikorn.simulation.limit_waits import LimitWaits
+from yunikorn.simulation.near_queues import with_near_queues
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.simulated_rm import RM_ID
@@ -72,10 +73,13 @@ def simulate(
     )
     report = simulation.run()
     waiting = _what_stops(core)
+    rejections = with_near_queues(report.rejections, _leaves(core)) if report.rejections else []
     explanations = explain_requests.answer_rest()
     core.close()
     failures = [_describe(failure) for failure in core.failures]
-    return attrs.evolve(report, waiting=waiting, explanations=explanations, plugin_faults=failures)
+    return attrs.evolve(
+        report, rejections=rejections, waiting=waiting, explanations=explanations, plugin_faults=failures
+    )
 
 
 def _check_reloads(workload: Workload, registry: Registry) -> None:
@@ -92,6 +96,12 @@ def _check_reloads(workload: Workload, registry: Registry) -> None:
 def _find(core: Scheduler, partition: str, application: str) -> Application | None:
     at = core.partition(RM_ID, partition)
     return None if at is None else at.partition.applications.get(application)
+
+
+def _leaves(core: Scheduler) -> list[str]:
+    """Return the paths of all leaf queues."""
+    queues = (queue for _, at in core.all_partitions() for queue in at.partition.queues.root.walk())
+    return sorted({queue.path for queue in queues if queue.is_leaf})
 
 
 def _what_stops(core: Scheduler) -> list[RefusalReason]:

@@ -1,0 +1,176 @@
+"""Calls with mistakes: repeated options, options of other formats, swapped files; colours; completion."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.operator_kit import Run
+from yunikorn.cli.colours import has_colours
+from yunikorn.reporting.terminal import report_console
+
+QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart"
+CONFIG, WORKLOAD = str(QUICKSTART / "queues.yaml"), str(QUICKSTART / "workload.yaml")
+FILES = ("--config", CONFIG, "--workload", WORKLOAD)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("simulate", *FILES, "--config", CONFIG), "--config"),
+        (("simulate", *FILES, "--until", "1", "--until=2"), "--until"),
+        (("place", "--config", CONFIG, "--user", "a", "--user", "b"), "--user"),
+        (("get", "apps", "--server", "x", "--server", "y"), "--server"),
+        (("plugins", "--kind", "sink", "--kind", "sink"), "--kind"),
+        (("plugins", "new", "x", "--in", "a", "--in", "b"), "--in"),
+    ],
+)
+def test_a_repeated_option_is_refused(run: Run, arguments: tuple[str, ...], named: str) -> None:
+    for _ in range(2):  # commands are imported once, and checked in every call
+        status, _, err = run(*arguments)
+        assert (status, err.splitlines()[-1]) == (2, f"Error: {named} is given 2 times: give it once")
+
+
+def test_options_with_several_values_and_flags_may_be_repeated(run: Run) -> None:
+    tags = ("--tag", "a=1", "--tag", "b=2", "--group", "x", "--group", "y")
+    status, _, err = run("place", "--config", CONFIG, "--user", "a", "--json", "--json", *tags)
+    assert (status, err) == (1, "")
+
+
+@pytest.mark.parametrize("command", ["simulate", "compare"])
+def test_options_of_other_formats_are_refused(run: Run, command: str) -> None:
+    more = ("--set", "partitions[0].nodesortpolicy.type=fair") if command == "compare" else ()
+    status, out, err = run(
+        command, *FILES, *more, "--swf-queue", "root.a", "--openb-gpus", "whole", "--strict"
+    )
+    assert (status, out) == (2, "")
+    text = "--swf-queue, --openb-gpus, --strict apply to another format: "
+    assert err == f"Error: {text}{WORKLOAD} is a workload of format scenario\n"
+
+
+def test_options_of_the_format_are_accepted(run: Run, tmp_path: Path) -> None:
+    trace = tmp_path / "t.swf"
+    trace.write_text("; MaxProcs: 2\n1 0 0 5 1 -1 -1 1 5 -1 1 1 1 1 1 1 -1 -1\n")
+    found = run(
+        "simulate", "--config", CONFIG, "--workload", str(trace), "--swf-queue", "root.research", "--strict"
+    )
+    assert found[0] == 0
+    status, _, err = run("simulate", "--config", CONFIG, "--workload", str(trace), "--openb-gpus", "whole")
+    assert (status, "--openb-gpus applies to another format" in err) == (2, True)
+
+
+def test_swapped_files_are_recognised(run: Run) -> None:
+    status, _, err = run("simulate", "--config", WORKLOAD, "--workload", CONFIG)
+    assert status == 2
+    assert err == (
+        f"Error: {WORKLOAD}: is a workload, not a queues.yaml: were --config and --workload swapped?\n"
+        f"{CONFIG}: is a queues.yaml, not a workload: were --config and --workload swapped?\n"
+    )
+
+
+def test_a_workload_that_is_rejected_whole_says_so_first(run: Run, tmp_path: Path) -> None:
+    workload = tmp_path / "w.yaml"
+    workload.write_text(
+        "nodes: [{name: n, resources: {vcore: 1}}]\napplications:\n"
+        "  - {id: a, queue: root.resaerch, tasks: [{resources: {vcore: 1}, runtime: 5}]}\n"
+    )
+    status, out, err = run("simulate", "--config", CONFIG, "--workload", str(workload))
+    assert status == 0
+    assert err.splitlines()[-1].startswith(
+        "warning: all 1 applications were rejected: no placement rule matched (provided: queue root.resaerch"
+        " does not exist (near: root.research), and the rule does not create it"
+    )
+    assert "near: root.research" in " ".join(out.split())
+
+
+# -- colours ------------------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    """Output that claims to be a terminal."""
+
+    def isatty(self) -> bool:
+        """Return True."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "pipe"),
+    [
+        ({}, True, False),
+        ({"TERM": "xterm"}, True, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"NO_COLOR": ""}, True, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_the_environment_decides_on_colours(environment: dict[str, str], terminal: bool, pipe: bool) -> None:
+    assert (has_colours(Terminal(), environment), has_colours(io.StringIO(), environment)) == (terminal, pipe)
+
+
+def test_no_color_sends_no_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for value, escapes in (("", True), ("1", False)):
+        monkeypatch.setenv("NO_COLOR", value)
+        stream = Terminal()
+        report_console(80, stream).print("text", style="bold italic")
+        assert ("\x1b[" in stream.getvalue()) == escapes
+
+
+# -- completion ---------------------------------------------------------------------------------------
+
+TRY = """
+eval "$(yunikorn completion bash)"
+eval "$(yunikorn completion bash)"
+complete -p yunikorn
+COMP_WORDS=(yunikorn val); COMP_CWORD=1
+_yunikorn_completion yunikorn; echo "${COMPREPLY[@]}"
+COMPREPLY=(); COMP_WORDS=(yunikorn simulate --fail-on ''); COMP_CWORD=3
+_yunikorn_completion yunikorn; echo "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_after_loading_the_script_twice(tmp_path: Path) -> None:
+    program = tmp_path / "yunikorn"
+    start = "import sys; from yunikorn.cli.main import main; sys.exit(main())"
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{start}' \"$@\"\n")
+    program.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", TRY],
+        capture_output=True,
+        text=True,
+        cwd=QUICKSTART.parents[1],
+        check=True,
+        env=environment,
+    )
+    registered, commands, values = done.stdout.splitlines()
+    assert registered == "complete -o nosort -F _yunikorn_completion yunikorn"
+    assert commands == "validate"
+    assert values == "rejected waiting failed"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(("shell", "part"), [("zsh", "#compdef yunikorn"), ("fish", "complete --no-files")])
+def test_other_shells_have_their_scripts(run: Run, shell: str, part: str) -> None:
+    status, out, err = run("completion", shell)
+    assert (status, err) == (0, "")
+    assert part in out
+    assert f"_YUNIKORN_COMPLETE={shell}_complete" in out
+    found = shutil.which(shell)
+    if found is not None:
+        subprocess.run([found, "-n"], input=out, text=True, check=True)
+
+
+def test_unknown_shells_are_refused(run: Run) -> None:
+    assert run("completion", "ksh")[0] == 2

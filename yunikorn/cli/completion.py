@@ -1,0 +1,31 @@
+"""`yunikorn completion`: the script by which a shell completes commands, options and names."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from yunikorn.cli.output import echo
+
+VARIABLE = "_YUNIKORN_COMPLETE"
+"""Variable by which the script asks for completions; `yunikorn.cli.main` handles it."""
+SHELLS = ("bash", "zsh", "fish")
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def command(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    Bash, in ~/.bashrc:  eval "$(yunikorn completion bash)"
+
+    Zsh, in ~/.zshrc after compinit:  eval "$(yunikorn completion zsh)"
+
+    Fish, in ~/.config/fish/config.fish:  yunikorn completion fish | source
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    # Click's own class for bash would start bash to look for its version, which fails where there is none.
+    made = found(context.find_root().command, {}, "yunikorn", VARIABLE)
+    echo(made.source_template % made.source_vars())
