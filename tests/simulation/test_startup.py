@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from yunikorn.cli.main import main
+from yunikorn.cli.workload import WorkloadSource
 from yunikorn.clock import SECOND
+from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.full_report import FullReport, study
@@ -204,3 +206,19 @@ def test_long_scenario_is_read_with_its_start_up_times(tmp_path: Path) -> None:
     workload = read_workload(path)
     assert workload.startup.draw("a", "b", {}) == 4 * SECOND
     assert next(iter(workload.applications)).tasks[0].startup == 2 * SECOND
+
+
+def test_seed_of_a_trace_changes_drawn_start_up_times_only(tmp_path: Path) -> None:
+    trace = tmp_path / "t.swf"
+    trace.write_text("; MaxProcs: 1\n1 0 0 10 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n")
+
+    def draws(seed: int | None, delay: str | None = "exponential,mean=1m") -> list[int]:
+        workload = WorkloadSource(workload=trace, seed=seed, startup_delay=delay).read()
+        known: dict[str, Rng] = {}
+        return [workload.startup.draw("job-1", "task", known) for _ in range(5)]
+
+    assert draws(None) == draws(0) == draws(None)
+    assert draws(1) == draws(1) != draws(2)
+    for delay in (None, "5s"):
+        with pytest.raises(UsageError, match="a seed has no effect"):
+            draws(1, delay)

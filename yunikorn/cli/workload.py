@@ -39,12 +39,14 @@ from yunikorn.input_files import InputFile, hold
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.batsim import BatsimOptions
+from yunikorn.simulation.distributions import Constant
 from yunikorn.simulation.openb import GPU_COUNTS, OpenbOptions
 from yunikorn.simulation.reader import FORMATS, SCENARIO, read_workload
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
-from yunikorn.simulation.source import InputError, read_content, yaml_text
+from yunikorn.simulation.source import InputError, SeedWithoutEffect, read_content, yaml_text
+from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.swf import JOBS, MEMORY, SwfOptions
 from yunikorn.simulation.workload import Workload
@@ -94,13 +96,23 @@ class WorkloadSource:
         adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction, startup)
         adjustments.check()
         try:
-            found = self._read()
+            found, drawn = self._read(self.seed), None
+        except SeedWithoutEffect:
+            if startup is None or isinstance(startup.distribution, Constant):
+                raise
+            # Nothing but the start-up times is drawn.
+            found, drawn = self._read(None), self.seed
+        self._check_options(found.format)
+        found = adjustments.apply(found)
+        return found if drawn is None else attrs.evolve(found, seed=drawn, startup=StartUp(startup, drawn))
+
+    def _read(self, seed: int | None) -> Workload:
+        try:
+            return self._read_file(seed)
         except InputError as error:
             raise explained(error, self._beginning(), str(self.workload)) from error
-        self._check_options(found.format)
-        return adjustments.apply(found)
 
-    def _read(self) -> Workload:
+    def _read_file(self, seed: int | None) -> Workload:
         return read_workload(
             self.workload,
             format=self.format_ or "",
@@ -118,7 +130,7 @@ class WorkloadSource:
             batsim=BatsimOptions(self.batsim_queue, self.batsim_user),
             slurm=SlurmOptions(self.slurm_queue, self.slurm_user, self.slurm_group),
             strict=self.strict,
-            seed=self.seed,
+            seed=seed,
         )
 
     def _beginning(self) -> str:

@@ -27,7 +27,7 @@ from yunikorn.simulation.scenario_reader import (
 )
 from yunikorn.simulation.slurm import SlurmOptions, is_slurm, read_slurm
 from yunikorn.simulation.slurm_nodes import is_sinfo, read_sinfo
-from yunikorn.simulation.source import InputError, read_content, trace_text, yaml_text
+from yunikorn.simulation.source import InputError, SeedWithoutEffect, read_content, trace_text, yaml_text
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.swf_jobs import COLUMNS
 from yunikorn.simulation.trace_line import read_rows
@@ -82,7 +82,7 @@ def read_workload(
     if format == SCENARIO:
         return read_scenario(yaml_text(content, str(path)), str(path), path.name, cluster, seed)
     if seed is not None:
-        raise UsageError(f"a seed has no effect: {path} is a trace, which contains no random values")
+        raise SeedWithoutEffect(f"a seed has no effect: {path} is a trace, which contains no random values")
     text = trace_text(content, str(path))
     if format != SWF and swf is not None and swf.has_job_options:
         raise UsageError(

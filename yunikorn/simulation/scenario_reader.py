@@ -19,7 +19,7 @@ import attrs
 
 from yunikorn.config.document import Mapping, compose, show
 from yunikorn.config.reading import Findings, Spot, Table
-from yunikorn.errors import ConfigError, Problem, QuantityError, UsageError
+from yunikorn.errors import ConfigError, Problem, QuantityError
 from yunikorn.input_files import GZIP, HeldInput, InputFile
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.arrivals import Arrivals
@@ -38,7 +38,7 @@ from yunikorn.simulation.scenario_entries import (
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
 from yunikorn.simulation.scenario_values import problem, read_startup
-from yunikorn.simulation.source import InputError, read_content, yaml_text
+from yunikorn.simulation.source import InputError, SeedWithoutEffect, read_content, yaml_text
 from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.workload import (
     ConfigEvent,
@@ -85,7 +85,9 @@ def read_scenario(
         or (startup is not None and not isinstance(startup.distribution, Constant))
     )
     if seed is not None and not drawn:
-        raise UsageError(f"a seed has no effect: {file} contains no random values (it has no generate)")
+        raise SeedWithoutEffect(
+            f"a seed has no effect: {file} contains no random values (it has no generate)"
+        )
     own = document.integer("seed", 0, INT64_MAX)
     seed = (own or 0) if seed is None else seed
     if cluster is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from yunikorn.config.document import decode
-from yunikorn.errors import ConfigError, Problem, YunikornError
+from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
 from yunikorn.input_files import InputFile, UnreadableInput, read_input, unpacked
 
 SHOWN = 20
@@ -32,6 +32,10 @@ class InputError(YunikornError):
         error = cls(errors[0].file, [problem for one in errors for problem in one.problems])
         error.args = ("\n".join(map(str, errors)),)
         return error
+
+
+class SeedWithoutEffect(UsageError):
+    """A seed for a workload that draws nothing."""
 
 
 def remarks_on(file: str, problems: Sequence[Problem]) -> list[str]:
