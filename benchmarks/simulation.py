@@ -19,8 +19,15 @@ from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.resources import multiply
 from yunikorn.simulation.arrivals import Poisson
-from yunikorn.simulation.distributions import Constant, Distribution, Exponential, Uniform, WeightedChoice
-from yunikorn.simulation.generator import Amounts, ApplicationPlan, Generated, TaskPlan
+from yunikorn.simulation.distributions import (
+    Amounts,
+    Constant,
+    Distribution,
+    Exponential,
+    Uniform,
+    WeightedChoice,
+)
+from yunikorn.simulation.generator import ApplicationPlan, Generated, TaskPlan
 from yunikorn.simulation.workload import Workload as Simulated
 from yunikorn.simulation.workload import WorkloadApplication, WorkloadNode
 

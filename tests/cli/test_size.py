@@ -12,6 +12,7 @@ import pytest
 
 from yunikorn.cli import size
 from yunikorn.cli.main import main
+from yunikorn.reporting import full_report
 
 CONFIG = """
 partitions:
@@ -105,7 +106,7 @@ def test_unknown_queue_is_an_error_also_where_rules_create_queues(call: Call) ->
 def test_interrupted_search_prints_the_sizes_tested_so_far(
     call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = size.study
+    run = full_report.study
 
     def study(*arguments: Any, **options: Any) -> Any:
         if len(arguments[1].nodes) != 4:

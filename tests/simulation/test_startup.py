@@ -157,7 +157,10 @@ def test_drawn_times_do_not_depend_on_what_else_is_drawn(registry: Registry) -> 
 def test_scenario_is_written_with_its_start_up_times(startup: str) -> None:
     workload = read_scenario(TWO % (f"seed: 9\nstartup: {startup}", ", startup: 3.5"), "s.yaml", "s")
     again = read_scenario("\n".join(scenario_lines(workload)), "again.yaml", "s")
-    drawn, redrawn = ([one.startup.draw("a", "b", known) for known in [{}] * 30] for one in (workload, again))
+    first: dict[str, Rng] = {}
+    second: dict[str, Rng] = {}
+    drawn = [workload.startup.draw("a", "b", first) for _ in range(30)]
+    redrawn = [again.startup.draw("a", "b", second) for _ in range(30)]
     assert drawn == redrawn
     assert list(again.applications) == list(workload.applications)
     assert again.applications[0].tasks[0].startup == 3.5 * SECOND
