@@ -259,6 +259,8 @@ def _limit(limits: Iterable[LimitConfig], kind: str, name: str) -> LimitConfig |
 def _group_of(app: Application) -> str:
     """Return the group that counts for an application; empty if no group limit applies."""
     for queue in app.chain:
+        if not queue.limits:
+            continue
         for limit in queue.limits:
             for group in limit.groups:
                 if group in app.groups:

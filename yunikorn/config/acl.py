@@ -50,7 +50,7 @@ class Acl:
 
     def allows(self, user: str, groups: Iterable[str]) -> bool:
         """Return True if the user or one of the groups is allowed."""
-        return self.everybody or user in self.users or any(group in self.groups for group in groups)
+        return self.everybody or user in self.users or not self.groups.isdisjoint(groups)
 
 
 EVERYBODY = Acl(everybody=True)

@@ -6,7 +6,8 @@ application and figure. Time series have a bounded number of intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import TypeVar
 
 from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.calibration import CalibrationSample
@@ -31,6 +32,7 @@ from yunikorn.simulation.rm_state import Running, Submitted, partition_name
 from yunikorn.simulation.statistics import seconds
 from yunikorn.simulation.workload import NodeEvent, Reloaded
 
+Key = TypeVar("Key", bound=Hashable)
 Write = Callable[[ApplicationRow], None]
 
 
@@ -121,7 +123,7 @@ class Observer(Recorder):
         self._live[plan.id] = observation
         self._dirty[observation] = None
         self._unsized[observation] = None
-        self.by_user.setdefault(plan.user, GroupCounts())
+        _counts(self.by_user, plan.user)
         for group in self._groups(observation):
             group.applications += 1
 
@@ -130,7 +132,7 @@ class Observer(Recorder):
         for observation in self._unsized:
             plan = observation.record.plan
             observation.size = size_class(plan, self.cluster.partition(plan.partition).capacity)
-            self.by_size.setdefault(observation.size, GroupCounts()).applications += 1
+            _counts(self.by_size, observation.size).applications += 1
         self._unsized.clear()
         for observation, moment, outcome, reason in self._unwritten:
             self._write(observation.row(moment, outcome, reason))
@@ -231,7 +233,7 @@ class Observer(Recorder):
     def _join(self, observation: ApplicationObservation, path: str) -> None:
         """Assign an application to its queue, as soon as the queue is known."""
         observation.queue = path
-        self.by_queue.setdefault((observation.partition, path), GroupCounts()).applications += 1
+        _counts(self.by_queue, (observation.partition, path)).applications += 1
         queue = self.queues.at(observation.partition, path)
         for size, requests in observation.pending.items():
             queue.ask(size, requests)
@@ -287,3 +289,11 @@ class Observer(Recorder):
         self.timeline.reach(self.last)
         self.queues.close(self.last)
         self.cluster.close(self.last)
+
+
+def _counts(groups: dict[Key, GroupCounts], key: Key) -> GroupCounts:
+    """Return the counts of a group; creates missing ones, but no others, because each has three samples."""
+    found = groups.get(key)
+    if found is None:
+        found = groups[key] = GroupCounts()
+    return found

@@ -47,7 +47,7 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 
 def is_forced(tags: Mapping[str, str]) -> bool:
     """Return True if the RM forces the application: it already runs and is being recovered."""
-    return any(value in _TRUE and name.lower() == FORCE_TAG for name, value in tags.items())
+    return bool(tags) and any(value in _TRUE and name.lower() == FORCE_TAG for name, value in tags.items())
 
 
 @attrs.frozen(slots=True)
