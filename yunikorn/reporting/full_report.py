@@ -25,7 +25,7 @@ from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.statistics import Summary, seconds
+from yunikorn.simulation.statistics import Summary, seconds, used_share
 from yunikorn.simulation.workload import RESTART, Workload
 
 CURVE = 400
@@ -66,6 +66,8 @@ class Figures:
     users: list[GroupReport]
     sizes: list[GroupReport]
     """Size classes with applications, in ascending order of size."""
+    use_at_end: dict[str, dict[str, float]] = attrs.Factory(dict)
+    """Used part of the capacity at the end of the simulation, by partition and resource type."""
     slo: list[WaitTarget] = attrs.Factory(list)
     """Applications that met or missed the wait targets of `--slo`, by queue."""
     calibration: Calibration | None = None
@@ -133,6 +135,10 @@ def _figures(observer: Observer) -> Figures:
         queues=queues,
         users=users,
         sizes=sizes,
+        use_at_end={
+            name: used_share(observation.allocated, observation.capacity)
+            for name, observation in sorted(observer.cluster.partitions.items())
+        },
         slo=observer.targets.report(),
         calibration=observer.calibration.report(),
     )

@@ -199,6 +199,7 @@ def figure_tables(figures: Figures) -> list[Table]:
         _guarantees(figures.queues),
         _groups("Sizes (part of the cluster that an application asks for)", "size", figures.sizes),
         _users(figures.users),
+        _use_at_end(figures),
         _targets(figures),
         *_calibration(figures),
         _idle(figures),
@@ -243,6 +244,17 @@ def _guarantees(queues: list[GroupReport]) -> Table:
         for name, kept in group.guarantees.items()
     ]
     return Table("Guarantees", ["queue", "guaranteed", *columns(GUARANTEE)], rows)
+
+
+def _use_at_end(figures: Figures) -> Table:
+    several = len(figures.use_at_end) > 1
+    rows = [
+        [f"{partition}: {name}" if several else name, percent(share)]
+        for partition, types in figures.use_at_end.items()
+        for name, share in types.items()
+        if any(types.values())
+    ]
+    return Table("Use at the end", ["resource", "used"], rows)
 
 
 def _targets(figures: Figures) -> Table:
