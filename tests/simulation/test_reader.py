@@ -11,8 +11,9 @@ import pytest
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
 from yunikorn.simulation.machines import read_machines
-from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.reader import detect_format, read_workload
 from yunikorn.simulation.source import InputError
+from yunikorn.simulation.swf import SwfOptions
 
 Write = Callable[[str, str], Path]
 
@@ -139,3 +140,16 @@ def test_invalid_machines(text: str, reported: str) -> None:
     with pytest.raises(InputError) as caught:
         read_machines(text, "f")
     assert reported in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [SwfOptions(kill_at_limit=True), SwfOptions(status="not-cancelled")])
+def test_options_of_jobs_are_refused_for_other_formats(write: Write, options: SwfOptions) -> None:
+    path = write("a.yaml", "nodes: []\n")
+    with pytest.raises(UsageError, match=r"apply to traces in the Standard .* is read as scenario"):
+        read_workload(path, swf=options)
+
+
+def test_a_trace_with_a_header_of_words_is_detected(write: Write) -> None:
+    header = "JobId Submit Wait\n"
+    assert read_workload(write("a.txt", f"MaxProcs: 4\n{header}{JOB}")).format == "swf"
+    assert detect_format(write("b.txt", header), header.encode()) == "scenario"

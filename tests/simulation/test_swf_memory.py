@@ -152,3 +152,11 @@ def test_ratings_are_relative_to_their_mean() -> None:
     nodes = read_machines("0 a 2 4 2000 -1\n1 b 1 8 3000 -1\n", "f")
     assert [node.speed for node in nodes] == [0.8, 0.8, 1.2]
     assert {node.speed for node in read_machines("0 a 2 4 2600 -1\n", "f")} == {1.0}
+
+
+def test_the_note_says_if_the_format_would_be_possible_too() -> None:
+    small = [attrs.evolve(job, memory=2**30) for job in record(3)]
+    note = note_on_memory(read(*lines_of(small, "node", "kb", extras="{nodes}:{ppn}")))
+    assert "name their nodes; KB per processor, as the format says, would be possible too" in note
+    note = note_on_memory(read(*lines_of(record(3), "node", "kb", extras="{nodes}:{ppn}")))
+    assert "because the jobs name their nodes; as KB per processor " in note

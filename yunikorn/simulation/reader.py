@@ -76,19 +76,16 @@ def read_workload(
         path = _only_list(path, "pods", _is_pods)
         format = OPENB
     if (format or _by_extension(path)) == SCENARIO:
+        _check_job_options(swf, SCENARIO, path)
         return read_scenario_file(path, cluster, seed)
     content = read_content(path)
     format = format or detect_format(path, content)
+    _check_job_options(swf, format, path)
     if format == SCENARIO:
         return read_scenario(yaml_text(content, str(path)), str(path), path.name, cluster, seed)
     if seed is not None:
         raise SeedWithoutEffect(f"a seed has no effect: {path} is a trace, which contains no random values")
     text = trace_text(content, str(path))
-    if format != SWF and swf is not None and swf.has_job_options:
-        raise UsageError(
-            f"--swf-status and --kill-at-limit apply to traces in the Standard Workload Format, but {path} "
-            f"is read as {format}"
-        )
     if format == OPENB:
         next(read_rows(text, str(path), POD_COLUMNS), None)  # report a wrong list before missing nodes
         if cluster is None:
@@ -121,6 +118,14 @@ def files_of_workload(path: InputFile, nodes: InputFile | None, format: str) -> 
     elif format != SCENARIO and beside.is_file():
         found.append(("nodes", beside))
     return found
+
+
+def _check_job_options(swf: SwfOptions | None, format: str, path: InputFile) -> None:
+    if format != SWF and swf is not None and swf.has_job_options:
+        raise UsageError(
+            f"--swf-status and --kill-at-limit apply to traces in the Standard Workload Format, but {path} "
+            f"is read as {format}"
+        )
 
 
 def detect_format(path: InputFile, content: bytes) -> str:

@@ -63,6 +63,10 @@ class Reading:
         return -(-amount // job.processors) if self.owner == JOB else amount
 
 
+FORMAT = Reading("kb", PROCESSOR)
+"""What the format says."""
+
+
 def tasks_per_node(job: Job, node_processors: int) -> int:
     """Return the processors of a job on each of its nodes; on as few nodes as possible if unknown."""
     if job.nodes:
@@ -245,13 +249,16 @@ def _note(tried: Sequence[Verdict], hint: Hint, evidence: Evidence) -> str:
     text = f"the memory of jobs is read as {reading}"
     if hint.agrees_with(reading):
         text += f", as the header says: '{hint.line}'"
-    elif reading == Reading("kb", PROCESSOR):
+    elif reading == FORMAT:
         text += ", as the format says"
     elif evidence.has_nodes and reading.owner == NODE:
         text += ", because the jobs name their nodes"
-    if refused:
-        first = refused[0]
-        text += f"; as {first.reading} {first.reason()}"
+    if not refused and reading != FORMAT:
+        refused = [evidence.judge(FORMAT)]
+    if refused and refused[0].is_possible:
+        text += f"; {FORMAT}, as the format says, would be possible too"
+    elif refused:
+        text += f"; as {refused[0].reading} {refused[0].reason()}"
     return f"{text} (offered load of memory {taken.load:.2f}; see --swf-memory)"
 
 
