@@ -160,3 +160,15 @@ def test_the_note_says_if_the_format_would_be_possible_too() -> None:
     assert "name their nodes; KB per processor, as the format says, would be possible too" in note
     note = note_on_memory(read(*lines_of(record(3), "node", "kb", extras="{nodes}:{ppn}")))
     assert "because the jobs name their nodes; as KB per processor " in note
+
+
+@pytest.mark.parametrize(("wait", "reading"), [(0, "KB per node"), (-1, "KB per processor")])
+def test_memory_of_jobs_that_ran_at_one_time_decides(wait: int, reading: str) -> None:
+    """Eight jobs fill the machine every few hours; the offered load of memory is low under both readings."""
+    memory = 20 * 1024**2
+    jobs = [
+        f"{8 * burst + each} {10_000 * burst} {wait} 1000 16 -1 -1 16 -1 {memory} 1 7 3 5 1 2 -1 -1"
+        for burst in range(10)
+        for each in range(8)
+    ]
+    assert f"is read as {reading}" in note_on_memory(read(*jobs))
