@@ -93,7 +93,7 @@ class ApplicationCounts:
     not_submitted: int = 0
     """Applications that were not due at the end of the simulation, or whose predecessors had not ended."""
     too_large: int = 0
-    """Applications that ask for more than the whole cluster, although they start all tasks at once."""
+    """Gangs, and jobs of traces, that ask for more than the whole cluster has."""
 
 
 @attrs.define
