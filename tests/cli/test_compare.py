@@ -472,3 +472,42 @@ generate:
     assert float(found[3]) == pytest.approx(int(found[2]) * 0.05, abs=0.051)
     assert out.count("▲") + out.count("▼") >= int(found[1])
     assert "chance" not in call("--set", f"{POLICY}=fifo,fair")[1]
+
+
+TRACE = "; MaxProcs: 2\n" + "".join(
+    f"{number} {number * 40000} -1 {3600 * (1 + number % 7)} 1 -1 -1 -1 -1 -1 1 {number % 3} 1 1 1 1 -1 -1\n"
+    for number in range(1, 80)
+)
+
+
+def test_seeds_resample_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "queues.yaml").write_text(CONFIG, "utf-8")
+    (tmp_path / "trace.swf").write_text(TRACE, "utf-8")
+    files = [
+        "--config",
+        str(tmp_path / "queues.yaml"),
+        "--workload",
+        str(tmp_path / "trace.swf"),
+        "--swf-queue",
+        "root.a",
+    ]
+    seeds = ["--set", f"{POLICY}=fifo,fair", "--jobs", "1", "--json", "--seeds", "1-3"]
+    assert main(["compare", *files, *seeds]) == 0
+    out, err = capsys.readouterr()
+    assert "note: a bootstrap of 6 weeks with seed 1" in err
+    reports = json.loads(out)["reports"]
+    assert len({report["applications"]["submitted"] for report in reports[0]}) > 1
+    assert [one["provenance"]["seed"] for one in reports[1]] == [1, 2, 3]
+    # One of the runs by itself.
+    assert main(["simulate", *files, "--json", "--resample", "weeks", "--seed", "3"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert alone["applications"] == reports[0][2]["applications"]
+    assert alone["task_wait"] == reports[0][2]["task_wait"]
+
+
+def test_draws_that_contradict_each_other_are_refused(call: Call) -> None:
+    setting = ("--set", f"{POLICY}=fifo,fair")
+    assert "--shuffle has one seed: leave it out" in call(*setting, "--seeds", "1-2", "--shuffle", "3")[2]
+    assert "--resample draws with a seed" in call(*setting, "--resample", "days")[2]
+    assert "exclude each other" in call(*setting, "--resample", "days", "--shuffle", "1", "--seed", "1")[2]
+    assert "arrive at different times" in call(*setting, "--shuffle", "1")[2]

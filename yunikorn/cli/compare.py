@@ -45,6 +45,8 @@ from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
 from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.resampling import AUTO
+from yunikorn.simulation.source import InputError, SeedWithoutEffect
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
 
@@ -137,9 +139,7 @@ def command(
     if folders:
         return _compare_finished(folders, out, force=force, pictures=not no_plots, as_json=as_json)
     _require(configs, source)
-    workloads = [Drawn(attrs.evolve(source, seed=seed), seed) for seed in seeds] or [
-        Drawn(source, source.seed)
-    ]
+    workloads = _workloads(source, seeds)
     registry = load_registry()
     plans, workload = _read(configs, settings, workloads[0].source, registry)
     inputs = RunInputs(source, workload, click.get_current_context())
@@ -209,6 +209,28 @@ def _compare_finished(
         echo(f"note: {printable(remark)}".replace("note: warning", "warning"), err=True)
     _show(found, as_json)
     return 0
+
+
+def _workloads(source: WorkloadSource, seeds: list[int]) -> list[Drawn]:
+    """Return the workload of each seed: drawn from its distributions, or resampled if it has none."""
+    if not seeds:
+        return [Drawn(source, source.seed)]
+    if source.shuffle is not None:
+        raise UsageError("--shuffle has one seed: leave it out, --seeds shuffles a list without times itself")
+    if source.resample is None and _is_recorded(source):
+        source = attrs.evolve(source, resample=AUTO)
+    return [Drawn(attrs.evolve(source, seed=seed), seed) for seed in seeds]
+
+
+def _is_recorded(source: WorkloadSource) -> bool:
+    """Return True for a workload without distributions; the reader of the runs reports invalid input."""
+    try:
+        attrs.evolve(source, seed=0).read()
+    except SeedWithoutEffect:
+        return True
+    except (InputError, UsageError):
+        pass
+    return False
 
 
 def _write(

@@ -42,6 +42,7 @@ from yunikorn.simulation.batsim import BatsimOptions
 from yunikorn.simulation.distributions import Constant
 from yunikorn.simulation.openb import GPU_COUNTS, OpenbOptions
 from yunikorn.simulation.reader import FORMATS, SCENARIO, read_workload
+from yunikorn.simulation.resampling import RESAMPLINGS, resample, shuffle
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
@@ -66,6 +67,8 @@ class WorkloadSource:
     nodes: InputFile | None = None
     format_: str | None = None
     seed: int | None = None
+    resample: str | None = None
+    shuffle: int | None = None
     hold: bool = False
     speed_up: Fraction = Fraction(1)
     nodes_fraction: Fraction = Fraction(1)
@@ -95,15 +98,16 @@ class WorkloadSource:
         startup = None if delay is None else startup_times("--startup-delay", delay)
         adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction, startup)
         adjustments.check()
+        self._check_draws()
         try:
-            found, drawn = self._read(self.seed), None
+            found, drawn = self._read(None if self.resample else self.seed), None
         except SeedWithoutEffect:
             if startup is None or isinstance(startup.distribution, Constant):
                 raise
             # Nothing but the start-up times is drawn.
             found, drawn = self._read(None), self.seed
         self._check_options(found.format)
-        found = adjustments.apply(found)
+        found = adjustments.apply(self._drawn(found))
         return found if drawn is None else attrs.evolve(found, seed=drawn, startup=StartUp(startup, drawn))
 
     def _read(self, seed: int | None) -> Workload:
@@ -154,6 +158,17 @@ class WorkloadSource:
             what = "a trace" if wrong == ["strict"] else "another format"
             raise UsageError(f"{options} {applies} to {what}: {self.workload} is a workload of format {form}")
 
+    def _check_draws(self) -> None:
+        if self.resample and self.shuffle is not None:
+            raise UsageError("--resample and --shuffle exclude each other")
+        if self.resample and self.seed is None:
+            raise UsageError("--resample draws with a seed: give --seed")
+
+    def _drawn(self, found: Workload) -> Workload:
+        if self.resample:
+            return resample(found, self.resample, self.seed or 0)
+        return found if self.shuffle is None else shuffle(found, self.shuffle)
+
 
 def remark_lines(workload: Workload, surveyed: Survey) -> list[str]:
     """Return the lines about a workload that are printed before its simulation."""
@@ -189,6 +204,17 @@ _OPTIONS = (
         "--seed",
         type=click.IntRange(0, INT64_MAX),
         help="Seed of a scenario with `generate`, instead of its own seed.",
+    ),
+    click.option(
+        "--resample",
+        type=click.Choice(RESAMPLINGS),
+        help="Draw weeks, days or users of a recorded workload with --seed.",
+    ),
+    click.option(
+        "--shuffle",
+        type=click.IntRange(0, INT64_MAX),
+        metavar="SEED",
+        help="Shuffle the applications of a list without times.",
     ),
     click.option("--hold", is_flag=True, help="Tasks never end: fill the cluster."),
     click.option(
