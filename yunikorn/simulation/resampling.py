@@ -67,7 +67,13 @@ def shuffle(workload: Workload, seed: int) -> Workload:
 def _changed(workload: Workload, drawn: Block, seed: int, remark: str) -> Workload:
     # The waits of a recording belong to its own arrivals.
     applications = [attrs.evolve(one, recorded_wait=None) for one in drawn]
-    return attrs.evolve(workload, applications=applications, remarks=[*workload.remarks, remark], seed=seed)
+    return attrs.evolve(
+        workload,
+        applications=applications,
+        remarks=[*workload.remarks, remark],
+        seed=seed,
+        startup=attrs.evolve(workload.startup, seed=seed),
+    )
 
 
 def _choose(applications: Block) -> str:
