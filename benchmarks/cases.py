@@ -188,6 +188,12 @@ def _others() -> list[Case]:
         Case("G-gang", "placeholders", attrs.evolve(gang, app_sort="fifo"), gangs.replacing_placeholders),
         Case("G-gang", "atomic", gang, gangs.placing_as_a_whole),
         Case("X-preempt", "standard", full, preemption.tasks_per_second),
+        Case(
+            "X-preempt",
+            "single",
+            attrs.evolve(full, nodes=5_000, tasks=50_000),
+            preemption.one_at_a_time,
+        ),
         Case("X-preempt", "policy", attrs.evolve(full, preemption="least-lost"), preemption.tasks_per_second),
         Case(
             "X-preempt",

@@ -44,6 +44,30 @@ def tasks_per_second(workload: Workload) -> dict[str, float]:
     return {"tasks_per_s": workload.samples / took, "claim_s": took, "cpu_s": cpu}
 
 
+def one_at_a_time(workload: Workload) -> dict[str, float]:
+    """Measure preemption where each request comes alone, so that each is the only one of its round.
+
+    So it is in a simulation, where requests become old enough to preempt one by one.
+    """
+    harness = _full(workload)
+    asked = workload.asked
+    gc.collect()
+    took = cpu = 0.0
+    for number in range(workload.samples):
+        ask = workload.ask(workload.tasks + number, asked)
+        ask.application_id = app_name(0)
+        harness.update(UpdateRequest(RM, asks=[ask]))
+        harness.settle()
+        harness.clock.advance(DELAY)
+        start, start_cpu = time.perf_counter(), time.process_time()
+        _serve(harness, number + 1)
+        took += time.perf_counter() - start
+        cpu += time.process_time() - start_cpu
+    harness.check()
+    _verify(harness, workload)
+    return {"tasks_per_s": workload.samples / took, "claim_s": took, "cpu_s": cpu}
+
+
 def _full(workload: Workload) -> Harness:
     """Return a cluster without free resources, with tasks of all queues except the first."""
     harness = Harness(workload.configuration(), installed=workload.plugins, example=workload.example)

@@ -26,6 +26,7 @@ class Standard(PreemptionPolicy):
     """The youngest allocation, or that of lowest priority, is preempted first."""
 
     name = "standard"
+    is_constant = True
 
     def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[float, ...]:
         """Return the order of YuniKorn 1.9 for the cause.

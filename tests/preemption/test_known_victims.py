@@ -11,6 +11,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Allocation, PreemptionCause, PreemptionPolicy
+from yunikorn.scheduling.preemption.kept_candidates import CandidateStore
 from yunikorn.scheduling.preemption.known_victims import KnownVictims
 from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search
 
@@ -61,10 +62,10 @@ class Compared:
         self.remember = KnownVictims.hold_for
         self.counts: Counter[str] = Counter()
 
-    def __call__(self, search: Search, choices: Any, has_room: bool) -> PreemptionPlan | None:
-        found = self.plan(search, choices, has_room)
+    def __call__(self, search: Search, *arguments: Any) -> PreemptionPlan | None:
+        found = self.plan(search, *arguments)
         with mock.patch.object(KnownVictims, "hold_for", return_value=False):
-            plain = self.plan(search, choices, has_room)
+            plain = self.plan(search, *arguments)
         assert found == plain
         self.counts["found" if found else "none"] += 1
         return found
@@ -80,6 +81,8 @@ class Compared:
 def test_victims_are_those_of_a_plain_search(policy: str) -> None:
     compared = Compared()
     with (
+        # The candidates of a constant policy are kept, and victims are not remembered then.
+        mock.patch.object(CandidateStore, "find", return_value=None),
         mock.patch.object(Search, "plan", lambda *arguments: compared(*arguments)),
         mock.patch.object(KnownVictims, "hold_for", lambda *arguments: compared.hold_for(*arguments)),
     ):

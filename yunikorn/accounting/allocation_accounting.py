@@ -284,6 +284,7 @@ class AllocationAccounting:
         app, ask = allocation.app, allocation.ask
         allocation.ensure_extras().hold = None
         allocation.placed = now
+        allocation.node.victims_version += 1
         app.unannounced -= 1
         watcher = self.pending_accounting.watcher
         if watcher is not None and ask is not None and not ask.pending:
@@ -476,7 +477,7 @@ class AllocationAccounting:
         if books is not None:
             books.released(allocation, node)
         node.give_back(allocation)
-        allocation.resource = resource
+        allocation.resize(resource)
         node.take(allocation)
         if books is not None:
             books.placed(allocation, node)

@@ -248,6 +248,7 @@ class PartitionGangs:
         asked = placeholder.ask
         real.ensure_extras().placeholder_requested = placeholder.placed if asked is None else asked.created
         real.placed = self._clock.now()
+        real.node.victims_version += 1
         self._accounting.enter(real, on_node=on_its_node)
         # The last placeholder starts an application. The first real allocation does not, even while other
         # placeholders are pending: as in YuniKorn 1.9 the application is Accepted until the second real

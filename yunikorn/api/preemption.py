@@ -52,6 +52,18 @@ class PreemptionPolicy(Plugin):
         """
         return None
 
+    @property
+    def is_constant(self) -> bool:
+        """True if the answers for a victim never change while it runs; False unless overridden.
+
+        `rank` and `protects` may then use only constant attributes of the victim, such as its resource,
+        priority, tags, time of placement, user and application, and the kind, queue and priority of the
+        cause. Candidates are then kept from one search to the next, so that a search costs much less on a
+        large cluster. Read once, when a configuration is loaded. Without effect on policies that have `cost`
+        or `refresh_every`, and if ranks are neither numbers nor tuples of numbers.
+        """
+        return False
+
     def protects(self, victim: Allocation, cause: PreemptionCause) -> str | None:
         """Return why `victim` must not be preempted for `cause`, or None if it may be.
 

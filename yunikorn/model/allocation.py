@@ -75,6 +75,7 @@ class Eviction:
             if extras.eviction is not None:
                 extras.eviction.left(victim)
             extras.eviction = self
+            victim.node.victims_version += 1
             self.outstanding[victim.uuid] = victim.resource
             for queue in victim.app.chain:
                 grow(queue.preempting, victim.resource)
@@ -200,6 +201,12 @@ class Allocation(WithSpec):
     def label(self) -> str:
         """Name of the allocation in messages."""
         return f"allocation {self.uuid} of application {self.app.id}"
+
+    def resize(self, resource: Resource) -> None:
+        """Change the size; the node lists the allocation again, after those that came later."""
+        # Without extras, the order in the node is that in the application (see `kept_candidates`).
+        self.ensure_extras()
+        self.resource = resource
 
     def end(self, event: str) -> None:
         """Apply the event `stop`, `preempt` or `timeout`; raise `StateError` if the allocation has ended."""

@@ -39,6 +39,7 @@ class Node:
         "state",
         "unfit",
         "version",
+        "victims_version",
     )
 
     def __init__(
@@ -61,6 +62,8 @@ class Node:
         """Asks that reserved the node; no other ask may be placed here while there are any."""
         self.version = 0
         """Incremented whenever the available resources or the attributes change."""
+        self.victims_version = 0
+        """Incremented whenever the possible victims here change in another way than by `version`."""
         self.position: Any = None
         """Position in the node order used by most requests; maintained by the scheduling layer."""
         self.is_dirty = False

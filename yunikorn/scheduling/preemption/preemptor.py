@@ -18,6 +18,7 @@ from yunikorn.event_types import EventType
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.obstacles import first_obstacle, obstacles
+from yunikorn.scheduling.preemption.kept_candidates import CandidateStore
 from yunikorn.scheduling.preemption.schedule import (
     NEVER,
     RETRY_INTERVAL,
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.preemption.known_victims import Entry
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
     from yunikorn.scheduling.preemption.victims import EligibleLeaves
 
@@ -79,10 +79,10 @@ class _Round:
         self._left = ATTEMPTS
         self._failed: dict[AskClass, int] = {}
         """Highest priority at which requests of an ask class failed; lower priorities would fail as well."""
-        self.pools: dict[tuple[AskClass, int, bool], Pool] = {}
-        """Pools by ask class, priority, and use of a guarantee."""
-        self._candidates: dict[tuple[int, bool], Candidates] = {}
-        """Candidates by priority, and use of a guarantee."""
+        self.pools: dict[tuple[AskClass, int, str], Pool] = {}
+        """Pools by ask class, priority, and kind of cause."""
+        self._candidates: dict[tuple[int, str], Candidates] = {}
+        """Candidates by priority, and kind of cause."""
         self.success = False
         """True if any attempt found victims."""
         self.eligible_at = NEVER
@@ -131,15 +131,13 @@ class _Round:
         if self._policy.refresh:
             self.eligible_at = min(self.eligible_at, max(until, self._now + self._policy.refresh))
 
-    def pool(self, ask: Ask, eligible: EligibleLeaves, guaranteed: bool) -> Pool:
+    def pool(self, ask: Ask, eligible: EligibleLeaves, cause: PreemptionCause) -> Pool:
         """Return a pool with at least the candidates for `ask` in the eligible leaves."""
-        shared = ask.priority, guaranteed
+        shared = ask.priority, cause.kind
         every = self._candidates.get(shared)
         if every is None or not every.covers(eligible):
-            kind: Literal["guarantee", "priority"] = "guarantee" if guaranteed else "priority"
-            cause = PreemptionCause(kind, ask.app.chain[0], ask.priority)
             every = self._candidates[shared] = Candidates(eligible, self._policy, cause)
-        key = ask.ask_class, ask.priority, guaranteed
+        key = ask.ask_class, ask.priority, cause.kind
         found = self.pools.get(key)
         if found is None or not found.every.covers(eligible):
             found = self.pools[key] = Pool(every, ask.ask_class.pairs)
@@ -148,6 +146,10 @@ class _Round:
     def takes(self, plan: PreemptionPlan, ask: Ask) -> None:
         """Update all pools after victims and a node were chosen for `ask`."""
         nodes = [victim.node for victim in plan.victims]
+        for victim in plan.victims:
+            if victim.hold is not None:
+                # The other members of a gang that is withheld from the RM end with the victim.
+                nodes += [one.node for one in victim.hold.members]
         nodes += [node for node in (plan.node, ask.reserved) if node is not None]
         for pool in self.pools.values():
             pool.changed(nodes)
@@ -179,6 +181,7 @@ class Preemptor:
         self.config = config
         self.policy = policy
         self.evictor = Evictor(partition)
+        self._kept = CandidateStore(policy)
         self._partition = partition
         self._cycle = cycle
         self._orders = orders
@@ -207,6 +210,7 @@ class Preemptor:
     def reconfigure(self, config: PreemptionConfig, policy: VictimPolicy) -> None:
         """Reschedule all pending requests after a change of guarantees, properties or the policy."""
         self.config, self.policy = config, policy
+        self._kept = CandidateStore(policy)
         self._schedule.clear()
         self._required.clear()
         for app in self._partition.applications.values():
@@ -396,12 +400,14 @@ class Preemptor:
                 ask, snapshot, outside=settings.preempts_by_priority, inside=settings.preempts_within
             )
         snapshot.come(ask.app, ask.resource)
-        pool = attempts.pool(ask, eligible, entitled is not None)
-
-        def choices() -> list[Entry]:
-            return pool.choices(self._partition.nodes.values(), partial(self._may_host, ask))
-
-        return Search(ask, snapshot, bounds, pool, eligible, self._accepts).plan(choices, has_room)
+        kind: Literal["guarantee", "priority"] = "priority" if entitled is None else "guarantee"
+        cause = PreemptionCause(kind, leaf, ask.priority)
+        nodes = self._partition.nodes
+        pool = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs, nodes)
+        search = Search(
+            ask, snapshot, bounds, pool or attempts.pool(ask, eligible, cause), eligible, self._accepts
+        )
+        return search.plan(nodes.values(), partial(self._may_host, ask), has_room)
 
     def _may_host(self, ask: Ask, node: Node) -> bool:
         """Return True if victims on `node` could make room for `ask`."""

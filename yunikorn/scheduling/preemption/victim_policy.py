@@ -35,16 +35,18 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
     Originators can be victims only where `originators` allows it (`docs/decisions/0023`).
     """
     # Called for every running allocation: most have no extras, so these are checked first.
-    spec, extras = allocation.spec, allocation.extras
+    extras = allocation.extras
     if extras is not None and (
         extras.releasing is not None or extras.replaces is not None or extras.eviction is not None
     ):
         return False
-    return (
-        spec.may_be_preempted
-        and (originators or not spec.originator)
-        and not (spec.tags and spec.tags.get(REQUIRED_NODE_TAG))
-    )
+    return not has_opted_out(allocation) and (originators or not allocation.spec.originator)
+
+
+def has_opted_out(allocation: Allocation) -> bool:
+    """Return True for allocations that can never be victims: by their own choice, or of a required node."""
+    spec = allocation.spec
+    return not spec.may_be_preempted or bool(spec.tags and spec.tags.get(REQUIRED_NODE_TAG))
 
 
 class VictimPolicy:
@@ -58,6 +60,8 @@ class VictimPolicy:
         every = read_seconds(plugin, "refresh_every", origin, failures)
         self.refresh = round(every * SECOND) if every else 0
         """Time (ns) after which a failed search is repeated without a change; 0 for never."""
+        self.is_constant = not self.refresh and self._reads_constant()
+        """True if the answers for a victim do not change while it runs."""
         kind = type(plugin)
         self._rank: Callable[[Allocation, PreemptionCause], Any] = read_attribute(plugin, "rank")
         self._protects = (
@@ -71,6 +75,13 @@ class VictimPolicy:
     def has_costs(self) -> bool:
         """True if victims have different costs, and the number of victims does not decide between nodes."""
         return self._cost is not None
+
+    def _reads_constant(self) -> bool:
+        try:
+            return bool(self.plugin.is_constant)
+        except contained() as error:
+            self._failures.report(self._origin, "reading is_constant", error)
+            return False
 
     # -- protection ---------------------------------------------------------------------------------
 
@@ -140,6 +151,33 @@ class VictimPolicy:
             return []
         return [victim for _, victim in ranked]
 
+    def constant_ranks(
+        self, victims: Iterable[Allocation], cause: PreemptionCause
+    ) -> list[tuple[Any, Allocation]] | None:
+        """Return ranks of those victims that are not protected, in the same order.
+
+        None if any answer is invalid, or if a rank is neither a number nor a tuple of numbers: ranks of all
+        allocations then have to be compared, and failures reported.
+        """
+        found: list[tuple[Any, Allocation]] = []
+        try:
+            for victim in victims:
+                if self._protects is None:
+                    if victim.spec.originator and cause.kind != "quota":
+                        continue
+                elif (reason := self._protects(victim, cause)) is not None:
+                    text = text_or_none(reason)
+                    if text is None or not text.strip():
+                        return None
+                    continue
+                rank = self._rank(victim, cause)
+                if not _is_number(rank) and not (type(rank) is tuple and all(map(_is_number, rank))):
+                    return None
+                found.append((rank, victim))
+        except contained():
+            return None
+        return found if len({type(rank) is tuple for rank, _ in found}) < 2 else None
+
     # -- cost ---------------------------------------------------------------------------------------
 
     def costs(self, victims: Iterable[Allocation], cause: PreemptionCause) -> Mapping[str, float]:
@@ -161,6 +199,11 @@ class VictimPolicy:
 
     def _report(self, operation: str, cause: BaseException | str, victim: Allocation) -> None:
         self._failures.report(self._origin, operation, cause, victim.label)
+
+
+def _is_number(value: Any) -> bool:
+    """Return True for numbers that compare with each other; NaN does not."""
+    return type(value) is int or (type(value) is float and value == value)
 
 
 def _is_rising(ranks: list[Any]) -> bool:

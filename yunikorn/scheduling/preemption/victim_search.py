@@ -16,7 +16,7 @@ guarantees and protected allocations stay, so that a node may remain overcommitt
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -24,19 +24,20 @@ import attrs
 
 from yunikorn.api import PreemptionCause
 from yunikorn.model.node import Node
-from yunikorn.resources import Tally, grow, shrink
+from yunikorn.resources import INT64_MAX, Tally, grow, shrink
 from yunikorn.scheduling.preemption.known_victims import needs_of, spares
-from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
-from yunikorn.scheduling.preemption.victims import prune, room_on, shortage, uses_any_of
+from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, apart
+from yunikorn.scheduling.preemption.victims import Pool, prune, room_on, shortage, uses_any_of
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.queue import Queue
+    from yunikorn.scheduling.preemption.kept_candidates import KeptPool
     from yunikorn.scheduling.preemption.known_victims import Entry, KnownVictims
     from yunikorn.scheduling.preemption.snapshot import Bound
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
-    from yunikorn.scheduling.preemption.victims import Pool
+    from yunikorn.scheduling.preemption.victims import EligibleLeaves
 
 
 def victims_on(
@@ -108,8 +109,8 @@ class Search:
         ask: Ask,
         snapshot: PreemptionSnapshot,
         bounds: Sequence[Bound],
-        pool: Pool,
-        eligible: Collection[Queue],
+        pool: Pool | KeptPool,
+        eligible: EligibleLeaves,
         accepts: Callable[[Ask, Node], bool],
     ) -> None:
         """Create a search among the candidates of `pool` in `eligible` leaves.
@@ -125,36 +126,56 @@ class Search:
         self._pool = pool
         self._eligible = eligible
         self._accepts = accepts
+        self._above: dict[Queue, Tally | None] = {}
+        """Known results of `_above_guarantees`."""
 
     def _alive(self, candidates: Iterable[Allocation]) -> Iterator[Allocation]:
         eligible = self._eligible
-        return (one for one in candidates if one.releasing is None and one.app.chain[0] in eligible)
+        for one in candidates:
+            extras = one.extras
+            if extras is not None and (
+                extras.releasing is not None or extras.replaces is not None or extras.eviction is not None
+            ):
+                continue
+            if one.app.chain[0] in eligible:
+                yield one
 
-    def plan(self, choices: Callable[[], list[Entry]], has_room: bool) -> PreemptionPlan | None:
+    def plan(
+        self, nodes: Iterable[Node], fits: Callable[[Node], bool], has_room: bool
+    ) -> PreemptionPlan | None:
         """Return the best plan, or None; with `has_room` only quotas are exceeded, and no node is needed.
 
-        `choices` returns the possible nodes.
+        `fits` returns True for those of the `nodes` that may host the request.
         """
-        if next(self._alive(self._pool.candidates), None) is None or not self._can_help():
+        if not self._can_help():
             return None
         if has_room:
+            if next(self._alive(self._pool.any_order()), None) is None:
+                return None
             extras = self._make_bounds_hold([])
             return None if extras is None else PreemptionPlan(tuple(self._prune(extras, None)), None)
-        entries = choices()
-        known: KnownVictims | None = self._pool.known(self._eligible)
-        if known is not None and known.hold_for(self._snapshot, self._leaf, self._pairs):
-            entries = known.heap()
-        else:
-            known = None
-        for node, victims in self._by_cost(entries, known):
+        for node, victims in self._nodes(nodes, fits):
             if (plan := self._extend(node, victims)) is not None:
                 return plan
         return None
 
     # -- nodes --------------------------------------------------------------------------------------
 
+    def _nodes(
+        self, nodes: Iterable[Node], fits: Callable[[Node], bool]
+    ) -> Iterator[tuple[Node, list[Allocation]]]:
+        """Yield the possible nodes and the victims there, lowest cost first, then by node id."""
+        pool = self._pool
+        if not isinstance(pool, Pool):
+            return pool.by_cost(fits, self._one_may_suffice, self._on_node)
+        entries = pool.choices(nodes, fits)
+        known = pool.known(self._eligible)
+        if known.hold_for(self._snapshot, self._leaf, self._pairs):
+            return self._by_cost(pool, known.heap(), known)
+        return self._by_cost(pool, entries, None)
+
     def _by_cost(
-        self, heap: list[Entry], known: KnownVictims | None
+        self, pool: Pool, heap: list[Entry], known: KnownVictims | None
     ) -> Iterator[tuple[Node, list[Allocation]]]:
         """Yield nodes and the victims there, lowest cost first, then by node id.
 
@@ -166,29 +187,97 @@ class Search:
             _, _, node, victims = heapq.heappop(heap)
             if victims is not None:
                 yield node, victims
-            elif (victims := self._on_node(node, known)) is not None:
-                heapq.heappush(heap, (self._pool.every.cost(victims), node.id, node, victims))
+            elif (victims := self._on_known(pool, node, known)) is not None:
+                heapq.heappush(heap, (pool.every.cost(victims), node.id, node, victims))
 
-    def _on_node(self, node: Node, known: KnownVictims | None) -> list[Allocation] | None:
+    def _on_known(self, pool: Pool, node: Node, known: KnownVictims | None) -> list[Allocation] | None:
+        """As `_on_node`; remembers the victims in `known` if they are those of other requests as well."""
+        if known is None:
+            return self._on_node(node)
+        short = pool.shortage(node)
+        if not short:
+            return None
+        chosen, enough = first_that_help(self._alive(pool.on(node)), dict(short))
+        needs = needs_of(chosen)
+        if not enough:
+            # Less would help with guarantees.
+            known.update(node.id, None)
+            return None
+        if spares(needs, self._snapshot, self._leaf, self._pairs):
+            victims = self._needed(node, chosen)
+            known.add((pool.every.cost(victims), node.id, node, victims), needs)
+            return victims
+        return self._on_node(node)
+
+    def _one_may_suffice(self, node: Node) -> bool:
+        """Return True if there is a candidate on `node` that makes enough room alone."""
+        short = self._pool.shortage(node)
+        for one in self._alive(self._pool.on(node)):
+            resource = one.resource
+            for name, amount in short.items():
+                if resource.get(name, 0) < amount:
+                    break
+            else:
+                if self._may_go_first(one):
+                    return True
+        return False
+
+    def _may_go_first(self, victim: Allocation) -> bool:
+        """Return True if the queues of `victim` keep their guarantees without it, and lose nothing else."""
+        leaf, resource = victim.app.chain[0], victim.resource
+        if leaf not in self._above:
+            self._above[leaf] = self._above_guarantees(leaf)
+        above = self._above[leaf]
+        if above is None:
+            return False
+        for name, most in above.items():
+            amount = resource.get(name)
+            if amount and amount > most:
+                return False
+        return True
+
+    def _above_guarantees(self, leaf: Queue) -> Tally | None:
+        """Return what queues of victims in `leaf` use above their guarantees, the least for each type.
+
+        None if nothing may go, because no requested type is above a guarantee.
+        """
+        above: Tally = {}
+        for queue in apart(leaf, self._leaf):
+            used = self._snapshot.used(queue) if queue.guaranteed else {}
+            for name, amount in queue.guaranteed.items():
+                above[name] = min(used.get(name, 0) - amount, above.get(name, INT64_MAX))
+        return above if not above or any(above.get(name, 0) > 0 for name, _ in self._pairs) else None
+
+    def _may_go_together(self, victims: list[Allocation]) -> bool:
+        """Return True if queues keep their guarantees even if all `victims` were in the same leaf."""
+        total: Tally = {}
+        for victim in victims:
+            grow(total, victim.resource)
+        for leaf in {victim.app.chain[0] for victim in victims}:
+            above = self._above[leaf]
+            if above is None or any(total.get(name, 0) > most for name, most in above.items()):
+                return False
+            # A requested type is above the guarantee until the last victim has gone.
+            if above and not any(total.get(name, 0) < above.get(name, 0) for name, _ in self._pairs):
+                return False
+        return True
+
+    def _on_node(self, node: Node) -> list[Allocation] | None:
         """Return the victims that make room on `node`; None if they cannot, or if none are needed."""
         short = self._pool.shortage(node)
         if not short:
             return None
-        there = self._pool.by_node[node.id]
-        if known is not None:
-            chosen, enough = first_that_help(self._alive(there), dict(short))
-            needs = needs_of(chosen)
-            if not enough:
-                # Less would help with guarantees.
-                known.update(node.id, None)
-                return None
-            if spares(needs, self._snapshot, self._leaf, self._pairs):
-                victims = self._needed(node, chosen)
-                known.add((self._pool.every.cost(victims), node.id, node, victims), needs)
-                return victims
-        chosen, enough = self._first_that_may_go(self._alive(there), dict(short))
+        # What may not go first may not go after others: their queues have less then.
+        there = [one for one in self._alive(self._pool.on(node)) if self._may_go_first(one)]
+        chosen, enough = first_that_help(there, dict(short))
+        if not enough:
+            # Less would help with guarantees.
+            return None
+        if len(chosen) == 1 or self._may_go_together(chosen):
+            return self._needed(node, chosen)
+        chosen, enough = self._first_that_may_go(there, dict(short))
         if not enough and len(chosen) < len(there):
-            candidates = list(self._alive(there))
+            candidates = list(there)
             # The first victims may use up the excess over the guarantee, leaving too little for a larger one.
             candidates.sort(key=lambda one: -_part_of(short, one))
             chosen, enough = self._first_that_may_go(candidates, dict(short))
@@ -200,7 +289,7 @@ class Search:
         """Return `chosen` without those that the request does not need on `node`; one is always needed."""
         if len(chosen) == 1:
             return chosen
-        free, pairs = self._pool.every.room(node), self._pairs
+        free, pairs = self._pool.room(node), self._pairs
 
         def is_unneeded(_: Allocation, rest: list[Allocation]) -> bool:
             room = dict(free)
@@ -233,7 +322,7 @@ class Search:
     def _can_help(self) -> bool:
         """Return True if all candidates together cover the amounts by which bounds are exceeded."""
         for queue, name, amount in list(self._snapshot.deficits(self._bounds, self._pairs)):
-            for candidate in self._alive(self._pool.candidates):
+            for candidate in self._alive(self._pool.any_order((queue,))):
                 if queue in candidate.app.chain:
                     amount -= candidate.resource.get(name, 0)
                     if amount <= 0:
@@ -258,7 +347,9 @@ class Search:
         """Return further victims, on any node, that restore the bounds; None if there are not enough."""
         extras: list[Allocation] = []
         lacking = self._lacking()
-        for victim in self._alive(self._pool.candidates):
+        if not lacking:
+            return extras
+        for victim in self._alive(self._pool.in_order({queue for queue, _ in lacking})):
             if not lacking:
                 break
             helps = any(queue in victim.app.chain and victim.resource.get(name) for queue, name in lacking)

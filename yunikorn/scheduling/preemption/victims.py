@@ -232,6 +232,22 @@ class Pool:
             found = self._known[leaves] = KnownVictims(self._bounds or {})
         return found
 
+    def any_order(self, queues: Iterable[Queue] = ()) -> Iterable[Allocation]:
+        """Return the candidates, at least those below any of these queues, in no particular order."""
+        return self.candidates
+
+    def in_order(self, queues: Iterable[Queue]) -> Iterable[Allocation]:
+        """Return the candidates, at least those below any of these queues, in order."""
+        return self.candidates
+
+    def on(self, node: Node) -> Sequence[Allocation]:
+        """Return the candidates on a node in order, those included that are no longer available."""
+        return self.by_node[node.id]
+
+    def room(self, node: Node) -> Tally:
+        """Return the free room of `node` once all pending releases have ended."""
+        return self.every.room(node)
+
     def shortage(self, node: Node) -> Tally:
         """Return what `node` lacks for the request once all pending releases have ended."""
         return shortage(self.every.room(node), self._pairs)
