@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,16 @@ def test_what_reports_print_can_be_typed(seconds: int) -> None:
     printed = duration(float(seconds))
     assert abs(parse_time(printed) / 10**9 - seconds) <= (30 if seconds >= 3600 else 0.5)
     assert duration(parse_time(printed) / 10**9) == printed
+
+
+def test_wait_targets_are_reported_and_judged(simulate: Run) -> None:
+    status, out, err = simulate("--slo=root.a=5s", "--slo=root=10s", "--assert=root.a.slo >= 60%")
+    found = {target["queue"]: target["share_met"] for target in json.loads(out)["figures"]["slo"]}
+    assert found == {"root": 1, "root.a": 0.5}
+    assert status == 1
+    assert failures(err) == ["FAILED: --assert root.a.slo >= 60%: is not met: the value is 50%"]
+
+
+def test_wait_target_of_an_unknown_queue_is_an_error(simulate: Run) -> None:
+    status, _, err = simulate("--slo=root.aa=5s")
+    assert (status, "unknown queue 'root.aa', did you mean 'root.a'?" in err) == (2, True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from yunikorn.config.load import check_config
-from yunikorn.config.queues_yaml import QueueConfig
+from yunikorn.config.queues_yaml import QueueConfig, RuleConfig, SchedulerConfig
 from yunikorn.framework.registry import Registry
 
 
@@ -32,4 +32,13 @@ def configured_queues(text: str, registry: Registry) -> ConfiguredQueues:
 
     for partition in partitions:
         add(partition.name, partition.root, "")
-    return ConfiguredQueues(found, not any(partition.placement_rules for partition in partitions))
+    return ConfiguredQueues(found, config is not None and not creates_queues(config))
+
+
+def creates_queues(config: SchedulerConfig) -> bool:
+    """Return True if a placement rule creates queues, so that not all queues are known before a run."""
+
+    def creates(rule: RuleConfig) -> bool:
+        return rule.create or (rule.parent is not None and creates(rule.parent))
+
+    return any(creates(rule) for partition in config.partitions for rule in partition.placement_rules)

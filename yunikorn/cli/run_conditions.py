@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import click
 
+from yunikorn.cli.configured_queues import creates_queues
 from yunikorn.cli.output import echo
 from yunikorn.config.load import load_config
-from yunikorn.config.queues_yaml import RuleConfig, SchedulerConfig
 from yunikorn.errors import ConfigError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.assertions import Assertion, check_queues, judge, parse_assertions
@@ -78,7 +78,7 @@ class RunConditions:
         queues = frozenset(
             (partition.name, path) for partition in config.partitions for path, _ in partition.root.walk()
         )
-        if not _creates_queues(config):
+        if not creates_queues(config):
             check_queues(assertions, queues)
         return cls(fail_on, assertions, queues)
 
@@ -103,10 +103,3 @@ class RunConditions:
         for line in unmet:
             echo(f"FAILED: {printable(line)}", err=True)
         return UNMET if unmet else 0
-
-
-def _creates_queues(config: SchedulerConfig) -> bool:
-    def creates(rule: RuleConfig) -> bool:
-        return rule.create or (rule.parent is not None and creates(rule.parent))
-
-    return any(creates(rule) for partition in config.partitions for rule in partition.placement_rules)
