@@ -7,6 +7,7 @@ from itertools import islice
 import attrs
 
 from yunikorn.config.keys import Draft
+from yunikorn.config.lint import check_effects
 from yunikorn.config.node_orders import read_node_sort, read_node_sorts
 from yunikorn.config.plugin_refs import (
     REQUIRED,
@@ -83,6 +84,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     check_applications(draft.root, findings)
     check_limits(draft.root, findings)
     check_paths(draft.placement_rules, draft.root, findings)
+    check_effects(draft.placement_rules, draft.root, findings)
     QueuePolicyCheck(plugins, draft.node_sorts).check(draft.root)
     return draft
 

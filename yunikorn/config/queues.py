@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from yunikorn.config.acl import Acl
 from yunikorn.config.amounts import Amount
 from yunikorn.config.document import quote
 from yunikorn.config.keys import Draft
@@ -65,6 +66,7 @@ class QueueDraft(Draft[QueueConfig]):
     max_applications: int | None
     """Maximum of running applications; 0 is no limit, None if the value was refused."""
     properties: dict[str, str]
+    submit_acl: Acl
     child_template: TemplateDraft | None
     limits: list[LimitDraft]
     queues: list[QueueDraft]
