@@ -199,6 +199,7 @@ def test_comparison_writes_its_files(call: Call, tmp_path: Path) -> None:
         CLAIM,
         "applications.csv",
         "decisions.log.z",
+        "idle.csv",
         "queues.csv",
         "report.json",
         "results.json.gz",

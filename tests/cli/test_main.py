@@ -53,9 +53,11 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 def test_garbage_collector_is_configured_in_own_processes_only(
     fake: Callable[[Callable[[], object]], list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = gc.get_threshold(), gc.get_freeze_count()
+    threshold, frozen = gc.get_threshold(), gc.get_freeze_count()
     assert shell.main(fake(lambda: None)) == 0
-    assert (gc.get_threshold(), gc.get_freeze_count()) == before
+    # Frozen objects of the test run may end during the command, so there may be fewer.
+    assert gc.get_threshold() == threshold
+    assert gc.get_freeze_count() <= frozen
 
     script = (
         "import gc, sys, types, click; from yunikorn.cli import main as shell\n"

@@ -212,7 +212,7 @@ def _compare_finished(
 
 
 def _workloads(source: WorkloadSource, seeds: list[int]) -> list[Drawn]:
-    """Return the workload of each seed: drawn from its distributions, or resampled if it has none."""
+    """Return a workload for each seed, drawn from its distributions, or resampled if it has none."""
     if not seeds:
         return [Drawn(source, source.seed)]
     if source.shuffle is not None:

@@ -64,7 +64,7 @@ class Reading:
 
 
 FORMAT = Reading("kb", PROCESSOR)
-"""What the format says."""
+"""Reading that the format prescribes."""
 
 
 def tasks_per_node(job: Job, node_processors: int) -> int:
