@@ -53,8 +53,13 @@ def parse_quantity(name: str, text: str) -> int:
 
 def in_words(amount: Mapping[str, int]) -> str:
     """Return an amount in configuration syntax: `memory 4Gi, vcore 2`, `vcore 1500m`; `nothing` if empty."""
-    words = [f"{name} {spell_quantity(name, value)}" for name, value in sorted(amount.items())]
+    words = [spell_amount(name, value) for name, value in sorted(amount.items())]
     return ", ".join(words) or "nothing"
+
+
+def spell_amount(name: str, value: int) -> str:
+    """Return an amount of a resource type in a message, such as `memory 4Gi`."""
+    return f"{name} {spell_quantity(name, value)}"
 
 
 def spell_quantity(name: str, value: int) -> str:

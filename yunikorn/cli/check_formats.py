@@ -21,6 +21,7 @@ RULES = {
     "problem": ("error", "The configuration is invalid."),
     "warning": ("warning", "The configuration is valid, but this is probably a mistake."),
     "note": ("note", "YuniKorn 1.9 refuses this, or treats it in another way."),
+    "hint": ("note", "This has no effect in the cluster of --nodes."),
 }
 """Level and meaning of the kinds of findings."""
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -37,9 +38,9 @@ class Checked:
 
     def findings(self) -> Iterator[tuple[str, Problem]]:
         """Yield all findings, with their kinds."""
-        for kind, found in zip(
-            RULES, (self.outcome.problems, self.outcome.warnings, self.outcome.notes), strict=True
-        ):
+        outcome = self.outcome
+        lists = (outcome.problems, outcome.warnings, outcome.notes, outcome.hints)
+        for kind, found in zip(RULES, lists, strict=True):
             for one in found:
                 yield kind, one
 
@@ -68,7 +69,7 @@ def _as_json(checked: Checked) -> dict[str, Any]:
         "file": str(checked.file),
         "valid": outcome.valid,
         "problems": [_entry(problem) for problem in outcome.problems],
-        "warnings": [_entry(problem) for problem in (*outcome.warnings, *outcome.notes)],
+        "warnings": [_entry(found) for found in (*outcome.warnings, *outcome.notes, *outcome.hints)],
     }
 
 
@@ -90,7 +91,7 @@ def _as_text(checked: Checked) -> str:
     if outcome.warnings:
         head += f", {_counted(len(outcome.warnings), 'warning')}"
     lines = [head, *_listed("", outcome.problems), *_listed("warning: ", outcome.warnings)]
-    return "\n".join([*lines, *_listed("note: ", outcome.notes)])
+    return "\n".join([*lines, *_listed("note: ", outcome.notes), *_listed("hint: ", outcome.hints)])
 
 
 def _listed(prefix: str, problems: Iterable[Problem]) -> list[str]:
@@ -140,7 +141,7 @@ def _result(checked: Checked, kind: str, problem: Problem) -> dict[str, Any]:
 def as_github(checked: Checked) -> Iterator[str]:
     """Yield the findings of a file as workflow commands, and a last line for the log."""
     for kind, problem in checked.findings():
-        level = "notice" if kind == "note" else RULES[kind][0]
+        level = RULES[kind][0].replace("note", "notice")
         values = {"file": checked.file.as_posix(), "title": "yunikorn validate"}
         if problem.line:
             values |= {"line": str(problem.line), "col": str(max(problem.column, 1))}

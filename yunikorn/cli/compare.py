@@ -19,6 +19,7 @@ import attrs
 import click
 from click.core import ParameterSource
 
+from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import read_config
 from yunikorn.cli.input_checks import InputChecks
@@ -143,7 +144,14 @@ def command(
     registry = load_registry()
     plans, workload = _read(configs, settings, workloads[0].source, registry)
     inputs = RunInputs(source, workload, click.get_current_context())
-    for line in remark_lines(workload, survey(workload)):
+    remarks = cluster_notes(
+        [
+            (plan.name if plan.settings else plan.file, plan.config, registry.trusting(plan.home))
+            for plan in plans
+        ],
+        workload,
+    )
+    for line in [*remark_lines(workload, survey(workload)), *remarks]:
         echo(line, err=True)
     executor = _executor(jobs, len(plans) * len(workloads))
     with ending_early(_STOPPING, executor.stop) as signals, _folder(out, force=force) as folder:

@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 
 from yunikorn.cli.swapped_files import check_config_text
+from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import decode
 from yunikorn.config.load import Outcome, check_config
 from yunikorn.config.source import ConfigSource, read_source
@@ -47,18 +48,22 @@ class ConfigInput:
         """Return the queues.yaml of the file; raises `ConfigError`."""
         return read_source(decode(self.data))
 
-    def check(self, registry: Registry) -> Outcome:
-        """Return the result of checking the configuration, with places in this file."""
+    def check(self, registry: Registry, capacities: Capacities | None = None) -> Outcome:
+        """Return the result of checking the configuration, with places in this file.
+
+        With `capacities` the queues are also compared with the nodes of a cluster.
+        """
         try:
             source = self.source()
         except ConfigError as error:
             return Outcome(None, error.problems)
-        outcome = check_config(source.text, registry.trusting(folder_of(self.file)))
+        outcome = check_config(source.text, registry.trusting(folder_of(self.file)), capacities)
         return attrs.evolve(
             outcome,
             problems=source.located(outcome.problems),
             warnings=(*source.warnings, *source.located(outcome.warnings)),
             notes=source.located(outcome.notes),
+            hints=source.located(outcome.hints),
         )
 
 

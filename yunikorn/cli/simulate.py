@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import attrs
 import click
 
+from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import folder_of, name_of, read_config
 from yunikorn.cli.configured_queues import configured_queues
@@ -131,7 +132,8 @@ def command(
     )
     conditions = RunConditions.parse(fail_on, asserted, text, registry)
     surveyed = survey(plan)
-    for line in remark_lines(plan, surveyed):
+    notes = cluster_notes([(name_of(config), text, registry)], plan)
+    for line in [*remark_lines(plan, surveyed), *notes]:
         echo(line, err=True)
     provenance = RunInputs(source, plan, click.get_current_context()).provenance(config, text, registry)
     clock = SystemClock()

@@ -12,7 +12,9 @@ from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError
-from yunikorn.input_files import UnreadableInput
+from yunikorn.input_files import UnreadableInput, hold
+from yunikorn.simulation.cluster_capacity import largest_capacities
+from yunikorn.simulation.reader import read_node_file
 
 INVALID = 1
 UNUSABLE = 2
@@ -37,6 +39,11 @@ UNUSABLE = 2
     is_flag=True,
     help="Also refuse what YuniKorn 1.9 would refuse or ignore, such as keys and plugins it does not have.",
 )
+@click.option(
+    "--nodes",
+    type=INPUT,
+    help="Also compare guarantees, maxima and limits with these nodes: any file of `simulate --nodes`.",
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -45,6 +52,7 @@ def command(
     form: str | None,
     fail_on_warning: bool,
     strict: bool,
+    nodes: Path | None,
 ) -> None:
     """Check configurations: queues.yaml files, or ConfigMaps of Apache YuniKorn; - reads standard input.
 
@@ -55,6 +63,10 @@ def command(
     if as_json and form not in (None, JSON):
         raise UsageError(f"--json and --format {form} contradict each other: give one of them")
     registry = load_registry()
+    capacities = None
+    if nodes is not None:
+        cluster = read_node_file(hold(nodes))
+        capacities = largest_capacities(cluster.nodes, cluster.events)
     checked: list[Checked] = []
     status = 0
     for file in files:
@@ -64,7 +76,7 @@ def command(
             echo(f"Error: {error}", err=True)
             status = UNUSABLE
             continue
-        outcome = given.check(registry)
+        outcome = given.check(registry, capacities)
         if strict:
             outcome = outcome.strictly()
         checked.append(Checked(given.file, given.name, outcome))

@@ -8,7 +8,7 @@ from yunikorn.config.names import ROOT
 from yunikorn.config.queues import QueueDraft
 from yunikorn.config.reading import Findings
 from yunikorn.config.rules import FIXED, RuleDraft, is_complete
-from yunikorn.quantities import spell_quantity
+from yunikorn.quantities import spell_amount
 from yunikorn.resources import smaller_of
 
 USER = "user"
@@ -96,15 +96,12 @@ def _check_limits(queue: QueueDraft, above: Mapping[str, int], findings: Finding
         amount = draft.max_resources
         for name in () if amount.faulty else amount.over(above):
             text = (
-                f"{_spelled(amount.value, name)} is never reached, because a queue above {queue.path} has at"
-                f" most {_spelled(above, name)}: lower the limit, or leave it out"
+                f"{spell_amount(name, amount.value[name])} is never reached, because a queue above"
+                f" {queue.path} has at most {spell_amount(name, above[name])}: lower the limit, or leave it"
+                " out"
             )
             findings.warning(amount.at(name), text)
     own = queue.max.value
     bound = smaller_of(own, above) if own and above else own or above
     for child in queue.queues:
         _check_limits(child, bound, findings)
-
-
-def _spelled(amount: Mapping[str, int], name: str) -> str:
-    return f"{name} {spell_quantity(name, amount[name])}"

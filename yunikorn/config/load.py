@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import attrs
 
+from yunikorn.config.cluster_check import Capacities, check_cluster
 from yunikorn.config.document import Mapping, YamlNode, compose, decode, second_document, show
 from yunikorn.config.keys import Draft
 from yunikorn.config.partitions import PartitionDraft, check_hierarchy, read_partition
@@ -48,6 +49,8 @@ class Outcome:
     """Findings that are valid but probably mistakes."""
     notes: tuple[Problem, ...] = ()
     """Findings that are valid here, but that YuniKorn 1.9 refuses or treats in another way."""
+    hints: tuple[Problem, ...] = ()
+    """Findings that are normal, but have no effect in the cluster that the text was compared with."""
 
     @property
     def valid(self) -> bool:
@@ -58,11 +61,14 @@ class Outcome:
         """Return the outcome with all notes turned into problems."""
         if not self.notes:
             return self
-        return Outcome(None, _in_order([*self.problems, *self.notes]), self.warnings)
+        return Outcome(None, _in_order([*self.problems, *self.notes]), self.warnings, (), self.hints)
 
 
-def check_config(text: str | bytes, registry: Registry) -> Outcome:
-    """Read a configuration. Invalid input never raises; all problems are in the outcome."""
+def check_config(text: str | bytes, registry: Registry, capacities: Capacities | None = None) -> Outcome:
+    """Read a configuration. Invalid input never raises; all problems are in the outcome.
+
+    With `capacities` the queues are also compared with the nodes of a cluster.
+    """
     findings = Findings()
     try:
         whole = decode(text) if isinstance(text, bytes) else text
@@ -75,7 +81,7 @@ def check_config(text: str | bytes, registry: Registry) -> Outcome:
             text = f"expected a mapping with the key 'partitions', got {show(node)}"
             findings.problem(Spot("", node), text)
         else:
-            config = _read(Table("", node, findings), whole, registry)
+            config = _read(Table("", node, findings), whole, registry, capacities)
     except ConfigError as error:
         return Outcome(None, error.problems)
     return Outcome(
@@ -83,6 +89,7 @@ def check_config(text: str | bytes, registry: Registry) -> Outcome:
         _in_order(findings.problems),
         _in_order(findings.warnings),
         _in_order(findings.notes),
+        _in_order(findings.hints),
     )
 
 
@@ -123,7 +130,9 @@ class SchedulerDraft(Draft[SchedulerConfig]):
     same_hierarchy: bool
 
 
-def _read(table: Table, text: str, registry: Registry) -> SchedulerConfig | None:
+def _read(
+    table: Table, text: str, registry: Registry, capacities: Capacities | None
+) -> SchedulerConfig | None:
     findings = table.findings
     draft = SchedulerDraft(table)
     loaded = _load_plugins(draft, registry)
@@ -137,6 +146,8 @@ def _read(table: Table, text: str, registry: Registry) -> SchedulerConfig | None
     check_hierarchy([partition.root for partition in draft.partitions], draft.same_hierarchy, findings)
     events = table.table("events", TOP.names_inside("events"))
     draft.sinks = read_plugin_list(events, "sinks", EVENT_SINK, plugins) if events else ()
+    if capacities is not None:
+        check_cluster(draft.partitions, capacities, findings)
     if findings.problems:
         return None
     return attrs.evolve(draft.build(), loaded=loaded, checksum=checksum_of(text), text=text)

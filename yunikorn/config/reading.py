@@ -36,12 +36,13 @@ class Spot:
 
 
 class Findings:
-    """Problems, warnings and notes about a text."""
+    """Problems, warnings, notes and hints about a text."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.notes: list[Problem] = []
+        self.hints: list[Problem] = []
 
     def problem(self, spot: Spot, message: str) -> None:
         """Add a problem, which makes the configuration invalid."""
@@ -54,6 +55,10 @@ class Findings:
     def note(self, spot: Spot, message: str) -> None:
         """Add a note about a value that is valid here but refused or treated differently by YuniKorn 1.9."""
         self.notes.append(_found(spot, message))
+
+    def hint(self, spot: Spot, message: str) -> None:
+        """Add a hint about a value that is normal, but has no effect at present."""
+        self.hints.append(_found(spot, message))
 
 
 class Table:
