@@ -10,14 +10,26 @@ from unittest import mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.kit import RM, configuration, queue, with_plugins
-from yunikorn.api import Allocation, Context, PermitPolicy, PreemptionCause, PreemptionPolicy, Wait
+from tests.core.gangs import GangRM
+from tests.core.kit import Decision, configuration, queue, with_plugins
+from yunikorn.api import (
+    Allocation,
+    Ask,
+    Context,
+    PermitPolicy,
+    PreemptionCause,
+    PreemptionPolicy,
+    ReservationPolicy,
+    Wait,
+)
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.interface import messages
 from yunikorn.interface.constants import TERMINATING_TAG
 from yunikorn.interface.messages import NodeAction
+from yunikorn.model.ask import REQUIRED_NODE_TAG
 from yunikorn.resources import Resource
+from yunikorn.scheduling.preemption import kept_candidates
 from yunikorn.scheduling.preemption.kept_candidates import CandidateStore, KeptPool
 from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search
 from yunikorn.scheduling.preemption.victims import Candidates, Pool
@@ -74,6 +86,27 @@ class Held(PermitPolicy):
         return None
 
 
+class Eager(ReservationPolicy):
+    """Every request may reserve a node at once, some of them for a while only."""
+
+    name = "eager"
+
+    def reserves_after(self, ask: Ask, delay: float | None) -> float | None:
+        return 0.0
+
+    def lasts(self, ask: Ask) -> float | None:
+        return 5.0 if ask.tags.get("rank") == "1" else None
+
+
+class HistoryRM(GangRM):
+    """An RM under which any mix of placements, held placements and replacements may be decided at once."""
+
+    def schedule(self, most: int | None = None) -> list[Decision]:
+        """Run the scheduler; the placements are those in `responses`."""
+        self.scheduler.schedule(most)
+        return []
+
+
 class Compared:
     """Replacement of `Search.plan` that compares its result with that of a search that keeps nothing."""
 
@@ -89,6 +122,7 @@ class Compared:
             assert PLAN(search, *arguments) == found
             self.counts["found" if found else "none"] += 1
             self.counts["several victims"] += found is not None and len(found.victims) > 1
+            self.counts["reserved nodes"] += any(node.reservations for node in kept._kept.nodes)
         else:
             self.counts["not kept"] += 1
         return found
@@ -122,12 +156,16 @@ def tree(draw: Random, policy: str) -> str:
     keys: dict[str, Any] = {"preemption": preemption}
     if draw.random() < 0.3:
         keys["permits"] = [{"name": "held"}]
+    if draw.random() < 0.4:
+        keys["reservations"] = {"policy": "eager"}
     return configuration(leaf(draw, "a"), leaf(draw, "b"), parent, **keys)
 
 
 def registry() -> Registry:
     """Return a registry with the policies of this file."""
-    return with_plugins(preemption_policies=[Coarse, Worded, Moody], permit_policies=[Held])
+    return with_plugins(
+        preemption_policies=[Coarse, Worded, Moody], permit_policies=[Held], reservation_policies=[Eager]
+    )
 
 
 class History:
@@ -136,7 +174,8 @@ class History:
     def __init__(self, draw: Random, policy: str) -> None:
         self.draw, self.policy = draw, policy
         self.number = 0
-        self.rm = RM(tree(draw, policy), registry())
+        self.rm = HistoryRM(tree(draw, policy), registry())
+        self.gangs: list[str] = []
         for _ in range(draw.randint(2, 8)):
             self.add_node()
         for path in LEAVES:
@@ -149,6 +188,9 @@ class History:
             *[self.ask] * 8,
             *[self.settle] * 8,
             *[self.end] * 2,
+            self.submit_gang,
+            *[self.send_member] * 2,
+            self.require_node,
             self.add_node,
             self.change_node,
             self.remove_node,
@@ -156,6 +198,9 @@ class History:
             self.report_end,
             self.reload,
         ]
+        for _ in range(2):
+            self.submit_gang()
+        self.rm.schedule()
         for _ in range(30):
             self.ask()
         self.rm.schedule()
@@ -180,6 +225,33 @@ class History:
             policy=messages.PreemptionPolicy(draw.random() < 0.8, draw.random() < 0.9),
             resource=amounts,
         )
+
+    def submit_gang(self) -> None:
+        """Submit a gang of placeholders; Hard or Soft, and with a time-out."""
+        draw = self.draw
+        self.number += 1
+        app_id, count = f"g{self.number}", draw.randint(1, 3)
+        style = draw.choice(["Hard", "Soft"])
+        self.rm.gang(app_id, style, draw.choice(LEAVES), seconds=60, memory=count * 2, vcore=count)
+        self.rm.task(app_id, "ph", "workers", count, placeholder=True, memory=2, vcore=1)
+        self.gangs.append(app_id)
+
+    def send_member(self) -> None:
+        """Send a task that replaces a placeholder, of the same size or smaller."""
+        if self.gangs:
+            draw = self.draw
+            self.number += 1
+            app_id, memory, priority = draw.choice(self.gangs), draw.randint(1, 2), draw.randint(0, 3)
+            self.rm.task(app_id, f"m{self.number}", "workers", priority=priority, memory=memory, vcore=1)
+
+    def require_node(self) -> None:
+        """Send a request that requires a node, as those of daemon sets."""
+        if nodes := self.nodes():
+            draw = self.draw
+            self.number += 1
+            tags = {REQUIRED_NODE_TAG: draw.choice(nodes)}
+            app_id = f"{draw.choice(LEAVES)}-{draw.randint(0, 1)}"
+            self.rm.ask(app_id, f"d{self.number}", priority=draw.randint(0, 3), tags=tags, memory=1)
 
     def settle(self) -> None:
         """Let requests ripen, and confirm releases; or schedule only."""
@@ -255,7 +327,11 @@ class History:
 def compare(seed: int, policy: str, compared: Compared, steps: int = 60) -> None:
     """Play a history, and compare all searches."""
     with mock.patch.object(Search, "plan", lambda *arguments: compared(*arguments)):
-        History(Random(seed), policy).run(steps)
+        history = History(Random(seed), policy)
+        history.run(steps)
+    for release in history.rm.entries("released_allocations"):
+        compared.counts[release.termination_type.name] += 1
+        compared.counts["required nodes"] += "daemon set" in release.message
 
 
 @given(seed=st.integers(0, 2**32), policy=st.sampled_from(["standard", "coarse", "moody"]))
@@ -270,6 +346,8 @@ def test_histories_contain_what_is_compared() -> None:
     assert compared.counts["found"] > 50
     assert compared.counts["none"] > 20
     assert compared.counts["several victims"] > 10
+    for each in ("reserved nodes", "required nodes", "PLACEHOLDER_REPLACED"):
+        assert compared.counts[each] > 5, compared.counts
     assert not compared.counts["not kept"]
 
 
@@ -296,18 +374,23 @@ def test_ranks_that_are_no_numbers_are_not_kept() -> None:
 
 
 def test_memory_is_bounded_by_live_nodes() -> None:
-    history = History(Random(1), "standard")
-    history.run(40)
-    for _ in range(60):
-        history.add_node()
-        history.remove_node()
-        history.settle()
-    preemptor: Any = history.rm.at_work().preemption._preemptor
-    live = len(history.nodes())
-    for path in LEAVES:
-        history.rm.ask(f"{path}-0", f"last-{path}", memory=2, priority=9)
-    history.rm.pass_time(20)
-    history.rm.schedule()
-    sizes = {len(kept.nodes) for kept in preemptor._kept._kept.values()}
-    assert sizes
-    assert min(sizes) <= live
+    limit, sizes = 40, list[int]()
+    original = CandidateStore.find
+
+    def find(store: CandidateStore, *arguments: Any) -> KeptPool | None:
+        found, live = original(store, *arguments), arguments[-1]
+        assert found is not None
+        assert {node.id for node in found._kept.nodes} == set(live)
+        assert len(found._kept.candidates) == len(found._kept._positions) == len(live)
+        sizes.append(len(store._kept))
+        assert sizes[-1] <= max(1, limit // len(live))
+        return found
+
+    with mock.patch.object(kept_candidates, "KEPT", limit), mock.patch.object(CandidateStore, "find", find):
+        history = History(Random(1), "standard")
+        history.run(80)
+        for _ in range(60):
+            history.add_node()
+            history.remove_node()
+            history.settle()
+    assert max(sizes) > 3
