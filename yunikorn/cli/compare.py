@@ -29,7 +29,7 @@ from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.simulate import parse_until
+from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
@@ -98,7 +98,7 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
 @click.option("--no-plots", is_flag=True, help="Leave plots and compare.html out of --out.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @click.option(
-    "--until", metavar="TIME", callback=parse_until, help="End at this simulated time, such as 36h."
+    "--until", metavar="TIME", callback=parse_moment, help="End at this simulated time, such as 36h."
 )
 @click.option(
     "--preempted",

@@ -20,6 +20,7 @@ from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import folder_of, name_of, read_config
 from yunikorn.cli.configured_queues import configured_queues
+from yunikorn.cli.gantt_options import GanttOptions, gantt_options
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
@@ -29,6 +30,7 @@ from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.run_conditions import RunConditions, condition_options
 from yunikorn.cli.signals import ending_early, status_of
+from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import ConfigError, UsageError, printable
@@ -40,7 +42,6 @@ from yunikorn.reporting.wait_targets import parse_targets
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.source import InputError
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload, describe_reload
@@ -55,14 +56,6 @@ REPORTING = (
 """Message after the first signal."""
 
 
-def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """Parse a time on the command line; returns nanoseconds."""
-    try:
-        return None if value is None else parse_time(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
-
-
 @click.command("simulate")
 @click.option("--config", required=True, type=INPUT, help="The queues.yaml to schedule under.")
 @workload_options
@@ -70,6 +63,7 @@ def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int
 @force_folder
 @click.option("--tasks", is_flag=True, help="Also write tasks.csv to --out, with a row for each task.")
 @click.option("--no-plots", is_flag=True, help="Leave plots and report.html out of --out.")
+@gantt_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @condition_options
 @click.option(
@@ -81,7 +75,7 @@ def parse_until(_: click.Context, __: click.Parameter, value: str | None) -> int
     " given several times.",
 )
 @click.option(
-    "--until", metavar="TIME", callback=parse_until, help="End at this simulated time, such as 36h."
+    "--until", metavar="TIME", callback=parse_moment, help="End at this simulated time, such as 36h."
 )
 @click.option(
     "--explain",
@@ -104,6 +98,7 @@ def command(
     force: bool,
     tasks: bool,
     no_plots: bool,
+    chart: GanttOptions,
     as_json: bool,
     fail_on: tuple[str, ...],
     asserted: tuple[str, ...],
@@ -125,6 +120,7 @@ def command(
         raise UsageError(f"{option} applies to the files of --out: give --out")
     registry = load_registry().trusting(folder_of(config))
     text, plan = read_simulation(config, source, registry)
+    gantt = chart.request(plan, out=out, until=until)
     asked = parse_questions(questions, plan, until)
     queues = configured_queues(text, registry) if targets else None
     wait_targets = (
@@ -140,7 +136,8 @@ def command(
     with contextlib.ExitStack() as stack:
         files = None
         if out is not None:
-            files = stack.enter_context(ResultFiles(out, tasks=tasks, pictures=not no_plots, force=force))
+            made = ResultFiles(out, tasks=tasks, pictures=not no_plots, gantt=gantt, force=force)
+            files = stack.enter_context(made)
         bar = progress_bar(stderr_console(), clock, held=source.hold)
         signals = stack.enter_context(ending_early(REPORTING))
         watch = _all_of(lambda progress: not signals.number, stack.enter_context(bar))
@@ -164,15 +161,8 @@ def command(
         report = result.report
         rate = _rate(report, clock, started)
         left_out = files.write(result) if files else ""
-    for remark in [
-        *report.remarks[len(plan.remarks) + len(surveyed.remarks) :],
-        *report.node_troubles,
-        *map(describe_reload, report.reloads),
-        *filter(None, [left_out]),
-    ]:
-        echo(f"note: {printable(remark)}", err=True)
-    if (whole := _rejected_whole(report)) is not None:
-        echo(f"warning: {printable(whole)}", err=True)
+    known = len(plan.remarks) + len(surveyed.remarks)
+    _print_notes(report, known, [*filter(None, [left_out]), *(files.gantt_notes if files else ())])
     _show(result, as_json, rate)
     unmet = conditions.report(result)
     return status_of(signals) if report.outcome == "interrupted" else unmet
@@ -196,6 +186,15 @@ def read_simulation(config: Path, source: WorkloadSource, registry: Registry) ->
 def _rate(report: Report, clock: Clock, started: int) -> str:
     elapsed = max(clock.now() - started, 1) / SECOND
     return f"{report.decisions / elapsed:,.0f} decisions per second ({elapsed:.2f} s on the wall clock)"
+
+
+def _print_notes(report: Report, known: int, more: list[str]) -> None:
+    """Print what a run has found, without the first remarks, which were printed before it."""
+    remarks = report.remarks[known:]
+    for note in [*remarks, *report.node_troubles, *map(describe_reload, report.reloads), *more]:
+        echo(f"note: {printable(note)}", err=True)
+    if (whole := _rejected_whole(report)) is not None:
+        echo(f"warning: {printable(whole)}", err=True)
 
 
 def _rejected_whole(report: Report) -> str | None:

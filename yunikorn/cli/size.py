@@ -22,7 +22,8 @@ from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.simulate import parse_until, read_simulation, stderr_console
+from yunikorn.cli.simulate import read_simulation, stderr_console
+from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.clock import SystemClock
 from yunikorn.containment import Interrupts
@@ -73,7 +74,7 @@ REPORTING = "interrupted: reporting the sizes tested so far (Ctrl-C again ends w
     help="Number of sizes to test on each side of the result, since more nodes are not always better.",
 )
 @click.option(
-    "--until", metavar="TIME", callback=parse_until, help="End each run at this simulated time, such as 36h."
+    "--until", metavar="TIME", callback=parse_moment, help="End each run at this simulated time, such as 36h."
 )
 @click.option(
     "--preempted",

@@ -15,6 +15,12 @@ from yunikorn.reporting.csv_files import (
     write_utilisation,
 )
 from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.gantt import GanttChart, GanttRequest
+from yunikorn.reporting.gantt_files import CAPTION as GANTT_CAPTION
+from yunikorn.reporting.gantt_files import PICTURE as GANTT
+from yunikorn.reporting.gantt_files import TABLE as GANTT_TABLE
+from yunikorn.reporting.gantt_files import write_table
+from yunikorn.reporting.gantt_recorders import gantt_recorder
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.saved_run import LOG, RESULT, pack_result
 from yunikorn.simulation.decisions import APPLICATIONS as ENDS
@@ -34,9 +40,12 @@ CAPTIONS = {
     WAITS: "Cumulative distributions of the waits and slowdowns of applications.",
     CALIBRATION: "Cumulative distributions of the waits that the trace recorded, and of the simulated ones.",
     NODES: "Utilisation of each node.",
+    GANTT: GANTT_CAPTION,
 }
-PICTURES = tuple(CAPTIONS)
-"""All pictures; that of the calibration only exists for workloads with recorded waits."""
+OPTIONAL = (CALIBRATION, GANTT)
+"""Pictures of recorded waits and of `--gantt`, which not every run has."""
+PICTURES = tuple(name for name in CAPTIONS if name not in OPTIONAL)
+"""Pictures of every run."""
 NEEDED = ("matplotlib", "jinja2")
 
 
@@ -51,10 +60,11 @@ def missing_extra(page: str = PAGE) -> str:
     )
 
 
-def draw_pictures(result: FullReport) -> dict[str, bytes]:
+def draw_pictures(result: FullReport, chart: GanttChart | None = None) -> dict[str, bytes]:
     """Draw all plots; returns PNG contents by file name."""
     # Imported here, because runs without pictures need no matplotlib, which is slow to import.
     from yunikorn.reporting.plot_calibration import plot_calibration
+    from yunikorn.reporting.plot_gantt import plot_gantt
     from yunikorn.reporting.plot_idle import plot_idle
     from yunikorn.reporting.plots import (
         plot_cluster,
@@ -78,24 +88,26 @@ def draw_pictures(result: FullReport) -> dict[str, bytes]:
         if result.curves.calibration is not None:
             pictures[CALIBRATION] = png(plot_calibration(result.curves.calibration))
         pictures[NODES] = png(plot_nodes(history))
+        if chart is not None:
+            pictures[GANTT] = png(plot_gantt(chart))
         return pictures
 
 
-def write_pictures(folder: OutFolder, result: FullReport) -> str:
+def write_pictures(folder: OutFolder, result: FullReport, chart: GanttChart | None = None) -> str:
     """Write plots and page; returns a hint if dependencies are missing, else an empty string."""
     missing = missing_extra()
     if missing:
         return missing
     from yunikorn.reporting.page import render_page
 
-    pictures = draw_pictures(result)
+    pictures = draw_pictures(result, chart)
     for name, content in pictures.items():
         folder.part(name).write_bytes(content)
     folder.open(PAGE).write(render_page(result, pictures, CAPTIONS))
     return ""
 
 
-OUTDATED = (PAGE, csv_files.TASKS, *PICTURES)
+OUTDATED = (PAGE, csv_files.TASKS, GANTT_TABLE, *CAPTIONS)
 """Files of an earlier run that are removed if this run does not write them."""
 RESULTS = {
     *OUTDATED,
@@ -126,11 +138,12 @@ class ResultFiles(Recorders):
         tasks: bool = False,
         pictures: bool = True,
         decisions: bool = True,
+        gantt: GanttRequest | None = None,
         force: bool = False,
     ) -> None:
         """Select files: `tasks` for tasks.csv, `pictures` for plots and page, `decisions` for JSON lines.
 
-        `force` is as for `OutFolder`.
+        `gantt` selects a Gantt chart. `force` is as for `OutFolder`.
         """
         self._folder = OutFolder(
             path, force=force, outdated=OUTDATED, last=RESULT, is_ours=RESULTS.__contains__
@@ -139,7 +152,10 @@ class ResultFiles(Recorders):
         self._tasks = TasksFile(self._folder) if tasks else None
         self._applications = ApplicationsFile(self._folder)
         self._pictures = pictures
-        super().__init__(*filter(None, (lines, self._applications, self._tasks)))
+        self._gantt = None if gantt is None else gantt_recorder(gantt)
+        self.gantt_notes: list[str] = []
+        """Parts that the Gantt chart does not show; known once the files are written."""
+        super().__init__(*filter(None, (lines, self._applications, self._tasks, self._gantt)))
 
     def begin(self) -> None:
         """Open the files; raises `UsageError` if the folder cannot be written."""
@@ -160,7 +176,12 @@ class ResultFiles(Recorders):
         write_utilisation(self._folder.open(csv_files.UTILISATION), history)
         write_idle(self._folder.open(csv_files.IDLE), history)
         write_queues(self._folder.open(csv_files.QUEUES), history)
-        return write_pictures(self._folder, result) if self._pictures else ""
+        chart = None
+        if self._gantt is not None:
+            chart = self._gantt.chart(result.report.times.stopped)
+            self.gantt_notes = chart.notes
+            write_table(self._folder.open(GANTT_TABLE), chart)
+        return write_pictures(self._folder, result, chart) if self._pictures else ""
 
     def write_log(self, decisions: bytes) -> None:
         """Write a `DecisionLog`, in place of decisions.jsonl."""

@@ -1,0 +1,78 @@
+"""Options of `yunikorn simulate` that select a Gantt chart."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from yunikorn.cli.times import parse_moment
+from yunikorn.errors import UsageError
+from yunikorn.reporting.gantt import KINDS, GanttRequest
+from yunikorn.simulation.workload import Workload
+
+_OPTIONS = (
+    click.option(
+        "--gantt",
+        type=click.Choice(KINDS),
+        help="Also write gantt.csv and gantt.png to --out: tasks by node, or runs and waits of applications.",
+    ),
+    click.option(
+        "--from", "start", metavar="TIME", callback=parse_moment, help="Begin of the chart of --gantt."
+    ),
+    click.option("--to", "stop", metavar="TIME", callback=parse_moment, help="End of the chart of --gantt."),
+    click.option(
+        "--gantt-row",
+        "names",
+        metavar="NAME",
+        multiple=True,
+        help="Node or application id to show in the chart of --gantt, or a pattern such as 'gpu-*'; may be"
+        " given several times.",
+    ),
+)
+
+
+def gantt_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a chart to a command, which receives one argument `chart` for them."""
+
+    @functools.wraps(command)
+    def call(**arguments: Any) -> Any:
+        chart = GanttOptions(**{name: arguments.pop(name) for name in ("gantt", "start", "stop", "names")})
+        return command(chart=chart, **arguments)
+
+    decorated: Callable[..., Any] = call
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+@attrs.frozen
+class GanttOptions:
+    """The options as they are given."""
+
+    gantt: str | None
+    start: int | None
+    stop: int | None
+    names: tuple[str, ...]
+
+    def request(self, workload: Workload, *, out: Path | None, until: int | None) -> GanttRequest | None:
+        """Return the selected chart, or None; raises `UsageError` for options that do not apply."""
+        start, stop = self.start or 0, self.stop
+        if self.gantt is None:
+            given = {"--from": self.start, "--to": stop, "--gantt-row": self.names or None}
+            for option in [name for name, value in given.items() if value is not None]:
+                raise UsageError(f"{option} selects a part of the chart of --gantt: give --gantt")
+            return None
+        if out is None:
+            raise UsageError("--gantt writes files to --out: give --out")
+        if stop is not None and stop <= start:
+            raise UsageError(f"--to has to be later than {'--from' if start else 0}")
+        if until is not None and start >= until:
+            raise UsageError("--from has to be earlier than --until, where the run ends")
+        request = GanttRequest(self.gantt, start, stop, self.names)
+        request.check(workload)
+        return request

@@ -1,0 +1,165 @@
+"""Picture of a Gantt chart. Requires matplotlib."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from yunikorn.clock import SECOND
+from yunikorn.reporting.gantt import NODES, PLACEHOLDER, REGULAR, WAITING, Bar, GanttChart, Row
+from yunikorn.reporting.plots import COLOURS, INK, LIMIT, OTHERS, empty, paper, shorten, time_scale
+
+HEIGHTS = {True: 0.3, False: 0.2}
+"""Heights of a row in inches, of nodes and of applications."""
+FILLED = 0.84
+"""Part of a row that its bars fill."""
+LABEL = 28
+"""Maximum length of the name of a row."""
+PALE = 0.35
+"""Opacity of the room that placeholders hold."""
+
+
+NARROW = 0.003
+"""Part of the window below which a bar has an outline in its colour, without which it cannot be seen."""
+
+Corners = list[tuple[float, float]]
+
+
+@attrs.frozen
+class _Place:
+    """Place of a bar: its row, and the part of the row that it fills from the top."""
+
+    bar: Bar
+    upper: float
+    lower: float
+
+
+def plot_gantt(chart: GanttChart) -> Figure:
+    """Plot the bars of a chart, with a colour for each queue."""
+    if not chart.rows or chart.stop <= chart.start:
+        return empty(chart.notes[0] if chart.notes else "nothing happened in this time")
+    nodes = chart.request.of == NODES
+    figure, (axes,) = paper(1.4 + HEIGHTS[nodes] * len(chart.rows))
+    unit, text = time_scale([0.0, chart.stop / SECOND])
+    colours = _colours(chart.bars)
+    places = list(_lanes(chart) if nodes else _heights(chart))
+    _draw(axes, chart, places, colours, unit * SECOND)
+    axes.set_xlim(chart.start / SECOND / unit, chart.stop / SECOND / unit)
+    axes.set_ylim(len(chart.rows), 0)
+    axes.set_yticks(
+        [index + 0.5 for index in range(len(chart.rows))],
+        [shorten(chart.label(row), LABEL) for row in chart.rows],
+        fontsize=7,
+    )
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("\n".join([f"simulated time ({text})", *chart.notes]), fontsize=8)
+    axes.set_title("Tasks by node" if nodes else "Applications")
+    figure.legend(handles=_legend(chart.bars, colours), loc="outside upper right", ncols=4)
+    return figure
+
+
+def _colours(bars: Iterable[Bar]) -> dict[str, str]:
+    """Return the colours of the queues in alphabetical order; queues beyond the last colour are grey."""
+    queues = sorted({_queue(bar) for bar in bars})
+    return {queue: COLOURS[index] if index < len(COLOURS) else OTHERS for index, queue in enumerate(queues)}
+
+
+def _queue(bar: Bar) -> str:
+    return bar.queue or "(no queue)"
+
+
+def _lanes(chart: GanttChart) -> Iterator[_Place]:
+    """Yield the places of tasks that share nodes: each in the first lane of its row that is free."""
+    by_row: dict[Row, list[Bar]] = {row: [] for row in chart.rows}
+    for bar in chart.bars:
+        by_row[bar.row].append(bar)
+    for index, bars in enumerate(by_row.values()):
+        free: list[int] = []
+        busy: list[tuple[int, int]] = []
+        lanes = []
+        for bar in bars:
+            while busy and busy[0][0] <= bar.start:
+                heapq.heappush(free, heapq.heappop(busy)[1])
+            lane = heapq.heappop(free) if free else len(busy)
+            heapq.heappush(busy, (chart.stop if bar.end is None else bar.end, lane))
+            lanes.append(lane)
+        height = FILLED / (max(lanes, default=0) + 1)
+        for bar, lane in zip(bars, lanes, strict=True):
+            upper = index + (1 - FILLED) / 2 + lane * height
+            yield _Place(bar, upper, upper + height)
+
+
+def _heights(chart: GanttChart) -> Iterator[_Place]:
+    """Yield the places of the times of applications, one after the other in a row."""
+    index = {row: number for number, row in enumerate(chart.rows)}
+    for bar in chart.bars:
+        middle = index[bar.row] + 0.5
+        half = 0.0 if bar.kind == WAITING else FILLED / 2
+        yield _Place(bar, middle - half, middle + half)
+
+
+def _draw(
+    axes: Axes, chart: GanttChart, places: list[_Place], colours: Mapping[str, str], scale: float
+) -> None:
+    boxes: dict[tuple[str, bool, bool], list[Corners]] = {}
+    for place in places:
+        bar, colour = place.bar, colours[_queue(place.bar)]
+        left = max(bar.start, chart.start)
+        right = max(chart.stop if bar.end is None else min(bar.end, chart.stop), left)
+        ends = left / scale, right / scale
+        if bar.kind == WAITING:
+            axes.plot(ends, [place.upper] * 2, color=colour, lw=1, solid_capstyle="butt")
+            continue
+        corners = [(x, y) for x, y in zip((*ends, *ends[::-1]), _sides(place), strict=True)]
+        is_narrow = right - left < NARROW * (chart.stop - chart.start)
+        boxes.setdefault((colour, bar.kind == PLACEHOLDER, is_narrow), []).append(corners)
+    for (colour, is_pale, is_narrow), corners_of in boxes.items():
+        edge = colour if is_pale or is_narrow else "white"
+        alpha = PALE if is_pale else None
+        axes.add_collection(
+            PolyCollection(corners_of, facecolors=colour, edgecolors=edge, linewidths=0.3, alpha=alpha)
+        )
+    _mark_ends(axes, chart, places, scale)
+
+
+def _sides(place: _Place) -> tuple[float, float, float, float]:
+    return place.upper, place.upper, place.lower, place.lower
+
+
+def _mark_ends(axes: Axes, chart: GanttChart, places: list[_Place], scale: float) -> None:
+    marked = [
+        (place.bar.end / scale, (place.upper + place.lower) / 2)
+        for place in places
+        if place.bar.end is not None and place.bar.end <= chart.stop and _is_marked(place.bar)
+    ]
+    if marked:
+        times, heights = zip(*marked, strict=True)
+        axes.scatter(times, heights, marker="x", s=14, linewidths=1.0, color=LIMIT, zorder=3)
+
+
+def _is_marked(bar: Bar) -> bool:
+    return bar.ended not in REGULAR
+
+
+def _legend(bars: list[Bar], colours: Mapping[str, str]) -> list[Artist]:
+    named = [(queue, colour) for queue, colour in colours.items() if colour != OTHERS]
+    handles: list[Artist] = [Patch(color=colour, label=shorten(queue, 30)) for queue, colour in named]
+    if len(named) < len(colours):
+        handles.append(Patch(color=OTHERS, label=f"{len(colours) - len(named)} more queues"))
+    if any(bar.kind == PLACEHOLDER for bar in bars):
+        handles.append(Patch(color=INK, alpha=PALE, label="placeholders (pale)"))
+    if any(bar.kind == WAITING for bar in bars):
+        handles.append(Line2D([], [], color=INK, lw=1, label="waits (thin)"))
+    reasons = sorted({bar.ended for bar in bars if _is_marked(bar)})
+    if reasons:
+        label = shorten(f"ended early: {', '.join(reasons)}", 60)
+        handles.append(Line2D([], [], color=LIMIT, marker="x", ls="", ms=4, label=label))
+    return handles
