@@ -422,8 +422,13 @@ def test_signals_end_a_comparison_with_the_finished_runs(
     assert status == 128 + number
     assert "2 variants of workload.yaml" in out
     assert "wait, first task, mean" in out
-    assert "note: 1 runs were not finished, and the table has the others; the same call continues" in err
-    assert not (folder / "compare.json").exists()
+    assert (
+        "note: 1 run was not finished, and the results have only the others; the same call continues" in err
+    )
+    incomplete = json.loads((folder / "compare.json").read_text("utf-8"))
+    assert (incomplete["unfinished"], incomplete["variants"]) == (1, ["fifo", "fair"])
+    assert "(incomplete: 1 run was not finished)" in " ".join(out.split())
+    assert "(incomplete: 1 run was not finished)" in (folder / "compare.html").read_text("utf-8")
     assert (folder / "2-fair" / "report.json").is_file()
 
 

@@ -35,9 +35,12 @@ from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.comparison import Comparison, Drawn, compare
 from yunikorn.reporting.comparison_files import (
+    ON_TERMINAL,
     comparison_folder,
     difference_lines,
+    few_curve_tables,
     outdated_runs,
+    unfinished_runs,
     whole_table,
     write_comparison,
 )
@@ -168,7 +171,10 @@ def command(
                     on_progress=on_progress,
                     is_stopped=lambda: bool(signals.number),
                     provenance=lambda plan: inputs.provenance(
-                        plan.home / plan.file, plan.config, registry.trusting(plan.home), plan.settings
+                        plan.home / plan.file,
+                        plan.config,
+                        registry.trusting(plan.home),
+                        list(map(str, plan.settings)),
                     ),
                 )
         except NothingFinished as error:
@@ -244,17 +250,20 @@ def _is_recorded(source: WorkloadSource) -> bool:
 def _write(
     folder: OutFolder | None, found: Comparison, plans: Sequence[VariantPlan], *, pictures: bool
 ) -> list[str]:
-    """Write the files of a whole comparison; returns remarks."""
+    """Write the files of a comparison, also of an incomplete one; returns remarks."""
     remarks = []
     if found.taken_over:
-        remarks = [f"{found.taken_over} finished runs with the same input were taken over"]
+        runs = "run" if found.taken_over == 1 else "runs"
+        with_same = "with the same input was" if found.taken_over == 1 else "with the same input were"
+        remarks.append(f"{found.taken_over} finished {runs} {with_same} taken over")
     if found.unfinished:
         again = f"; the same call continues in {folder.path}" if folder else "; with --out they would be kept"
-        return [*remarks, f"{found.unfinished} runs were not finished, and the table has the others{again}"]
+        remarks.append(f"{unfinished_runs(found)}, and the results have only the others{again}")
     if folder is None:
-        return []
+        return remarks
     left_out = write_comparison(folder, found, pictures=pictures)
-    return [*remarks, *outdated_runs(folder.path, plans), *filter(None, [left_out])]
+    outdated = [] if found.unfinished else outdated_runs(folder.path, plans)
+    return [*remarks, *outdated, *filter(None, [left_out])]
 
 
 def _read(
@@ -345,6 +354,8 @@ def _show(found: Comparison, as_json: bool) -> None:
     console = report_console(None if results().isatty() else 160, results())
     for line in difference_lines(found):
         console.print(printable(line), soft_wrap=True, markup=False, highlight=False)
-    print_tables(whole_table(found), console)
+    print_tables([*whole_table(found), *few_curve_tables(found)], console)
+    if len(found.curves) > ON_TERMINAL:
+        console.print(f"{len(found.curves)} curves of settings are in the files of --out", soft_wrap=True)
     for divergence_report in found.divergence_reports:
         console.print(divergence_report.sentence, soft_wrap=True)

@@ -34,6 +34,8 @@ class RunInputs:
             files_of_workload(source.workload, source.nodes, workload.format), workload
         )
         self._options = _options(context)
+        if workload.resampled and source.shuffle is None:
+            self._options["--resample"] = workload.resampled
         self._seed = workload.seed
 
     def provenance(

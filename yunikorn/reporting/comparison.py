@@ -20,11 +20,18 @@ from yunikorn.reporting.decision_log import (
     unpack,
 )
 from yunikorn.reporting.figures import Format, measures
-from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.metrics import Dispersion, differ, dispersion
 from yunikorn.reporting.order_reason import order_question
 from yunikorn.reporting.provenance import Difference, Provenance
 from yunikorn.reporting.runs import NothingFinished, Order, Played, Source, finished, play_all
+from yunikorn.reporting.setting_curves import (
+    CURVE_COLUMNS,
+    SettingCurve,
+    curve_json,
+    curve_rows,
+    find_curves,
+)
+from yunikorn.reporting.variant_results import Variant
 from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.workload import RESTART
@@ -82,7 +89,12 @@ def compare(
     groups = [played[number :: len(plans)] for number in range(len(plans))]
     kept, seeds = _finished(groups)
     variants = [
-        Variant(plans[number].name, [run for at in seeds if (run := groups[number][at].result) is not None])
+        Variant(
+            plans[number].name,
+            [run for at in seeds if (run := groups[number][at].result) is not None],
+            plans[number].settings,
+            str(plans[number].home / plans[number].file),
+        )
         for number in kept
     ]
     unfinished = sum(1 for run in played if run.result is None)
@@ -94,6 +106,7 @@ def compare(
         divergence_reports=[]
         if unfinished
         else _divergences([group[0] for group in groups], orders[: len(plans)], executor),
+        curves=find_curves(variants),
         unfinished=unfinished,
         taken_over=len(orders) - len(missing),
     )
@@ -171,15 +184,8 @@ def _repeated(order: Order, divergence: Divergence | None) -> Order | None:
 
 
 CSV = "compare.csv"
+CURVE_CSV = "curve.csv"
 JSON = "compare.json"
-
-
-@attrs.frozen
-class Variant:
-    """A configuration variant and its results, one per seed."""
-
-    name: str
-    results: list[FullReport]
 
 
 @attrs.frozen
@@ -250,6 +256,8 @@ class Comparison:
     rows: list[FigureRow]
     divergence_reports: list[DivergenceReport]
     """Divergences of all variants but the first."""
+    curves: list[SettingCurve] = attrs.Factory(list)
+    """Figures over settings that are numbers."""
     unfinished: int = 0
     """Number of runs that had not ended when the comparison was interrupted."""
     taken_over: int = 0
@@ -272,8 +280,10 @@ class Comparison:
         whole = {
             "workload": self.workload,
             "seeds": self.seeds,
+            "unfinished": self.unfinished,
             "variants": [variant.name for variant in self.variants],
             "rows": rows,
+            "curves": list(map(curve_json, self.curves)),
             "differences": {name: list(map(attrs.asdict, found)) for name, found in self.differences},
             "divergences": [attrs.asdict(divergence_report) for divergence_report in self.divergence_reports],
             "reports": [
@@ -288,6 +298,12 @@ class Comparison:
         for row in self.rows:
             for variant, cell in zip(self.variants, row.cells, strict=True):
                 table.write((row, variant, cell))
+
+    def write_curves(self, file: IO[str]) -> None:
+        """Write curve.csv, with a row for each value of each figure of each curve."""
+        table = CsvFile(file, CURVE_COLUMNS)
+        for row in curve_rows(self.curves):
+            table.write(row)
 
 
 def make_rows(variants: Sequence[Variant]) -> list[FigureRow]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from yunikorn.reporting.comparison import CSV, JSON, Comparison, FigureRow
+from yunikorn.reporting.comparison import CSV, CURVE_CSV, JSON, Comparison, FigureRow
 from yunikorn.reporting.result_files import missing_extra
+from yunikorn.reporting.setting_curves import SettingCurve, curve_note, curve_tables
 from yunikorn.reporting.tables import Table
 from yunikorn.reporting.variants import VariantPlan
 from yunikorn.simulation.out_folder import OutFolder
@@ -54,8 +55,17 @@ def whole_table(comparison: Comparison, beside: int = BESIDE) -> Iterator[Table]
 
 
 def _title(comparison: Comparison) -> str:
-    runs = f", {len(comparison.seeds)} seeds each" if comparison.seeds else ""
-    return f"{len(comparison.variants)} variants of {comparison.workload}{runs}"
+    count = len(comparison.seeds)
+    runs = f", {count} {'seed' if count == 1 else 'seeds'} each" if count else ""
+    variants = "1 variant" if len(comparison.variants) == 1 else f"{len(comparison.variants)} variants"
+    missing = f" (incomplete: {unfinished_runs(comparison)})" if comparison.unfinished else ""
+    return f"{variants} of {comparison.workload}{runs}{missing}"
+
+
+def unfinished_runs(comparison: Comparison) -> str:
+    """Return how many runs were not finished, as text."""
+    count = comparison.unfinished
+    return f"{count} {'run was' if count == 1 else 'runs were'} not finished"
 
 
 def _note(comparison: Comparison) -> str:
@@ -98,7 +108,12 @@ CAPTIONS = {
 PICTURES = tuple(CAPTIONS)
 
 
-_RESULTS = {CSV, JSON, PAGE, *PICTURES}
+MOST_CURVES = 8
+"""Maximum number of curves with a plot and a table; curve.csv has all of them."""
+ON_TERMINAL = 2
+"""Maximum number of curves on a terminal."""
+CURVE_PLOTS = tuple(f"compare-curve-{number}.png" for number in range(1, MOST_CURVES + 1))
+_RESULTS = {CSV, CURVE_CSV, JSON, PAGE, *PICTURES, *CURVE_PLOTS}
 _RUN = re.compile(r"[0-9]+-")
 
 
@@ -108,7 +123,7 @@ def comparison_folder(path: Path, *, force: bool = False) -> OutFolder:
         path,
         "compare",
         force=force,
-        outdated=(PAGE, *PICTURES),
+        outdated=(PAGE, CURVE_CSV, *PICTURES, *CURVE_PLOTS),
         is_ours=lambda name: name in _RESULTS or _RUN.match(name) is not None,
     )
 
@@ -126,10 +141,13 @@ def outdated_runs(folder: Path, plans: Sequence[VariantPlan]) -> list[str]:
 def draw_comparison(comparison: Comparison) -> dict[str, bytes]:
     """Draw all plots; returns PNG contents by file name."""
     from yunikorn.reporting.plot_comparison import plot_all_waits, plot_bars, plot_over_time, plot_shares
+    from yunikorn.reporting.plot_setting_curves import plot_curve
     from yunikorn.reporting.plots import png, styled
 
     with styled():
+        curves = {name: png(plot_curve(curve)) for name, curve in _shown_curves(comparison)}
         return {
+            **curves,
             WAITS: png(plot_all_waits(comparison)),
             BARS: png(plot_bars(comparison)),
             TIME: png(plot_over_time(comparison)),
@@ -137,10 +155,38 @@ def draw_comparison(comparison: Comparison) -> dict[str, bytes]:
         }
 
 
+def _shown_curves(comparison: Comparison) -> Iterator[tuple[str, SettingCurve]]:
+    """Yield the curves that the page shows, with the names of their plots."""
+    yield from zip(CURVE_PLOTS, comparison.curves, strict=False)
+
+
+def all_curve_tables(comparison: Comparison) -> Iterator[Table]:
+    """Yield the tables of all curves that the page shows."""
+    for _, curve in _shown_curves(comparison):
+        yield from curve_tables(curve)
+
+
+def few_curve_tables(comparison: Comparison) -> Iterator[Table]:
+    """Yield the tables of the curves for a terminal, unless there are many."""
+    if len(comparison.curves) <= ON_TERMINAL:
+        yield from all_curve_tables(comparison)
+
+
+def _curve_caption(comparison: Comparison, curve: SettingCurve, number: int) -> str:
+    note = curve_note(curve)
+    band = "; the band is the range over the seeds" if len(comparison.seeds) > 1 else ""
+    more = len(comparison.curves) - MOST_CURVES
+    others = f" {more} more curves are in {CURVE_CSV}." if number == MOST_CURVES and more > 0 else ""
+    words = f" ({note})" if note and curve.words else ""
+    return f"Figures over {curve.title}{band}{words}.{others}"
+
+
 def write_comparison(folder: OutFolder, comparison: Comparison, *, pictures: bool) -> str:
     """Write all files; returns a hint if pictures were left out for a missing dependency, else ""."""
     folder.open(JSON).write(comparison.to_json())
     comparison.write_csv(folder.open(CSV))
+    if comparison.curves:
+        comparison.write_curves(folder.open(CURVE_CSV))
     missing = missing_extra(PAGE) if pictures else ""
     if missing or not pictures:
         return missing
@@ -150,12 +196,18 @@ def write_comparison(folder: OutFolder, comparison: Comparison, *, pictures: boo
     for name, content in drawn.items():
         folder.part(name).write_bytes(content)
     page = render(
-        title=f"Comparison of {len(comparison.variants)} variants of {comparison.workload}",
+        title=f"Comparison of {_title(comparison)}",
         facts=[("variants", ", ".join(variant.name for variant in comparison.variants))],
         paragraphs=[divergence_report.sentence for divergence_report in comparison.divergence_reports],
-        tables=[*difference_tables(comparison), *whole_table(comparison)],
+        tables=[*difference_tables(comparison), *all_curve_tables(comparison), *whole_table(comparison)],
         pictures=drawn,
-        captions=CAPTIONS,
+        captions={
+            **CAPTIONS,
+            **{
+                name: _curve_caption(comparison, curve, number)
+                for number, (name, curve) in enumerate(_shown_curves(comparison), 1)
+            },
+        },
         provenance=[
             (f"Provenance of {variant.name}", variant.results[0].provenance)
             for variant in comparison.variants

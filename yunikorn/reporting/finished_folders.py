@@ -9,11 +9,12 @@ from pathlib import Path
 import attrs
 
 from yunikorn.errors import UsageError
-from yunikorn.reporting.comparison import JSON, Comparison, Variant, make_rows
+from yunikorn.reporting.comparison import JSON, Comparison, make_rows
 from yunikorn.reporting.decision_log import DivergenceReport, describe, find_divergence, unpack
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import differences
 from yunikorn.reporting.saved_run import RESULT, read_decisions, read_result
+from yunikorn.reporting.variant_results import Variant
 from yunikorn.simulation.folder_claim import CLAIM
 
 _SEED = re.compile(r"seed-([0-9]{1,18})\Z")
@@ -127,7 +128,6 @@ def skipped_seeds(paths: Sequence[Path], comparison: Comparison) -> list[str]:
     for path, name in zip(paths, _names(paths), strict=True):
         more = len(_find(path, name).folders) - max(len(comparison.seeds), 1)
         if more > 0:
-            remarks.append(
-                f"{path}: {more} seeds are not compared, because another folder does not have them"
-            )
+            seeds = f"{more} seeds are" if more > 1 else "1 seed is"
+            remarks.append(f"{path}: {seeds} not compared, because another folder does not have them")
     return remarks

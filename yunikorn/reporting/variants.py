@@ -277,7 +277,7 @@ class VariantPlan:
     """Folder of the file, from which the configuration may load plugins."""
     file: str = ""
     """Name of the file."""
-    settings: tuple[str, ...] = ()
+    settings: tuple[Setting, ...] = ()
     """Settings that have changed its text."""
 
     def folder(self, number: int) -> str:
@@ -315,8 +315,7 @@ def make_plans(
         for combination in combinations:
             label = _label(name, combination, settings, alone=len(configs) == 1)
             changed = _changed(text, combination, here, problems)
-            settings_given = tuple(map(str, combination))
-            found.append(VariantPlan(label, changed, path.parent, path.name, settings_given))
+            found.append(VariantPlan(label, changed, path.parent, path.name, combination))
     if problems:
         raise UsageError("\n".join(dict.fromkeys(problems)))
     if len(found) < 2:
@@ -377,11 +376,11 @@ def _part(short: str, value: str) -> str:
 
 def _shorts(paths: Sequence[str]) -> list[str]:
     """Return the ends of paths, or whole paths where the ends are equal."""
-    ends = [_short(path) for path in paths]
+    ends = [short_path(path) for path in paths]
     return [path if ends.count(end) > 1 else end for path, end in zip(paths, ends, strict=True)]
 
 
-def _short(path: str) -> str:
+def short_path(path: str) -> str:
     """Return the last two keys of a path; of a property or the amount of a type, all of its name."""
     match = re.search(r"\.(?:properties\.|(?=(?:guaranteed|max|maxresources)\.))(.+)\Z", path)
     if match:

@@ -24,6 +24,8 @@ from yunikorn.simulation.workload import Workload, WorkloadApplication
 AUTO, WEEKS, DAYS, USERS = "auto", "weeks", "days", "users"
 RESAMPLINGS = (AUTO, WEEKS, DAYS, USERS)
 """Blocks of a bootstrap; `auto` takes weeks, days or users, whichever the recording has enough of first."""
+ORDER = "order"
+"""What `auto` and a shuffle draw for applications that all arrive at one time."""
 FEWEST = 4
 """Minimum number of weeks or days for `auto`; also of users."""
 
@@ -47,7 +49,7 @@ def resample(workload: Workload, by: str, seed: int) -> Workload:
         raise UsageError(f"--resample {by}: the workload has only one of them")
     counts = f"{len(drawn):,} applications instead of {len(applications):,}"
     remark = f"a bootstrap of {blocks:,} {by} with seed {seed}: {counts}"
-    return _changed(workload, drawn, seed, remark)
+    return _changed(workload, drawn, seed, remark, by)
 
 
 def shuffle(workload: Workload, seed: int) -> Workload:
@@ -61,10 +63,12 @@ def shuffle(workload: Workload, seed: int) -> Workload:
     draw = streams(seed)("order")
     keys = [(draw(), number) for number in range(len(applications))]
     drawn = [applications[number] for _, number in sorted(keys)]
-    return _changed(workload, drawn, seed, f"the order of the applications is shuffled with seed {seed}")
+    return _changed(
+        workload, drawn, seed, f"the order of the applications is shuffled with seed {seed}", ORDER
+    )
 
 
-def _changed(workload: Workload, drawn: Block, seed: int, remark: str) -> Workload:
+def _changed(workload: Workload, drawn: Block, seed: int, remark: str, resampled: str) -> Workload:
     # The waits of a recording belong to its own arrivals.
     applications = [attrs.evolve(one, recorded_wait=None) for one in drawn]
     return attrs.evolve(
@@ -72,6 +76,7 @@ def _changed(workload: Workload, drawn: Block, seed: int, remark: str) -> Worklo
         applications=applications,
         remarks=[*workload.remarks, remark],
         seed=seed,
+        resampled=resampled,
         startup=attrs.evolve(workload.startup, seed=seed),
     )
 

@@ -1,0 +1,132 @@
+"""Plot of figures over the values of a setting, with their range over the seeds. Requires matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from yunikorn.reporting.plots import (
+    COLOURS,
+    INK,
+    amount_scale,
+    duration_text,
+    duration_ticks,
+    paper,
+    shorten,
+    time_scale,
+    top,
+)
+from yunikorn.reporting.setting_curves import (
+    APPLICATIONS,
+    TOTALS,
+    USE,
+    CurveFigure,
+    SettingCurve,
+)
+from yunikorn.reporting.setting_numbers import AMOUNT, DURATION, PERCENTAGE
+
+FAR = 20
+"""Ratio of the largest lines of a panel from which the axis of waits is logarithmic."""
+DASHES = ("-", "--", ":", "-.")
+"""Lines of figures that do not belong to a queue; colours are those of queues."""
+HEIGHT = 2.7
+"""Height of a row of panels (inches)."""
+_PANELS = ("Wait until the first task started", "The same by queue, mean", "Mean use", "Counts")
+
+
+def plot_curve(curve: SettingCurve) -> Figure:
+    """Plot waits, waits by queue, use and counts, each with a line per figure and the band of the seeds."""
+    panels = _panels(curve.figures)
+    unit, text = _scale(curve)
+    numbers = [number / unit for number in curve.numbers]
+    figure, axes = paper(0.4 + HEIGHT * ((len(panels) + 1) // 2), (len(panels) + 1) // 2, 2)
+    for one, (title, figures) in zip(axes, panels, strict=False):
+        one.set_title(title)
+        divisor = _label_values(one, title, figures)
+        for number, each in enumerate(figures):
+            _plot(one, numbers, each, divisor, number)
+        one.legend(loc="best")
+        one.set_xlabel(text)
+    for one in axes[len(panels) :]:
+        one.set_axis_off()
+    return figure
+
+
+def _panels(figures: Sequence[CurveFigure]) -> list[tuple[str, list[CurveFigure]]]:
+    found: dict[str, list[CurveFigure]] = {title: [] for title in _PANELS}
+    for figure in figures:
+        if figure.section == APPLICATIONS:
+            place = 0
+        elif figure.section != TOTALS:
+            place = 1
+        else:
+            place = 2 if figure.name.startswith(USE) else 3
+        found[_PANELS[place]].append(figure)
+    return [(title, group) for title, group in found.items() if group]
+
+
+def _scale(curve: SettingCurve) -> tuple[float, str]:
+    """Return the divisor of the numbers of a curve for the axis, and its label."""
+    name = shorten(curve.setting, 50)
+    numeric = curve.numeric
+    if numeric.kind == DURATION:
+        unit, text = time_scale(curve.numbers)
+        return unit, f"{name} ({text})"
+    if numeric.kind == AMOUNT:
+        unit, text = amount_scale(numeric.resource_type, max(curve.numbers))
+        return unit, f"{name} ({text})"
+    return 1, f"{name} (%)" if numeric.kind == PERCENTAGE else name
+
+
+def _label_values(axes: Axes, title: str, figures: Sequence[CurveFigure]) -> float:
+    """Scale and label the vertical axis; returns the divisor of its values."""
+    highest = [band.high for figure in figures for band in figure.bands if band is not None]
+    if title == _PANELS[2]:
+        axes.set_ylim(0, 1.05)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+        return 1
+    if title == _PANELS[3]:
+        axes.set_ylim(0, top(highest))
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        return 1
+    if _are_far_apart(figures):
+        axes.set_yscale("symlog", linthresh=1, linscale=0.3)
+        axes.set_ylim(0, max(highest) * 1.5)
+        axes.yaxis.set_major_locator(FixedLocator([0, *duration_ticks(max(highest))]))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration_text(value)))
+        return 1
+    unit, text = time_scale(highest)
+    axes.set_ylabel(text)
+    axes.set_ylim(0, top([value / unit for value in highest]))
+    return unit
+
+
+def _are_far_apart(figures: Sequence[CurveFigure]) -> bool:
+    """Return True if one line would hide in the lower end of a linear axis."""
+    tops = [max((band.high for band in figure.bands if band is not None), default=0) for figure in figures]
+    positive = [one for one in tops if one > 0]
+    return bool(positive) and max(positive) > FAR * min(positive) and max(positive) > FAR
+
+
+def _plot(axes: Axes, numbers: Sequence[float], figure: CurveFigure, divisor: float, number: int) -> None:
+    """Draw the line of the means and the band from the lowest to the highest value."""
+    known = [(at, band) for at, band in zip(numbers, figure.bands, strict=True) if band is not None]
+    places = [at for at, _ in known]
+    is_queue = figure.section not in (APPLICATIONS, TOTALS)
+    colour = COLOURS[number % len(COLOURS)] if is_queue else INK
+    dashes = "-" if is_queue else DASHES[number % len(DASHES)]
+    axes.fill_between(
+        places,
+        [band.low / divisor for _, band in known],
+        [band.high / divisor for _, band in known],
+        color=colour,
+        alpha=0.2,
+        lw=0,
+    )
+    label = figure.section if is_queue else figure.name
+    means = [band.mean / divisor for _, band in known]
+    axes.plot(places, means, dashes, marker="o", ms=3.5, lw=1.5, color=colour, label=shorten(label, 40))
