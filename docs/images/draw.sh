@@ -14,6 +14,14 @@ for name in cluster queue-use waits; do
     cp "$out/run/$name.png" docs/images/
 done
 cp "$out/compare/compare-queues.png" docs/images/
+for name in batch day; do
+    awk -v file="<!-- file: $name.yaml -->" \
+        '$0 == file { found = 1 } found && /^```$/ { exit } found && inside { print } found && /^```yaml$/ { inside = 1 }' \
+        docs/comparing.md >"$out/$name.yaml"
+done
+yunikorn compare --config "$out/batch.yaml" --workload "$out/day.yaml" --seeds 1-3 --out "$out/curve" >/dev/null \
+    --set root.batch.resources.max.vcore=4,6,8,12,16
+cp "$out/curve/compare-curve-1.png" docs/images/compare-curve.png
 if [ $# -gt 0 ]; then
     awk '/^`teams.yaml`$/ { found = 1 } found && /^```$/ { exit } found && inside { print } found && /^```yaml$/ { inside = 1 }' \
         docs/comparing.md >"$out/teams.yaml"

@@ -25,7 +25,7 @@ AUTO, WEEKS, DAYS, USERS = "auto", "weeks", "days", "users"
 RESAMPLINGS = (AUTO, WEEKS, DAYS, USERS)
 """Blocks of a bootstrap; `auto` takes weeks, days or users, whichever the recording has enough of first."""
 ORDER = "order"
-"""What `auto` and a shuffle draw for applications that all arrive at one time."""
+"""Drawn by `auto` and by a shuffle for applications that all arrive at one time."""
 FEWEST = 4
 """Minimum number of weeks or days for `auto`; also of users."""
 

@@ -202,7 +202,7 @@ class Workload:
     seed: int | None = None
     """Seed of drawn values; None if nothing is drawn."""
     resampled: str = ""
-    """What was drawn from a recording: weeks, days, users or the order of its applications."""
+    """Blocks drawn from a recording: weeks, days or users, or the order of its applications."""
     startup: StartUp = attrs.Factory(StartUp)
     """Start-up times of tasks without a time of their own."""
 
