@@ -98,7 +98,7 @@ def test_a_limit_stays_within_its_queue(check_queues: Check) -> None:
             f"{BELOW}.limits[0].maxapplications",
             "6 is more than the 5 applications that queue root.a may run",
         ),
-        (f"{BELOW}.limits[0].maxresources.memory", "6 memory is more than the max of queue root.a, 5"),
+        (f"{BELOW}.limits[0].maxresources.memory", "memory 6 is more than the max of queue root.a, 5"),
     ]
 
 

@@ -42,12 +42,12 @@ def test_valid_quotas(check_queues: Check, text: str) -> None:
         (
             "{name: a, resources: {guaranteed: {memory: 11}, max: {memory: 10}}}",
             "resources.guaranteed.memory",
-            "the guaranteed 11 is more than the max of the queue, 10",
+            "the guaranteed memory 11 is more than the max of the queue, 10",
         ),
         (
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {memory: 11}}}]}",
             "queues[0].resources.max.memory",
-            "the max 11 is more than the 10 that the queues above allow",
+            "the max memory 11 is more than the 10 that the queues above allow",
         ),
         # Over a queue without a max.
         (
@@ -61,7 +61,7 @@ def test_valid_quotas(check_queues: Check, text: str) -> None:
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {max: {memory: 5}}, "
             "queues: [{name: c, resources: {max: {memory: 6}}}]}]}",
             "queues[0].queues[0].resources.max.memory",
-            "the max 6 is more than the 5 that the queues above allow",
+            "the max memory 6 is more than the 5 that the queues above allow",
         ),
         # A max of zeros only is no quota, yet it applies here.
         (
@@ -73,27 +73,27 @@ def test_valid_quotas(check_queues: Check, text: str) -> None:
             "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, resources: {guaranteed: "
             "{memory: 6}}}, {name: c, resources: {guaranteed: {memory: 5}}}]}",
             "resources.guaranteed.memory",
-            "guaranteed 11 in total, more than this queue, 10",
+            "guaranteed memory 11 in total, more than this queue, 10",
         ),
         # A grandparent's guarantee covers the grandchildren of a queue without one.
         (
             "{name: a, resources: {guaranteed: {memory: 10}}, queues: [{name: b, queues: [{name: c, "
             "resources: {guaranteed: {memory: 11}}}]}]}",
             "resources.guaranteed.memory",
-            "guaranteed 11 in total",
+            "guaranteed memory 11 in total",
         ),
         (
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, resources: {guaranteed: "
             "{memory: 6}}}, {name: c, resources: {guaranteed: {memory: 5}}}]}",
             "resources.max.memory",
-            "guaranteed 11 memory in total, more than the max, 10",
+            "guaranteed memory 11 in total, more than the max, 10",
         ),
         # Exceeding the max of a queue above is reported once: at the queue whose children exceed it.
         (
             "{name: a, resources: {max: {memory: 10}}, queues: [{name: b, queues: [{name: c, resources: "
             "{guaranteed: {memory: 11}}}]}]}",
             "queues[0]",
-            "guaranteed 11 memory in total, more than the max, 10",
+            "guaranteed memory 11 in total, more than the max, 10",
         ),
     ],
 )
@@ -101,6 +101,15 @@ def test_invalid_quotas(check_queues: Check, text: str, path: str, message: str)
     (problem,) = check_queues(f"- {text}").problems
     assert problem.path == f"{BELOW}.{path}"
     assert message in problem.message
+
+
+def test_amounts_have_units(check_queues: Check) -> None:
+    inner = "{name: b, resources: {guaranteed: {memory: 6Gi, vcore: 1500m}}}"
+    text = f"- {{name: a, resources: {{guaranteed: {{vcore: 1}}, max: {{memory: 4Gi}}}}, queues: [{inner}]}}"
+    assert {problem.message for problem in check_queues(text).problems} == {
+        "the queues below are guaranteed vcore 1500m in total, more than this queue, 1",
+        "the queues below are guaranteed memory 6Gi in total, more than the max, 4Gi",
+    }
 
 
 def test_every_resource_type_is_reported(check_queues: Check) -> None:

@@ -434,14 +434,14 @@ def test_waiting_gang_is_explained() -> None:
         "the gang needs vcore 5m, and all nodes together have vcore 4m: it cannot run until nodes are added"
     ]
     assert collector.messages("gang of pieces") == [
-        "Gang of application 'pieces' (2 members, vcore 6) has no room: vcore 3 left in queue root"
+        "Gang of application 'pieces' (2 members, vcore 6m) has no room: vcore 3m left in queue root"
     ]
     gang(rm, "never", 1, size=5)
     end(rm, "app", 5)
     rm.schedule()
     assert collector.messages("gang of never") == [
-        "Gang of application 'never' (1 members, vcore 5) has no room: vcore 2 left in queue root; "
-        "with the current quotas and nodes (vcore 8 in total) it cannot run at all"
+        "Gang of application 'never' (1 members, vcore 5m) has no room: vcore 2m left in queue root; "
+        "with the current quotas and nodes (vcore 8m in total) it cannot run at all"
     ]
 
 
@@ -457,7 +457,7 @@ def test_gang_that_can_never_run_is_reported_with_the_usable_capacity() -> None:
     rm.task("never", "members", "members", 2, vcore=4)
     assert rm.schedule() == []
     (message,) = collector.messages("gang of never")
-    assert message.endswith("; with the current quotas and nodes (vcore 7 in total) it cannot run at all")
+    assert message.endswith("; with the current quotas and nodes (vcore 7m in total) it cannot run at all")
 
 
 def test_reload_keeps_a_waiting_gang() -> None:

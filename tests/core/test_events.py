@@ -93,7 +93,7 @@ def test_over_quota_ask_has_one_event_and_another_when_there_is_room() -> None:
     one, two = (allocation.uuid for allocation in rm.entries("new_allocations"))
     rm.ask("app", "waits", vcore=3)
     rm.schedule()
-    over = "Request 'waits' does not fit in queue 'root.a' (requested vcore 3, available vcore 0)"
+    over = "Request 'waits' does not fit in queue 'root.a' (requested vcore 3m, available vcore 0)"
     assert collector.messages("waits") == [over]
     rm.release("app", one)
     rm.schedule()

@@ -133,6 +133,6 @@ def test_ask_events_of_a_failed_application_have_its_reason() -> None:
     rm.scheduler.fail_application("rm", "default", "app", "its driver is gone")
     gone = [one for one in rm.events if one.message.startswith("REMOVE ") and one.type.name == "APP"]
     assert [(one.reason, one.message) for one in gone] == [
-        ("REQUEST_CANCEL", f"REMOVE {key} vcore 9: its driver is gone") for key in ("one", "two", "three")
+        ("REQUEST_CANCEL", f"REMOVE {key} vcore 9m: its driver is gone") for key in ("one", "two", "three")
     ]
     assert rm.state() == "Failed"

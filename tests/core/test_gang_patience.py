@@ -148,11 +148,11 @@ def test_each_waiting_gang_is_reported_and_one_of_each_size_is_tried(monkeypatch
     assert len(tried) == 3
     reason = (
         "the free resources are too fragmented; "
-        "with the current quotas and nodes (vcore 9 in total) it cannot run at all"
+        "with the current quotas and nodes (vcore 9m in total) it cannot run at all"
     )
     for number in range(30):
         assert collector.messages(f"gang of g{number}") == [
-            f"Gang of application 'g{number}' (4 members, vcore 9) has no room: {reason}"
+            f"Gang of application 'g{number}' (4 members, vcore 9m) has no room: {reason}"
         ]
 
 

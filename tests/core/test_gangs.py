@@ -264,8 +264,8 @@ def test_too_small_placeholders_are_released_and_the_task_is_scheduled_normally(
         ("ph", TerminationType.TIMEOUT, "cancel placeholder: resource incompatible")
     ] * 2
     assert collector.messages("ph") == [
-        "Task group 'workers' in application 'app': allocation resources 'vcore 3' are not matching "
-        f"placeholder 'vcore 2' allocation with ID 'ph#{number}'"
+        "Task group 'workers' in application 'app': allocation resources 'vcore 3m' are not matching "
+        f"placeholder 'vcore 2m' allocation with ID 'ph#{number}'"
         for number in (1, 2)
     ]
     assert rm.schedule() == []

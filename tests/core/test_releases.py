@@ -101,9 +101,9 @@ def test_message_of_a_release_is_in_the_response_and_the_events() -> None:
         one.message for one in rm.events if one.type.name == "APP" and one.message.startswith("REMOVE ")
     ]
     assert reported == [
-        "REMOVE waits vcore 1: " + "x" * 1021 + "...",
-        f"REMOVE {ends} vcore 1: it has done its work",
-        "REMOVE drops vcore 1: not needed",
+        "REMOVE waits vcore 1m: " + "x" * 1021 + "...",
+        f"REMOVE {ends} vcore 1m: it has done its work",
+        "REMOVE drops vcore 1m: not needed",
     ]
 
 
@@ -119,7 +119,7 @@ def test_the_message_of_a_confirmation_is_in_the_event() -> None:
     gone = AllocationRelease("app", uuid, "", TerminationType.TIMEOUT, "killed with signal 9")
     rm.update(releases=AllocationReleasesRequest([gone], []))
     (reported,) = [one for one in rm.events if one.reason == "ALLOC_TIMEOUT"]
-    assert reported.message == f"REMOVE {uuid} vcore 1: killed with signal 9"
+    assert reported.message == f"REMOVE {uuid} vcore 1m: killed with signal 9"
 
 
 @pytest.mark.parametrize("message", [7, None, "\ud800"])

@@ -31,7 +31,7 @@ def test_rm_with_send_events_receives_events_without_configuration(rm: Listening
     placed = [one for one in of(rm, EventRecordType.APP, "app") if one.reason == "APP_ALLOC"]
     assert placed == [
         EventRecord(
-            EventRecordType.APP, "app", "root.a", "APP_ALLOC", f"ADD {next(iter(rm.running))} vcore 1",
+            EventRecordType.APP, "app", "root.a", "APP_ALLOC", f"ADD {next(iter(rm.running))} vcore 1m",
             rm.clock.now(),
         )
     ]  # fmt: skip

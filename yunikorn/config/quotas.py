@@ -19,6 +19,7 @@ from yunikorn.config.document import quote
 from yunikorn.config.names import WILDCARD, is_group_name, is_user_name
 from yunikorn.config.queues import LimitDraft, Named, QueueDraft
 from yunikorn.config.reading import Findings, plain_data
+from yunikorn.quantities import spell_amount, spell_quantity
 from yunikorn.resources import NOTHING, above_zero, smaller_of, sum_of
 
 T = TypeVar("T")
@@ -54,10 +55,14 @@ def _check_resources(queue: QueueDraft, findings: Findings, above: Bound) -> _Ow
 def _check_max(queue: QueueDraft, findings: Findings, above: Bound) -> None:
     own, guaranteed = queue.max.value, queue.guaranteed
     for name in guaranteed.over(own):
-        text = f"the guaranteed {guaranteed.value[name]} is more than the max of the queue, {own[name]}"
+        text = (
+            f"the guaranteed {spell_amount(name, guaranteed.value[name])} is more than the max of the queue,"
+        )
+        text += f" {spell_quantity(name, own[name])}"
         findings.problem(guaranteed.at(name), text)
     for name in queue.max.over(above):
-        text = f"the max {own[name]} is more than the {above[name]} that the queues above allow"
+        text = f"the max {spell_amount(name, own[name])} is more than the"
+        text += f" {spell_quantity(name, above[name])} that the queues above allow"
         findings.problem(queue.max.at(name), text)
 
 
@@ -66,13 +71,16 @@ def _check_sum(queue: QueueDraft, owed: list[_Owed], bound: Bound, findings: Fin
     for name, total in sum_of(each.amount for each in owed).items():
         guaranteed = queue.guaranteed.value.get(name, total)
         if total > guaranteed:
-            text = f"the queues below are guaranteed {total} in total, more than this queue, {guaranteed}"
+            text = (
+                f"the queues below are guaranteed {spell_amount(name, total)} in total, more than this queue,"
+            )
+            text += f" {spell_quantity(name, guaranteed)}"
             findings.problem(queue.guaranteed.at(name), text)
         elif name in bound and total > bound[name]:
             # Report each mistake once, not again for every queue above the reported one.
             if not any(name in each.reported and each.amount.get(name, 0) > bound[name] for each in owed):
-                text = f"the queues below are guaranteed {total} {name} in total,"
-                text += f" more than the max, {bound[name]}"
+                text = f"the queues below are guaranteed {spell_amount(name, total)} in total,"
+                text += f" more than the max, {spell_quantity(name, bound[name])}"
                 findings.problem(queue.max.at(name) if name in queue.max.value else queue.table.here(), text)
             reported.add(name)
     return reported
@@ -155,8 +163,9 @@ def _check_against_queue(draft: LimitDraft, queue: QueueDraft, findings: Finding
     if is_root:
         return
     for name in draft.max_resources.over(queue.max.value):
-        text = f"{draft.max_resources.value[name]} {name} is more than the max of queue {queue.path}"
-        findings.problem(draft.max_resources.at(name), f"{text}, {queue.max.value[name]}")
+        text = f"{spell_amount(name, draft.max_resources.value[name])} is more than the max of queue"
+        text += f" {queue.path}, {spell_quantity(name, queue.max.value[name])}"
+        findings.problem(draft.max_resources.at(name), text)
 
 
 def _check_below(
@@ -211,8 +220,10 @@ def _bind_resources(
 ) -> Mapping[str, int]:
     amount = draft.max_resources
     for resource in amount.over(allowed):
-        text = f"{amount.value[resource]} {resource} for {_title(kind, name)} is more than the"
-        text += f" {allowed[resource]} that a queue above allows {_title(kind, whose)}"
+        text = f"{spell_amount(resource, amount.value[resource])} for {_title(kind, name)} is more than the"
+        text += (
+            f" {spell_quantity(resource, allowed[resource])} that a queue above allows {_title(kind, whose)}"
+        )
         draft.table.findings.problem(amount.at(resource), text)
     return smaller_of(amount.value, allowed) if whose == name else amount.value
 

@@ -21,7 +21,7 @@ from yunikorn.interface.messages import (
     ReSyncSchedulerCacheArgs,
     TerminationType,
 )
-from yunikorn.resources import describe
+from yunikorn.quantities import in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,7 +81,7 @@ def _message(event: Event) -> str:
         return event.message
     words = [event.change if event.change != EventChange.NONE else "", event.reference_id]
     if event.resource is not None:
-        words.append(describe(event.resource))
+        words.append(in_words(event.resource))
     text = " ".join(word for word in words if word)
     return f"{text}: {event.message}" if event.message else text
 

@@ -8,8 +8,8 @@ import attrs
 
 from yunikorn.errors import printable
 from yunikorn.interface.messages import SchedulerAction, UpdateResponse
+from yunikorn.quantities import in_words
 from yunikorn.recording.recorded_entry import RecordedEntry, write_seconds
-from yunikorn.resources import describe
 from yunikorn.wire import v0_11
 from yunikorn.wire.json_form import to_json
 
@@ -73,7 +73,7 @@ def _lines_of(response: UpdateResponse) -> Iterator[str]:
         what = "placeholder" if placed.placeholder else "allocation"
         yield (
             f"{what} {placed.uuid} of {placed.application_id} on node {placed.node_id}"
-            f" ({describe(placed.resource_per_alloc)})"
+            f" ({in_words(placed.resource_per_alloc)})"
         )
     yield from (
         f"allocation {one.uuid or one.allocation_key} of {one.application_id} released:"

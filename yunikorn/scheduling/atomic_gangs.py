@@ -15,7 +15,8 @@ from yunikorn.event_types import EventType
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
-from yunikorn.resources import Tally, describe, fits_quota, subtract, sum_of
+from yunikorn.quantities import in_words
+from yunikorn.resources import Tally, fits_quota, subtract, sum_of
 from yunikorn.scheduling.obstacles import Holder, bound_of, first_obstacle, holders
 from yunikorn.scheduling.predicate_chain import counted
 
@@ -167,7 +168,7 @@ class AtomicGangs:
     def _block(self, gang: AtomicGang, request: Ask, obstacle: Holder) -> None:
         """Hold back later requests, or do not try the gang again before the obstacle has room."""
         where = f"in {obstacle.label}" if isinstance(obstacle, Queue) else f"for {obstacle.label}"
-        self._report(gang, f"{describe(obstacle.headroom or {})} left {where}")
+        self._report(gang, f"{in_words(obstacle.headroom or {})} left {where}")
         self._wait(gang)
         if not self._apply_backpressure(gang, obstacle):
             if isinstance(obstacle, Queue):
@@ -273,10 +274,10 @@ class AtomicGangs:
             return
         gang.reported = True
         if event_recorder.wants_requests:
-            size = f"{gang.size} members, {describe(request.resource)}"
+            size = f"{gang.size} members, {in_words(request.resource)}"
             never = ""
             if not self._may_ever_run(gang):
-                total = describe(sum_of(room for _, room in self._empty_rooms()))
+                total = in_words(sum_of(room for _, room in self._empty_rooms()))
                 never = f"; with the current quotas and nodes ({total} in total) it cannot run at all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
             event_recorder.record(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.event_types import EventType
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.queue import Queue
-from yunikorn.resources import describe
+from yunikorn.quantities import in_words
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.obstacles import Holder, first_obstacle
 from yunikorn.scheduling.predicate_chain import counted
@@ -355,7 +355,7 @@ class Cycle:
         ask.ensure_extras().quota_reported = True
         event_recorder = self._partition.event_recorder
         if event_recorder.wants_requests:
-            requested, available = describe(ask.resource), describe(queue.headroom or {})
+            requested, available = in_words(ask.resource), in_words(queue.headroom or {})
             message = (
                 f"Request '{ask.key}' does not fit in queue '{queue.path}' "
                 f"(requested {requested}, available {available})"
@@ -373,7 +373,7 @@ class Cycle:
         ask.ensure_extras().limit_reported = True
         event_recorder = self._partition.event_recorder
         if event_recorder.wants_requests:
-            requested, available = describe(ask.resource), describe(tracker.headroom)
+            requested, available = in_words(ask.resource), in_words(tracker.headroom)
             message = (
                 f"Request '{ask.key}' exceeds the available {tracker.kind} quota of {tracker.label} "
                 f"(requested {requested}, available {available})"

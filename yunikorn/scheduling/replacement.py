@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from yunikorn.event_types import EventType
 from yunikorn.model.allocation import TerminationType
-from yunikorn.resources import describe, fits
+from yunikorn.quantities import in_words
+from yunikorn.resources import fits
 from yunikorn.states import STOPPED
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Replacement:
         if event_recorder.wants_requests:
             message = (
                 f"Task group '{group.name}' in application '{ask.app.id}': allocation resources "
-                f"'{describe(ask.resource)}' are not matching placeholder '{describe(placeholder.resource)}' "
+                f"'{in_words(ask.resource)}' are not matching placeholder '{in_words(placeholder.resource)}' "
                 f"allocation with ID '{placeholder.uuid}'"
             )
             event_recorder.record(

@@ -18,7 +18,8 @@ import attrs
 
 from yunikorn.api import PreemptionCause
 from yunikorn.event_types import EventChange, EventDetail, EventType
-from yunikorn.resources import NOTHING, Resource, Tally, describe, shrink
+from yunikorn.quantities import in_words
+from yunikorn.resources import NOTHING, Resource, Tally, shrink
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
 
 if TYPE_CHECKING:
@@ -225,8 +226,8 @@ class QuotaPreemption:
             for name, amount in victim.resource.items():
                 claimed[name] = claimed.get(name, 0) + amount
         summary = (
-            f"Quota Preemption results summary: preemptable resources: {describe(over)}, "
-            f"claimed resources: {describe(claimed)}, selected victims: {len(victims)}, "
+            f"Quota Preemption results summary: preemptable resources: {in_words(over)}, "
+            f"claimed resources: {in_words(claimed)}, selected victims: {len(victims)}, "
             f"preempted victims: {len(victims)}"
         )
         self._partition.event_recorder.record(
