@@ -504,6 +504,8 @@ def test_seeds_resample_a_trace(tmp_path: Path, capsys: pytest.CaptureFixture[st
     reports = json.loads(out)["reports"]
     assert len({report["applications"]["submitted"] for report in reports[0]}) > 1
     assert [one["provenance"]["seed"] for one in reports[1]] == [1, 2, 3]
+    # The blocks that were chosen are part of the provenance.
+    assert {one["provenance"]["options"]["--resample"] for one in reports[0]} == {"weeks"}
     # One of the runs by itself.
     assert main(["simulate", *files, "--json", "--resample", "weeks", "--seed", "3"]) == 0
     alone = json.loads(capsys.readouterr().out)
