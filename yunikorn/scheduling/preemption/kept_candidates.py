@@ -273,12 +273,13 @@ class KeptPool:
     def by_cost(
         self,
         fits: Callable[[Node], bool],
-        suffices: Callable[[Node], bool],
+        glance: Callable[[Node], tuple[int, list[Allocation] | None]],
         victims_on: Callable[[Node], list[Allocation] | None],
     ) -> Iterator[tuple[Node, list[Allocation]]]:
         """Yield nodes and the victims there, the fewest first, then by node id.
 
-        `fits` returns True for nodes that may host the request, `suffices` if one victim may be enough there.
+        `fits` returns True for nodes that may host the request. `glance` returns a lower bound on the number
+        of victims, 0 if there are none, with the victims if the number is exact: always if it is 1.
         """
         kept = self._kept
         later: list[tuple[int, int, list[Allocation] | None]] = []
@@ -288,13 +289,11 @@ class KeptPool:
             reached.add(position)
             if not fits(node):
                 continue
-            if not suffices(node):
-                later.append((2, position, None))
-            elif (victims := victims_on(node)) is not None:
-                if len(victims) == 1:
-                    yield node, victims
-                else:
-                    later.append((len(victims), position, victims))
+            least, victims = glance(node)
+            if least == 1 and victims is not None:
+                yield node, victims
+            elif least:
+                later.append((least, position, victims))
         for position, least in enumerate(self._least()):
             if least < IMPOSSIBLE and position not in reached:
                 later.append((least, position, None))

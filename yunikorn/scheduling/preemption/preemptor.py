@@ -372,14 +372,12 @@ class Preemptor:
         own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
         if snapshot.has_room(own, ask.ask_class.pairs):
             for entitled in entitlements(ask, snapshot):
-                plan = self._search(
-                    ask, PreemptionSnapshot(self.evictor.promised()), attempts, has_room, entitled
-                )
+                plan = self._search(ask, snapshot.renewed(), attempts, has_room, entitled)
                 if plan is not None:
                     return plan
         settings = leaf.settings
         if settings.preempts_by_priority or settings.preempts_within:
-            return self._search(ask, PreemptionSnapshot(self.evictor.promised()), attempts, has_room, None)
+            return self._search(ask, snapshot.renewed(), attempts, has_room, None)
         return None
 
     def _search(

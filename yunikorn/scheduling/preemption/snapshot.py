@@ -221,6 +221,12 @@ class PreemptionSnapshot:
             for queue in ask.app.chain:
                 grow(self._promised.setdefault(queue, {}), ask.resource)
 
+    def renewed(self) -> PreemptionSnapshot:
+        """Return a snapshot as this one was when it was created."""
+        found = PreemptionSnapshot()
+        found._promised = self._promised
+        return found
+
     def used(self, queue: Queue) -> Tally:
         """Return the hypothetical usage of `queue`."""
         used = self._used.get(queue)

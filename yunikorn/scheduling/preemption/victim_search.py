@@ -167,7 +167,7 @@ class Search:
         """Yield the possible nodes and the victims there, lowest cost first, then by node id."""
         pool = self._pool
         if not isinstance(pool, Pool):
-            return pool.by_cost(fits, self._one_may_suffice, self._on_node)
+            return pool.by_cost(fits, self._glance, self._on_node)
         entries = pool.choices(nodes, fits)
         known = pool.known(self._eligible)
         if known.hold_for(self._snapshot, self._leaf, self._pairs):
@@ -209,18 +209,27 @@ class Search:
             return victims
         return self._on_node(node)
 
-    def _one_may_suffice(self, node: Node) -> bool:
-        """Return True if there is a candidate on `node` that makes enough room alone."""
+    def _glance(self, node: Node) -> tuple[int, list[Allocation] | None]:
+        """Return the least possible number of victims on `node`; 0 if no victims make room there.
+
+        The victims themselves are returned if they are known: always if there is a single one.
+        """
         short = self._pool.shortage(node)
-        for one in self._alive(self._pool.on(node)):
-            resource = one.resource
-            for name, amount in short.items():
-                if resource.get(name, 0) < amount:
-                    break
-            else:
-                if self._may_go_first(one):
-                    return True
-        return False
+        if not short:
+            return 0, None
+        there = filter(self._may_go_first, self._alive(self._pool.on(node)))
+        chosen, enough = first_that_help(there, dict(short))
+        if not enough:
+            return 0, None
+        if len(chosen) > 1 and not self._may_go_together(chosen):
+            victims = self._on_node(node)
+            return len(victims or ()), victims
+        last = chosen[-1]
+        for name, amount in short.items():
+            if last.resource.get(name, 0) < amount:
+                return 2, None
+        # Those before the last one do not suffice, and are not needed if the last one does.
+        return 1, [last]
 
     def _may_go_first(self, victim: Allocation) -> bool:
         """Return True if the queues of `victim` keep their guarantees without it, and lose nothing else."""
@@ -251,12 +260,18 @@ class Search:
     def _may_go_together(self, victims: list[Allocation]) -> bool:
         """Return True if queues keep their guarantees even if all `victims` were in the same leaf."""
         total: Tally = {}
+        leaves = set()
         for victim in victims:
-            grow(total, victim.resource)
-        for leaf in {victim.app.chain[0] for victim in victims}:
+            leaves.add(victim.app.chain[0])
+            for name, amount in victim.resource.items():
+                total[name] = total.get(name, 0) + amount
+        for leaf in leaves:
             above = self._above[leaf]
-            if above is None or any(total.get(name, 0) > most for name, most in above.items()):
+            if above is None:
                 return False
+            for name, most in above.items():
+                if total.get(name, 0) > most:
+                    return False
             # A requested type is above the guarantee until the last victim has gone.
             if above and not any(total.get(name, 0) < above.get(name, 0) for name, _ in self._pairs):
                 return False
