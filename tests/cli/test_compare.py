@@ -92,6 +92,19 @@ def test_setting_is_compared_with_the_unchanged_configuration(call: Call) -> Non
     assert found["reports"][1][0]["figures"]["queues"][0]["name"] == "root.a"
 
 
+def test_wait_targets_have_a_row_each_that_is_marked_like_others(call: Call) -> None:
+    arguments = ("--set", f"{POLICY}=fifo,fair", "--slo", "root=0", "--slo", "root.a=3m", "--json")
+    status, out, _ = call(*arguments)
+    found = rows(json.loads(out))
+    names = ("root within 0s", "root.a within 3m")
+    never, some = (found["met wait targets", name] for name in names)
+    assert status == 0
+    assert (never["values"], never["differs"]) == ([0, 0], [False, False])
+    assert (some["values"], some["differs"]) == ([0.0, 0.75], [False, True])
+    status, _, err = call("--set", f"{POLICY}=fair", "--slo", "root.nowhere=5m")
+    assert (status, "--slo root.nowhere=5m: unknown queue 'root.nowhere'" in err) == (2, True)
+
+
 def test_divergence_is_described_with_its_reason(call: Call) -> None:
     _, out, _ = call("--set", f"{POLICY}=fifo,fair,stateaware", "--json")
     found = json.loads(out)

@@ -29,6 +29,7 @@ from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.signals import ending_early, status_of
+from yunikorn.cli.slo_option import read_targets, slo_option
 from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
@@ -96,6 +97,7 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
     callback=_seeds,
     help="Generate the workload with each of these seeds, such as 1-10.",
 )
+@slo_option
 @click.option("--out", type=OUT_FOLDER, help="Folder for table, page, plots and runs.")
 @force_folder
 @click.option("--no-plots", is_flag=True, help="Leave plots and compare.html out of --out.")
@@ -121,6 +123,7 @@ def command(
     settings: tuple[str, ...],
     source: WorkloadSource,
     seeds: list[int],
+    targets: tuple[str, ...],
     out: Path | None,
     force: bool,
     no_plots: bool,
@@ -146,6 +149,7 @@ def command(
     workloads = _workloads(source, seeds)
     registry = load_registry()
     plans, workload = _read(configs, settings, workloads[0].source, registry)
+    wait_targets = read_targets(targets, [(one.config, registry.trusting(one.home)) for one in plans])
     inputs = RunInputs(source, workload, click.get_current_context())
     remarks = cluster_notes(
         [
@@ -166,6 +170,7 @@ def command(
                     executor,
                     until=until,
                     preempted=preempted,
+                    targets=wait_targets,
                     folder=out,
                     force=force,
                     on_progress=on_progress,

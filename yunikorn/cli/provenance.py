@@ -21,7 +21,19 @@ from yunikorn.simulation.workload import Workload
 
 _ELSEWHERE = {"config", "configs", "settings", "workload", "nodes", "seed", "seeds", "folders"}
 """Parameters that the provenance has in fields of their own."""
-_NO_EFFECT = {"out", "force", "tasks", "no_plots", "as_json", "jobs", "help"}
+_NO_EFFECT = {
+    "out",
+    "force",
+    "tasks",
+    "no_plots",
+    "as_json",
+    "jobs",
+    "help",
+    "gantt",
+    "start",
+    "stop",
+    "names",
+}
 """Parameters that choose where results go, and not what they are."""
 
 

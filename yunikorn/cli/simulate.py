@@ -19,7 +19,6 @@ import click
 from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import folder_of, name_of, read_config
-from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.gantt_options import GanttOptions, gantt_options
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.input_path import INPUT
@@ -30,6 +29,7 @@ from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.run_conditions import RunConditions, condition_options
 from yunikorn.cli.signals import ending_early, status_of
+from yunikorn.cli.slo_option import read_targets, slo_option
 from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
@@ -38,7 +38,6 @@ from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.variants import check_configs
-from yunikorn.reporting.wait_targets import parse_targets
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.report import Report
@@ -66,14 +65,7 @@ REPORTING = (
 @gantt_options
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @condition_options
-@click.option(
-    "--slo",
-    "targets",
-    multiple=True,
-    metavar="QUEUE=TIME",
-    help="Wait target of a queue, such as root.web=5m; the report says how many applications met it. May be"
-    " given several times.",
-)
+@slo_option
 @click.option(
     "--until", metavar="TIME", callback=parse_moment, help="End at this simulated time, such as 36h."
 )
@@ -122,10 +114,7 @@ def command(
     text, plan = read_simulation(config, source, registry)
     gantt = chart.request(plan, out=out, until=until)
     asked = parse_questions(questions, plan, until)
-    queues = configured_queues(text, registry) if targets else None
-    wait_targets = (
-        parse_targets(targets, [path for _, path in queues.known], are_all=queues.are_all) if queues else {}
-    )
+    wait_targets = read_targets(targets, [(text, registry)])
     conditions = RunConditions.parse(fail_on, asserted, text, registry)
     surveyed = survey(plan)
     notes = cluster_notes([(name_of(config), text, registry)], plan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import IO, Any
@@ -52,6 +52,7 @@ def compare(
     *,
     until: int | None = None,
     preempted: str = RESTART,
+    targets: Mapping[str, int] | None = None,
     folder: Path | None = None,
     force: bool = False,
     on_progress: Callable[[int, int], None] | None = None,
@@ -60,10 +61,10 @@ def compare(
 ) -> Comparison:
     """Simulate every plan with every workload; raises `RunFailed`.
 
-    Divergences are reported for the first workload. `folder` receives the files of each run in a separate
-    subfolder, `force` is as for `OutFolder`. After `is_stopped` returns True, the comparison has the variants
-    and seeds that were finished. With a `provenance`, finished runs in `folder` with an equal one are not
-    repeated.
+    `targets` are wait targets (ns) by queue. Divergences are reported for the first workload. `folder`
+    receives the files of each run in a separate subfolder, `force` is as for `OutFolder`. After `is_stopped`
+    returns True, the comparison has the variants and seeds that were finished. With a `provenance`, finished
+    runs in `folder` with an equal one are not repeated.
     """
     provenances = [None if provenance is None else provenance(plan) for plan in plans]
     orders = [
@@ -77,6 +78,7 @@ def compare(
             _folder(folder, plan, number, drawn),
             home=plan.home,
             provenance=_seeded(provenances[number - 1], drawn),
+            targets=tuple((targets or {}).items()),
             force=force,
         )
         for drawn in workloads
@@ -310,17 +312,20 @@ def make_rows(variants: Sequence[Variant]) -> list[FigureRow]:
     """Make the rows for at least one variant; all variants have results for the same seeds, in order."""
     found: dict[tuple[str, str], list[list[float | None]]] = {}
     formats: dict[tuple[str, str], Format] = {}
+    asked_for: set[tuple[str, str]] = set()
     for number, variant in enumerate(variants):
         for seed, result in enumerate(variant.results):
             for measure in measures(result):
                 key = (measure.section, measure.name)
                 formats.setdefault(key, measure.format)
+                if measure.is_asked_for:
+                    asked_for.add(key)
                 table = found.setdefault(key, [[None] * len(one.results) for one in variants])
                 table[number][seed] = measure.value
     return [
         FigureRow(section, name, _cells(values), formats[section, name])
         for (section, name), values in _together(found)
-        if any(value for numbers in values for value in numbers)
+        if (section, name) in asked_for or any(value for numbers in values for value in numbers)
     ]
 
 

@@ -7,6 +7,8 @@ from typing import Generic, TypeVar
 
 import attrs
 
+from yunikorn.clock import SECOND
+from yunikorn.config.durations import spell_duration
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.idle_capacity import IdleReport
@@ -94,6 +96,8 @@ class Measure:
     name: str
     value: float | None
     format: Format
+    is_asked_for: bool = False
+    """True for a figure that is compared even if it is 0 in all runs."""
 
 
 def columns(figures: Iterable[Figure[T]]) -> list[str]:
@@ -206,6 +210,9 @@ def measures(result: FullReport) -> Iterator[Measure]:
     """Yield all compared figures of a run, in the order of the table."""
     yield from _totals(result)
     yield from _waits(result)
+    for target in result.figures.slo:
+        name = f"{target.queue} within {spell_duration(round(target.target * SECOND))}"
+        yield Measure("met wait targets", name, target.share_met, percent, is_asked_for=True)
     several = len(result.figures.fragmentation) > 1
     for queue in result.figures.queues:
         section = f"{queue.partition}: {queue.name}" if several else queue.name

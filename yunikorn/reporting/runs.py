@@ -64,6 +64,8 @@ class Order:
     """Provenance of the result."""
     order_question: OrderQuestion | None = None
     """Question that the run is repeated for, in place of a result."""
+    targets: tuple[tuple[str, int], ...] = ()
+    """Queues and their wait targets (ns)."""
     force: bool = False
     """Write to the folder even if it has files of others."""
 
@@ -142,6 +144,7 @@ def _play(order: Order, decision_log: DecisionLog) -> tuple[FullReport, bytes]:
             watch=_watch,
             preempted=order.preempted,
             questions=questions,
+            targets=dict(order.targets),
         )
         if result.report.outcome == INTERRUPTED:
             raise RunFailed(INTERRUPTED)  # files stay .part files
