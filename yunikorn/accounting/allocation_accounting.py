@@ -7,7 +7,7 @@ can update its orders.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.node_reservations import NodeReservations
@@ -21,6 +21,7 @@ from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from yunikorn.accounting.allocation_gangs import AllocationGangs
     from yunikorn.accounting.books import Books
     from yunikorn.accounting.event_recorder import EventRecorder
     from yunikorn.accounting.outbox import Outbox
@@ -42,42 +43,6 @@ _REMOVAL_DETAIL = {
     TerminationType.SCHEDULING_FAILED_ON_RM: EventDetail.ALLOC_CANCEL,
 }
 _PENDING_NEXT = ASK.moves["Pending", "allocate"]
-
-
-class AllocationGangs(Protocol):
-    """Gangs, as changes of allocations concern them."""
-
-    def placed(self, placeholder: Allocation) -> None:
-        """Account for an allocated placeholder; after the last one the application starts."""
-        ...
-
-    def found(self, placeholder: Allocation) -> None:
-        """Account for a placeholder reported by a recovering RM."""
-        ...
-
-    def joined(self, allocation: Allocation) -> None:
-        """Treat the rest of an atomic gang as ordinary asks when a member is found running."""
-        ...
-
-    def resized(self, placeholder: Allocation, resource: Resource) -> None:
-        """Update the size of a placeholder that the RM resized."""
-        ...
-
-    def conclude(self, placeholder: Allocation) -> bool:
-        """Finish the replacement when the placeholder ends; return False if undone instead."""
-        ...
-
-    def ended(self, placeholder: Allocation, *, replaced: bool) -> None:
-        """Account for the end of a placeholder."""
-        ...
-
-    def returned(self, placeholder: Allocation) -> None:
-        """Account for a placeholder that is pending again."""
-        ...
-
-    def rest(self, app: Application, gone: Allocation) -> None:
-        """Update the state of an application with a gang after an allocation ended."""
-        ...
 
 
 class AllocationAccounting:
