@@ -22,6 +22,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import Figures, FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.simulation.reader import read_workload
+from yunikorn.simulation.report import Report
 
 RECOMPUTED = {
     "wait",
@@ -37,6 +38,44 @@ RECOMPUTED = {
     "calibration",
 }
 BY_HAND = {"fragmentation": "test_figures.py"}
+PLAIN = {
+    "applications",
+    "application_wait",
+    "preemptions",
+    "preempted_placeholders",
+    "allocations",
+    "releases",
+    "nodes",
+    "utilisation",
+}
+"""Fields of the plain report that are recomputed."""
+ELSEWHERE = {
+    "workload": "text of the input",
+    "format": "text of the input",
+    "origin": "number of the input",
+    "outcome": "tests/simulation/test_engine.py",
+    "rejections": "tests/simulation/test_run.py",
+    "refusals": "tests/simulation/test_run.py",
+    "tasks": "tests/simulation/test_counts.py",
+    "task_wait": "needs the times of asks, which the files lack: tests/simulation/test_run.py",
+    "lost_work": "tests/simulation/test_counts.py",
+    "gangs": "tests/simulation/test_counts.py",
+    "decisions": "counted in the rounds of the core, which place not all tasks of gangs",
+    "limit_waits": "tests/simulation/test_counts.py",
+    "times": "tests/simulation/test_run.py",
+    "node_troubles": "text of the core",
+    "reloads": "tests/simulation/test_reloads.py",
+    "queues": "recomputed by queue as figures",
+    "offered_load": "needs no run: tests/simulation/test_swf_memory.py",
+    "dependencies": "tests/simulation/test_dependencies.py",
+    "input": "tests of the readers",
+    "remarks": "text of the input",
+    "waiting": "text of the core: tests/simulation/test_explain_requests.py",
+    "explanations": "text of the core: tests/simulation/test_explain_requests.py",
+    "startup": "tests/simulation/test_startup.py",
+    "plugin_faults": "text of plugins",
+}
+"""Fields of the plain report that are not recomputed, with the reason or the test that checks them."""
 SEEDS = (1, 4, 7, 11)
 TARGETS = {"root": 120 * SECOND, "root.a": 60 * SECOND}
 
@@ -115,6 +154,40 @@ def rerun(
 
 def test_every_figure_is_recomputed_or_calculated_by_hand() -> None:
     assert {field.name for field in attrs.fields(Figures)} == RECOMPUTED | set(BY_HAND)
+
+
+def test_every_field_of_the_plain_report_is_recomputed_or_has_a_reason() -> None:
+    assert {field.name for field in attrs.fields(Report)} == PLAIN | set(ELSEWHERE)
+    assert not PLAIN & set(ELSEWHERE)
+    named = [part for reason in ELSEWHERE.values() for part in reason.split() if part.endswith(".py")]
+    assert [part for part in named if not (Path(__file__).parents[2] / part).is_file()] == []
+
+
+def test_counts_of_the_plain_report(rerun: Rerun) -> None:
+    report = rerun.result.report
+    allocated, released = (
+        ["~placeholder" in line["ask"] for line in rerun.decisions if line["event"] == event]
+        for event in ("allocation", "release")
+    )
+    assert (report.allocations, report.releases) == (allocated.count(False), released.count(False))
+    preempted = [line["ask"] for line in rerun.decisions if line.get("reason") == "preempted"]
+    places = sum("~placeholder" in ask for ask in preempted)
+    assert (report.preemptions, report.preempted_placeholders) == (len(preempted) - places, places)
+    added = [event for event in rerun.nodes if event["event"] == "add"]
+    assert report.nodes == len(added)
+    outcomes = [row["outcome"] for row in rerun.rows]
+    counts = report.applications
+    assert counts.submitted == len(rerun.rows)
+    for name in ("finished", "failed", "rejected", "running", "waiting"):
+        assert getattr(counts, name) == outcomes.count(name), name
+    assert report.application_wait == rerun.result.figures.wait  # recomputed below
+
+
+def test_utilisation_of_the_plain_report(rerun: Rerun) -> None:
+    tasks = [line for line in rerun.decisions if "~placeholder" not in line["ask"]]
+    for name, share in rerun.result.report.utilisation["default"].items():
+        had = rerun.integral(rerun.capacity(name))
+        assert share == pytest.approx(rerun.integral(used(tasks, name)) / had, abs=1e-4)
 
 
 def first_starts(rerun: Rerun) -> dict[str, tuple[float, float]]:
