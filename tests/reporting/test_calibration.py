@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from yunikorn.reporting.calibration import rank_correlation
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.tables import figure_tables
+from yunikorn.reporting.sections import calibration
 
 Observe = Callable[..., FullReport]
 
@@ -65,12 +65,15 @@ def test_workload_without_recorded_waits_has_no_calibration(observe: Observe) ->
 def test_warning_where_means_differ_by_more_than_a_factor_of_three(
     recorded: tuple[int, int], warning: str, observe: Observe
 ) -> None:
-    found = observe(scenario(*recorded)).figures  # the simulated waits are 0 and 20, their mean is 10
+    result = observe(scenario(*recorded))  # the simulated waits are 0 and 20, their mean is 10
+    found, section = result.figures, calibration.section(result)
     assert found.calibration is not None
+    assert section is not None
     assert (warning in found.calibration.warning) == bool(found.calibration.warning) or not warning
     assert bool(found.calibration.warning) == bool(warning)
-    notes = [table.note for table in figure_tables(found) if table.title == "Recorded and simulated waits"]
+    notes = [table.note for table in section.tables if table.title == "Recorded and simulated waits"]
     assert ("Warning" in notes[0]) == bool(warning)
+    assert any(sentence.startswith("Doubtful: ") for sentence in result.verdict) == bool(warning)
 
 
 def ranks(numbers: list[int]) -> Any:

@@ -73,16 +73,17 @@ def test_rows_of_nodes_are_merged_when_there_are_many() -> None:
     timeline.begin(0)
     rows = NodeRows(timeline, limit=2)
     for number in range(3):
-        assert rows.join(0) == number
+        assert rows.join(f"n{number}", 0) == number
         rows.capacity(number, {"vcore": 4}, 1, 0)
     assert rows.per_row == 2
     rows.use(0, {"vcore": 4}, 1, 0)
     rows.use(2, {"vcore": 2}, 1, SECOND)
     rows.use(0, {"vcore": 4}, -1, SECOND)
-    rows.join(SECOND)
+    rows.join("n3", SECOND)
     rows.capacity(3, {"vcore": 4}, 1, SECOND)
-    rows.join(SECOND)
+    rows.join("n4", SECOND)
     rows.close(2 * SECOND)
     assert rows.per_row == 4
+    assert rows.names == ["n0", "n4"]
     # In the second interval the fourth node counts, in the first it was not there; the fifth is empty.
     assert rows.shares(2) == {"vcore": [[4 / 12, 2 / 16], [None, None]]}

@@ -1,4 +1,4 @@
-"""Plots of any result, including empty ones, which say so."""
+"""Plots of any result; results without content have none."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
+from yunikorn.reporting.drawing import Drawing, draw
 from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.mpl import amount_scale, png, shorten, styled, time_scale
+from yunikorn.reporting.palette import LIGHT, queue_colours
 from yunikorn.reporting.plots import (
-    COLOURS,
-    amount_scale,
     plot_cluster,
     plot_distributions,
     plot_lengths,
     plot_nodes,
     plot_queues,
-    png,
-    shorten,
-    styled,
-    time_scale,
 )
-from yunikorn.reporting.result_files import PICTURES, draw_pictures
+from yunikorn.reporting.result_files import PICTURES
+from yunikorn.reporting.sections.report_sections import report_sections
 
 Observe = Callable[..., FullReport]
 APP = "  - {id: x%d, queue: root.q%d, user: u%d, tasks: [{count: 3, resources: {vcore: 1}, runtime: 20}]}\n"
@@ -44,18 +42,24 @@ def leaves(queues: int) -> str:
     return "\n".join(f"          - {{name: q{number}, resources: {resources}}}" for number in range(queues))
 
 
-def texts(figure: Figure) -> set[str]:
+def drawings(result: FullReport) -> dict[str, Drawing]:
+    """Return all plots of a result."""
+    return draw(report_sections(result), queue_colours([result.history]))
+
+
+def texts(figure: Figure | None) -> set[str]:
     """Return all texts of a figure, including those of its axes, which exist only after drawing."""
+    assert figure is not None
     png(figure)
     return {found.get_text() for found in figure.findobj(Text) if isinstance(found, Text)} - {""}
 
 
 @pytest.mark.parametrize("queues", [1, 3, 50])
 def test_every_plot_works_for_any_number_of_queues(observe: Observe, queues: int, tmp_path: Path) -> None:
-    drawn = draw_pictures(observe(scenario(queues), leaves(queues)))
-    assert tuple(drawn) == PICTURES
-    for name, content in drawn.items():
-        with Image.open(io.BytesIO(content)) as image:
+    drawn = drawings(observe(scenario(queues), leaves(queues)))
+    assert set(PICTURES) - {"calibration.png", "gantt.png", "idle.png"} <= set(drawn) <= set(PICTURES)
+    for name, drawing in drawn.items():
+        with Image.open(io.BytesIO(drawing.png)) as image:
             colours = image.convert("RGB").getcolors(1 << 24)
             assert image.width == 1100, name
             assert image.height < 1500, name
@@ -68,10 +72,12 @@ def test_axes_have_units_and_lines_have_names(observe: Observe) -> None:
     history = result.history
     with styled():
         assert {"used", "capacity", "cores", "GiB", "memory", "vcore"} <= texts(plot_cluster(history))
-        found = texts(plot_queues(history))
+        found = texts(plot_queues(history, queue_colours([history])))
         assert {"root.q0", "root.q1", "used", "guaranteed", "limit", "cores", "vcore by queue"} <= found
         assert "simulated time (seconds)" in found
-        assert {"Waiting tasks by queue", "tasks", "root.q0"} <= texts(plot_lengths(history))
+        assert {"Waiting tasks by queue", "tasks", "root.q0"} <= texts(
+            plot_lengths(history, queue_colours([history]))
+        )
         found = texts(plot_distributions(result.curves))
         assert {"waited no longer than", "share of the applications", "root.q1", "≤ 1 s", "10 s"} <= found
         assert any("each row is 2 nodes" in text for text in texts(plot_nodes(history)))
@@ -92,35 +98,24 @@ def test_omitted_series_are_reported(observe: Observe) -> None:
     result = observe(scenario(50), leaves(50))
     history = result.history
     with styled():
-        assert any("38 more are in queues.csv" in text for text in texts(plot_queues(history)))
-        assert "42 more queues" in texts(plot_lengths(history))
         assert any(
-            f"{50 - len(COLOURS)} not shown" in text for text in texts(plot_distributions(result.curves))
+            "38 more are in queues.csv" in text
+            for text in texts(plot_queues(history, queue_colours([history])))
+        )
+        assert "42 more queues" in texts(plot_lengths(history, queue_colours([history])))
+        assert any(
+            f"{50 - len(LIGHT)} not shown" in text for text in texts(plot_distributions(result.curves))
         )
 
 
-def test_plots_of_an_empty_simulation_have_a_note(observe: Observe) -> None:
-    result = observe(scenario(1, ", submit: 10"), leaves(1), until=1)
-    history = result.history
-    with styled():
-        reported = [
-            texts(plot)
-            for plot in (
-                plot_cluster(history),
-                plot_queues(history),
-                plot_lengths(history),
-                plot_distributions(result.curves),
-                plot_nodes(history),
-            )
-        ]
-    assert [len(words) for words in reported] == [1] * 5
-    assert {"nothing was submitted, so there is no use to show"} in reported
+def test_an_empty_simulation_has_no_plots(observe: Observe) -> None:
+    assert drawings(observe(scenario(1, ", submit: 10"), leaves(1), until=1)) == {}
 
 
 def test_limit_far_above_usage_is_a_label_and_not_a_line(observe: Observe) -> None:
     result = observe(scenario(1), leaves(1).replace("max: {vcore: 2}", "max: {vcore: 900}"))
     with styled():
-        found = texts(plot_queues(result.history))
+        found = texts(plot_queues(result.history, queue_colours([result.history])))
     assert "limit 900 (not drawn)" in found
     assert "limit" not in found
 

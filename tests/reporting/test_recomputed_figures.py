@@ -19,8 +19,9 @@ import pytest
 from tests.simulation.random_scenarios import Rng
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.full_report import Figures, FullReport, study
+from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
+from yunikorn.reporting.run_figures import Figures
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.report import Report
 

@@ -35,16 +35,15 @@ from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.comparison import Comparison, Drawn, compare
-from yunikorn.reporting.comparison_files import (
+from yunikorn.reporting.comparison_files import comparison_folder, outdated_runs, write_comparison
+from yunikorn.reporting.comparison_tables import (
     ON_TERMINAL,
-    comparison_folder,
     difference_lines,
     few_curve_tables,
-    outdated_runs,
     unfinished_runs,
     whole_table,
-    write_comparison,
 )
+from yunikorn.reporting.comparison_verdict import judge_comparison
 from yunikorn.reporting.finished_folders import compare_folders, skipped_seeds
 from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
@@ -354,11 +353,12 @@ def _show(found: Comparison, as_json: bool) -> None:
     if as_json:
         echo(found.to_json(), nl=False)
         return
-    from yunikorn.reporting.terminal import print_tables, report_console
+    from yunikorn.reporting.terminal import print_tables, print_verdict, report_console
 
     console = report_console(None if results().isatty() else 160, results())
     for line in difference_lines(found):
         console.print(printable(line), soft_wrap=True, markup=False, highlight=False)
+    print_verdict(judge_comparison(found), console)
     print_tables([*whole_table(found), *few_curve_tables(found)], console)
     if len(found.curves) > ON_TERMINAL:
         console.print(f"{len(found.curves)} curves of settings are in the files of --out", soft_wrap=True)

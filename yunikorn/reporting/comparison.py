@@ -19,7 +19,8 @@ from yunikorn.reporting.decision_log import (
     question,
     unpack,
 )
-from yunikorn.reporting.figures import Format, measures
+from yunikorn.reporting.figures import measures
+from yunikorn.reporting.formats import Format
 from yunikorn.reporting.metrics import Dispersion, differ, dispersion
 from yunikorn.reporting.order_reason import order_question
 from yunikorn.reporting.provenance import Difference, Provenance

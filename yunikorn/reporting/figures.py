@@ -9,6 +9,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
+from yunikorn.reporting.formats import Format, Number, count, duration, index, percent, ratio
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.idle_capacity import IdleReport
@@ -18,58 +19,6 @@ from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import Summary
 
 T = TypeVar("T")
-Format = Callable[[float | None], str]
-NONE = "-"
-
-# -- formats ----------------------------------------------------------------------------------------------
-
-
-def duration(seconds: float | None) -> str:
-    """Format seconds as `2d 3h 4m`, `3h 4m`, `4m 5s` or `5.2s`, depending on the magnitude."""
-    if seconds is None:
-        return NONE
-    if seconds < 60:
-        return f"{seconds:.1f}s" if seconds % 1 else f"{seconds:.0f}s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60}s"
-    minutes = round(seconds / 60)
-    if minutes < 24 * 60:
-        return f"{minutes // 60}h {minutes % 60}m"
-    return f"{minutes // 1440}d {minutes // 60 % 24}h {minutes % 60}m"
-
-
-def whole_percent(share: float | None) -> str:
-    """Return a percentage such as `46%`."""
-    return NONE if share is None else f"{share:.0%}"
-
-
-def percent(share: float | None) -> str:
-    """Return a percentage such as `12 %`, with a decimal for values below ten."""
-    if share is None:
-        return NONE
-    value = share * 100
-    return f"{value:.1f} %" if 0 < abs(value) < 9.95 else f"{value:.0f} %"
-
-
-def ratio(number: float | None) -> str:
-    """Return a number such as `1.53`, `27.5` or `1,234`."""
-    if number is None:
-        return NONE
-    return f"{number:,.0f}" if number >= 100 else f"{number:.1f}" if number >= 10 else f"{number:.2f}"
-
-
-def index(number: float | None) -> str:
-    """Return an index from 0 to 1 with two decimals."""
-    return NONE if number is None else f"{number:.2f}"
-
-
-def count(number: float | None) -> str:
-    """Return a count of one run as it is, and a mean of counts such as `1,234` or `1,234.5`."""
-    if number is None or isinstance(number, int):
-        return NONE if number is None else str(number)
-    return f"{number:,.0f}" if number == int(number) else f"{number:,.1f}"
-
 
 # -- definitions ------------------------------------------------------------------------------------------
 
@@ -105,9 +54,9 @@ def columns(figures: Iterable[Figure[T]]) -> list[str]:
     return [figure.column for figure in figures if figure.column]
 
 
-def cells(figures: Iterable[Figure[T]], of: T) -> list[str]:
+def cells(figures: Iterable[Figure[T]], of: T) -> list[Number]:
     """Return the texts of a row."""
-    return [figure.format(figure.read(of)) for figure in figures if figure.column]
+    return [Number(figure.format, figure.read(of)) for figure in figures if figure.column]
 
 
 def _compared(section: str, figures: Iterable[Figure[T]], of: T, kind: str = "") -> Iterator[Measure]:
@@ -134,11 +83,14 @@ def longest(found: Summary | None) -> float | None:
 STATISTICS = ("measured", "mean", "median", "95 %", "longest")
 """Titles of the columns of `statistics`."""
 
+MEAN_WAIT = "wait, all tasks, mean"
+"""Name of the mean wait in a comparison, of all applications and of a group."""
+
 GROUP: Sequence[Figure[GroupReport]] = (
     Figure("apps", lambda group: group.applications, count),
     Figure("done", lambda group: group.finished, count, "finished"),
     Figure("first task", lambda group: mean(group.wait), duration, "wait, first task, mean"),
-    Figure("all tasks", lambda group: mean(group.whole_wait), duration, "wait, all tasks, mean"),
+    Figure("all tasks", lambda group: mean(group.whole_wait), duration, MEAN_WAIT),
     Figure("longest", lambda group: longest(group.whole_wait), duration, "wait, all tasks, longest"),
     Figure("slowdown", lambda group: mean(group.slowdown), ratio, "bounded slowdown, mean"),
     Figure("95 %", lambda group: p95(group.slowdown), ratio),
@@ -146,15 +98,16 @@ GROUP: Sequence[Figure[GroupReport]] = (
 )
 """Figures of a queue, a user or a size class in the full report."""
 
-QUEUE: Sequence[Figure[QueueReport]] = (
-    Figure("apps", lambda queue: queue.applications, count),
-    Figure("done", lambda queue: queue.finished, count),
-    Figure("wait", lambda queue: mean(queue.application_wait), duration),
-    Figure("longest", lambda queue: longest(queue.application_wait), duration),
+QUEUE_WAITS: Sequence[Figure[GroupReport]] = GROUP[:-1]
+"""Figures of the waits of a queue, whose use is listed by resource type."""
+
+QUEUE_TASKS: Sequence[Figure[QueueReport]] = (
     Figure("tasks", lambda queue: queue.tasks, count),
-    Figure("wait", lambda queue: mean(queue.task_wait), duration),
+    Figure("ended", lambda queue: queue.ended, count),
+    Figure("preempted", lambda queue: queue.preempted, count),
+    Figure("wait of tasks", lambda queue: mean(queue.task_wait), duration),
 )
-"""Figures of a queue in the plain report."""
+"""Figures of the tasks of a queue."""
 
 GUARANTEE: Sequence[Figure[Guarantee]] = (
     Figure("use of guarantee", lambda found: found.used, percent),
@@ -196,11 +149,10 @@ _LOSSES: Sequence[Figure[Report]] = (
 )
 
 
-def statistics(found: Summary | None, format: Format) -> list[str]:
+def statistics(found: Summary | None, format: Format) -> list[Number]:
     """Return the texts of number, mean, median, 95th percentile and maximum."""
-    if found is None:
-        return ["0", *[NONE] * 4]
-    return [str(found.count), *map(format, (found.mean, found.median, found.p95, found.max))]
+    values = (found.mean, found.median, found.p95, found.max) if found else (None,) * 4
+    return [Number(count, found.count if found else 0), *(Number(format, value) for value in values)]
 
 
 # -- comparisons ------------------------------------------------------------------------------------------

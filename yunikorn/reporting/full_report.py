@@ -9,89 +9,33 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.calibration import Calibration, CalibrationCurves
 from yunikorn.reporting.core_view import CoreView
-from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
-from yunikorn.reporting.idle_capacity import IdleReport
+from yunikorn.reporting.group_counts import NAMES, GroupCounts
 from yunikorn.reporting.metrics import jain_index
-from yunikorn.reporting.observations import ApplicationRow, Fragmentation
+from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.provenance import Provenance
+from yunikorn.reporting.run_figures import Curves, Fairness, Figures
+from yunikorn.reporting.tables import queue_label
 from yunikorn.reporting.time_series import History, NodeHistory, PartitionHistory, QueueHistory
-from yunikorn.reporting.wait_targets import WaitTarget
+from yunikorn.reporting.verdict import judge
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import ExplainRequest
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.statistics import Summary, seconds, used_share
+from yunikorn.simulation.statistics import seconds, used_share
 from yunikorn.simulation.workload import RESTART, Workload
 
 CURVE = 400
 """Maximum number of points of a distribution curve."""
 
 
-@attrs.frozen
-class Fairness:
-    """Jain's index of the mean bounded slowdowns, and of the usages, of queues and of users.
-
-    The slowdown considers queues and users with finished applications, the usage those with submitted
-    applications. The index is None if there are none.
-    """
-
-    slowdown_of_queues: float | None
-    slowdown_of_users: float | None
-    use_of_queues: float | None
-    use_of_users: float | None
-
-
-@attrs.frozen
-class Figures:
-    """Figures that the full report adds to the plain report."""
-
-    wait: Summary | None
-    """Seconds from submission to the start of the first task, over all applications."""
-    whole_wait: Summary | None
-    """Seconds from submission to the start of the last task, over all applications."""
-    slowdown: Summary | None
-    """Bounded slowdown of the finished applications."""
-    fairness: Fairness
-    fragmentation: dict[str, dict[str, Fragmentation]]
-    """Fragmentation by partition and resource type."""
-    idle: dict[str, dict[str, IdleReport]]
-    """Capacity that stood idle while work waited, by partition and resource type."""
-    queues: list[GroupReport]
-    """Leaf queues that had an application at any time."""
-    users: list[GroupReport]
-    sizes: list[GroupReport]
-    """Size classes with applications, in ascending order of size."""
-    use_at_end: dict[str, dict[str, float]] = attrs.Factory(dict)
-    """Used part of the capacity at the end of the simulation, by partition and resource type."""
-    slo: list[WaitTarget] = attrs.Factory(list)
-    """Applications that met or missed the wait targets of `--slo`, by queue."""
-    calibration: Calibration | None = None
-    """Simulated and recorded waits; None if the workload has no recorded waits."""
-
-
-@attrs.frozen
-class Curves:
-    """Distributions for plots: numbers in ascending order."""
-
-    waits: dict[str, list[float]]
-    """Seconds from submission to the start of the last task, by queue."""
-    slowdowns: dict[str, list[float]]
-    all_waits: list[float]
-    """Waits over all queues."""
-    all_slowdowns: list[float]
-    calibration: CalibrationCurves | None = None
-    """Recorded and simulated waits of the same applications; None without recorded ones."""
-
-
 def _curves(observer: Observer) -> Curves:
-    several = len({partition for partition, _ in observer.by_queue}) > 1
+    several = len(observer.cluster.partitions) > 1
     named = {
-        (f"{partition}: {path}" if several else path): group
+        queue_label(partition, path, several=several): group
         for (partition, path), group in sorted(observer.by_queue.items())
     }
     return Curves(
@@ -183,7 +127,7 @@ def _history(observer: Observer) -> History:
             )
             for partition, path, observation in observer.queues
         ],
-        nodes=NodeHistory(rows.nodes, rows.per_row, rows.shares(len(lengths))),
+        nodes=NodeHistory(rows.nodes, rows.per_row, rows.names, rows.shares(len(lengths))),
     )
 
 
@@ -198,11 +142,14 @@ class FullReport:
     curves: Curves
     provenance: Provenance | None = None
     """Inputs and options of the run; None if the caller has not named them."""
+    verdict: list[str] = attrs.Factory(list)
+    """Sentences that say what stands out, the most important first."""
 
     def to_json(self) -> str:
-        """Return the plain report, the `figures` and the `provenance` as JSON text with a final newline."""
+        """Return verdict, plain report, `figures` and `provenance` as JSON text with a final newline."""
         provenance = None if self.provenance is None else attrs.asdict(self.provenance)
         whole = {
+            "verdict": self.verdict,
             **attrs.asdict(self.report),
             "figures": attrs.asdict(self.figures),
             "provenance": provenance,
@@ -244,4 +191,6 @@ def study(
         limits=limits,
     )
     observer.close(round(report.times.stopped * SECOND))
-    return FullReport(report, _figures(observer), _history(observer), _curves(observer))
+    figures, history = _figures(observer), _history(observer)
+    verdict = judge(report, figures, history)
+    return FullReport(report, figures, history, _curves(observer), verdict=verdict)

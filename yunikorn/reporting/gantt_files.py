@@ -11,7 +11,6 @@ from yunikorn.simulation.statistics import seconds
 
 TABLE = "gantt.csv"
 PICTURE = "gantt.png"
-CAPTION = "Tasks on nodes, or times of applications, in the window of --from and --to."
 
 _PARTITION: Columns[Bar] = {"partition": lambda bar: bar.row[0]}
 _NODE: Columns[Bar] = {"node": lambda bar: bar.row[1]}

@@ -301,7 +301,7 @@ class ClusterObservation:
             partition = self.partition(event.node.partition)
             number = self._numbers.get(name)
             if number is None:
-                number = self._numbers[name] = self.rows.join(moment)
+                number = self._numbers[name] = self.rows.join(name, moment)
             room = Room(event.node.resources, number)
             self._nodes[name] = room, partition
             partition.rooms.add(name, room)

@@ -2,78 +2,89 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 
+import attrs
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
-from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.provenance import Provenance
-from yunikorn.reporting.tables import (
-    Table,
-    figure_tables,
-    limit_tables,
-    main_tables,
-    outcome,
-    reason_tables,
-    totals,
-)
-from yunikorn.simulation.report import Report
-from yunikorn.simulation.workload import describe_reload
-
-
-def render_page(result: FullReport, pictures: dict[str, bytes], captions: Mapping[str, str]) -> str:
-    """Render the page of one run."""
-    report = result.report
-    return render(
-        title=f"Simulation of {report.workload} ({outcome(report)})",
-        facts=_facts(report),
-        tables=[
-            *main_tables(report),
-            *figure_tables(result.figures),
-            *limit_tables(report),
-            *reason_tables(report),
-        ],
-        pictures=pictures,
-        captions=captions,
-        provenance=[("Provenance", result.provenance)],
-    )
+from yunikorn.errors import printable
+from yunikorn.reporting.formats import Number
+from yunikorn.reporting.palette import DARK, LIGHT, QueueColours
+from yunikorn.reporting.section import Section
+from yunikorn.reporting.tables import Table
 
 
 def render(
     *,
     title: str,
-    facts: list[tuple[str, str]],
-    tables: Sequence[Table],
-    pictures: dict[str, bytes],
-    captions: Mapping[str, str],
-    paragraphs: Sequence[str] = (),
-    provenance: Sequence[tuple[str, Provenance | None]] = (),
+    verdict: Sequence[str],
+    sections: Sequence[Section],
+    drawn: Mapping[str, str],
+    colours: QueueColours,
 ) -> str:
-    """Render a page of facts, paragraphs, pictures with captions, and tables; all texts are escaped.
+    """Render a page of a verdict and sections; all texts are escaped.
 
-    Each `provenance` is a block with a title at the end of the page.
+    `drawn` has the SVG of each plot by file name. Plots that are missing there are left out, and so are
+    sections without any content.
     """
     # StrictUndefined makes a missing variable of the template an error instead of an empty string.
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    template = files("yunikorn.reporting").joinpath("page.html").read_text("utf-8")
-    shown = [
-        (name, captions[name], base64.b64encode(content).decode("ascii"))
-        for name, content in pictures.items()
-    ]
-    blocks = [(name, one.rows(), one.config_text) for name, one in provenance if one is not None]
-    return environment.from_string(template).render(
-        title=title, facts=facts, tables=tables, pictures=shown, paragraphs=paragraphs, provenance=blocks
+    return environment.from_string(_read("page.html")).render(
+        title=printable(title),
+        verdict=list(map(printable, verdict)),
+        sections=[shown for section in sections if (shown := _shown(section, drawn)) is not None],
+        drawn={name: Markup(svg) for name, svg in drawn.items()},
+        colours=colours,
+        style=Markup(_style()),
+        script=Markup(_read("page.js")),
     )
 
 
-def _facts(report: Report) -> list[tuple[str, str]]:
-    notes = [*report.remarks, *report.node_troubles, *map(describe_reload, report.reloads)]
-    return [
-        *totals(report),
-        *(("note", text) for text in notes),
-        *(("plugin failure", text) for text in report.plugin_faults),
-    ]
+def _read(name: str) -> str:
+    return files("yunikorn.reporting").joinpath(name).read_text("utf-8")
+
+
+def _style() -> str:
+    classes = "\n".join(f".q{number} {{ --c: var(--q{number}); }}" for number in range(len(LIGHT)))
+    style = (
+        _read("page.css").replace("{{ light }}", _variables(LIGHT)).replace("{{ dark }}", _variables(DARK))
+    )
+    return f"{style}{classes}\n"
+
+
+def _variables(colours: Sequence[str]) -> str:
+    return "  " + " ".join(f"--q{number}: {colour};" for number, colour in enumerate(colours))
+
+
+def _shown(section: Section, drawn: Mapping[str, str]) -> Section | None:
+    """Return a section as it is shown, with control characters escaped; None if nothing is left of it."""
+    pictures = [picture for picture in section.pictures if picture.name in drawn]
+    if not (pictures or section.tables or section.facts or section.paragraphs or section.details):
+        return None
+    return attrs.evolve(
+        section,
+        pictures=pictures,
+        facts=[(printable(name), printable(text)) for name, text in section.facts],
+        paragraphs=list(map(printable, section.paragraphs)),
+        details=[(printable(name), _lines(text)) for name, text in section.details],
+        tables=[_cleaned(table) for table in section.tables],
+    )
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _cleaned(table: Table) -> Table:
+    rows = [[cell if isinstance(cell, Number) else printable(cell) for cell in row] for row in table.rows]
+    return attrs.evolve(
+        table,
+        title=printable(table.title),
+        columns=list(map(printable, table.columns)),
+        rows=rows,
+        note=printable(table.note),
+    )

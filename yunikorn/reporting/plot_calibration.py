@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from yunikorn.reporting.calibration import CalibrationCurves
-from yunikorn.reporting.plots import COLOURS, INK, duration_text, duration_ticks, paper
+from yunikorn.reporting.mpl import INK, USED, duration_text, duration_ticks, paper
 
 
 def plot_calibration(curves: CalibrationCurves) -> Figure:
@@ -14,7 +14,7 @@ def plot_calibration(curves: CalibrationCurves) -> Figure:
     figure, (axes,) = paper(3.6)
     for values, colour, label in (
         (curves.recorded, INK, "recorded"),
-        (curves.simulated, COLOURS[0], "simulated"),
+        (curves.simulated, USED, "simulated"),
     ):
         shown = [max(value, 1.0) for value in values]
         parts = [(index + 1) / len(shown) for index in range(len(shown))]

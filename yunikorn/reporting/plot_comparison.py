@@ -7,43 +7,37 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from yunikorn.reporting.comparison import Comparison, FigureRow
-from yunikorn.reporting.full_report import Curves
-from yunikorn.reporting.plots import (
-    COLOURS,
-    INK,
-    amount_scale,
-    busiest_type,
-    empty,
-    paper,
-    plot_distributions,
-    shorten,
-    time_scale,
-    top,
-)
+from yunikorn.reporting.figures import MEAN_WAIT
+from yunikorn.reporting.mpl import INK, amount_scale, line, paper, shorten, time_scale, top
+from yunikorn.reporting.palette import LIGHT, line_style
+from yunikorn.reporting.plots import busiest_type, plot_distributions
+from yunikorn.reporting.run_figures import Curves
 from yunikorn.reporting.time_series import History
 
-SHOWN = len(COLOURS)
+SHOWN = len(LIGHT)
+"""Maximum number of drawn variants, the first ones; each has a colour of its own."""
 QUEUES = 8
 BARS = (
-    ("wait, all tasks, mean", "Wait until the last task started, mean (hours)", 3600.0),
+    (MEAN_WAIT, "Wait until the last task started, mean (hours)", 3600.0),
     ("bounded slowdown, mean", "Bounded slowdown, mean (times)", 1.0),
 )
 
 
-def plot_all_waits(comparison: Comparison) -> Figure:
+def plot_all_waits(comparison: Comparison) -> Figure | None:
     """Plot the distributions of waits and slowdowns, with a line for each variant."""
-    curves = [variant.results[0].curves for variant in comparison.variants]
-    names = [variant.name for variant in comparison.variants]
+    variants = comparison.variants[:SHOWN]
+    curves = [variant.results[0].curves for variant in variants]
+    names = [variant.name for variant in variants]
     waits = {name: curve.all_waits for name, curve in zip(names, curves, strict=True)}
     slowdowns = {name: curve.all_slowdowns for name, curve in zip(names, curves, strict=True)}
-    return plot_distributions(Curves(waits, slowdowns, [], []), "variants")
+    return plot_distributions(Curves(waits, slowdowns, [], []), what="variants")
 
 
-def plot_bars(comparison: Comparison) -> Figure:
+def plot_bars(comparison: Comparison) -> Figure | None:
     """Plot waits and slowdowns of each queue, with a bar for each variant."""
     found = [(title, unit, _rows(comparison, name)) for name, title, unit in BARS]
     if not any(rows for _, _, rows in found):
-        return empty("no queue started anything, so there are no waits to show")
+        return None
     most = max(len(rows) for _, _, rows in found)
     variants = comparison.variants[:SHOWN]
     figure, axes = paper(1.4 + 0.22 * most * (len(variants) + 1), 1, 2)
@@ -72,7 +66,7 @@ def _bars(axes: Axes, rows: list[FigureRow], variants: int, unit: float) -> None
             places,
             [value.mean / unit if value else 0.0 for value in values],
             height=width * 0.92,
-            color=COLOURS[number],
+            color=line_style(number).colour,
             label=str(number),
             xerr=[(value.half or 0.0) / unit if value else 0.0 for value in values]
             if any(value and value.half for value in values)
@@ -85,18 +79,18 @@ def _bars(axes: Axes, rows: list[FigureRow], variants: int, unit: float) -> None
     axes.set_xlim(left=0)
 
 
-def plot_over_time(comparison: Comparison) -> Figure:
+def plot_over_time(comparison: Comparison) -> Figure | None:
     """Plot the usage of the busiest resource type and the waiting tasks, with a line for each variant."""
     variants = comparison.variants[:SHOWN]
     histories = [variant.results[0].history for variant in variants]
     if not any(history.count for history in histories):
-        return empty("nothing was submitted, so there is nothing to show over time")
+        return None
     longest = max(histories, key=lambda history: history.end)
     name = busiest_type(longest)
     time, text = time_scale(longest.edges)
     figure, (use, waiting) = paper(5.0, 2, share=True)
     heights = [0.0]
-    for variant, history, colour in zip(variants, histories, COLOURS, strict=False):
+    for number, (variant, history) in enumerate(zip(variants, histories, strict=True)):
         if not history.count:
             continue
         edges = [edge / time for edge in history.edges]
@@ -104,9 +98,9 @@ def plot_over_time(comparison: Comparison) -> Figure:
         lengths = [sum(each.waiting[index] for each in history.partitions) for index in range(history.count)]
         heights += lengths
         label = shorten(variant.name, 30)
-        width = _width(colour)
-        use.stairs(shares, edges, baseline=None, color=colour, lw=width, label=label)
-        waiting.stairs(lengths, edges, baseline=None, color=colour, lw=width)
+        style = line(line_style(number), _width(number))
+        use.stairs(shares, edges, baseline=None, label=label, **style)
+        waiting.stairs(lengths, edges, baseline=None, **style)
     use.set_title(f"Use of {shorten(name, 40)}" if name else "Use")
     use.set_ylim(0, 1.05)
     use.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
@@ -119,9 +113,9 @@ def plot_over_time(comparison: Comparison) -> Figure:
     return figure
 
 
-def _width(colour: str) -> float:
+def _width(number: int) -> float:
     """Return a smaller line width for each further variant, so that coinciding lines stay visible."""
-    return max(3.2 - 1.0 * COLOURS.index(colour), 1.0)
+    return max(3.2 - 1.0 * number, 1.0)
 
 
 def _shares(history: History, name: str) -> list[float]:
@@ -133,7 +127,7 @@ def _shares(history: History, name: str) -> list[float]:
     return found
 
 
-def plot_shares(comparison: Comparison) -> Figure:
+def plot_shares(comparison: Comparison) -> Figure | None:
     """Plot each queue's usage of the busiest type, a line per variant, and the first variant's guarantee."""
     variants = comparison.variants[:SHOWN]
     histories = [variant.results[0].history for variant in variants]
@@ -147,7 +141,7 @@ def plot_shares(comparison: Comparison) -> Figure:
                 totals[key] = max(totals.get(key, 0.0), sum(queue.used[name]) * history.width)
     ranked = sorted(totals, key=lambda key: -totals[key])[:QUEUES]
     if not ranked:
-        return empty("no queue used any resources, so there is no use to show")
+        return None
     shown = sorted(ranked)
     time, text = time_scale(longest.edges)
     figure, axes = paper(1.0 + 1.8 * len(shown), len(shown), share=True)
@@ -174,11 +168,11 @@ def _share(axes: Axes, histories: list[History], key: tuple[str, str], name: str
             heights += queue.used.get(name, [])
             heights += [step.guaranteed.get(name, 0) for step in queue.quotas]
     unit, text = amount_scale(name, max(heights))
-    for (history, queue), colour in zip(drawn, COLOURS, strict=False):
+    for number, (history, queue) in enumerate(drawn):
         edges = [edge / time for edge in history.edges]
         used = queue.used.get(name) if queue is not None else None
         values = [value / unit for value in used] if used else [0.0] * history.count
-        axes.stairs(values, edges, baseline=None, color=colour, lw=_width(colour), label="used")
+        axes.stairs(values, edges, baseline=None, label="used", **line(line_style(number), _width(number)))
     history, queue = drawn[0]
     if queue is not None and any(step.guaranteed.get(name) for step in queue.quotas):
         times = [max(step.time, history.start) / time for step in queue.quotas] + [history.end / time]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
 import attrs
 from matplotlib.artist import Artist
@@ -15,7 +16,9 @@ from matplotlib.patches import Patch
 
 from yunikorn.clock import SECOND
 from yunikorn.reporting.gantt import NODES, PLACEHOLDER, REGULAR, WAITING, Bar, GanttChart, Row
-from yunikorn.reporting.plots import COLOURS, INK, LIMIT, OTHERS, empty, paper, shorten, time_scale
+from yunikorn.reporting.mpl import INK, LIMIT, OTHERS, area, paper, shorten, time_scale
+from yunikorn.reporting.palette import HATCHES, LIGHT, QueueColours, Style
+from yunikorn.reporting.tables import queue_label
 
 HEIGHTS = {True: 0.3, False: 0.2}
 """Heights of a row in inches, of nodes and of applications."""
@@ -42,16 +45,16 @@ class _Place:
     lower: float
 
 
-def plot_gantt(chart: GanttChart) -> Figure:
-    """Plot the bars of a chart, with a colour for each queue."""
+def plot_gantt(chart: GanttChart, colours: QueueColours) -> Figure | None:
+    """Plot the bars of a chart in the styles of their queues; None if nothing happened in its time."""
     if not chart.rows or chart.stop <= chart.start:
-        return empty(chart.notes[0] if chart.notes else "nothing happened in this time")
+        return None
     nodes = chart.request.of == NODES
     figure, (axes,) = paper(1.4 + HEIGHTS[nodes] * len(chart.rows))
     unit, text = time_scale([0.0, chart.stop / SECOND])
-    colours = _colours(chart.bars)
+    styles = _styles(chart, colours)
     places = list(_lanes(chart) if nodes else _heights(chart))
-    _draw(axes, chart, places, colours, unit * SECOND)
+    _draw(axes, chart, places, styles, unit * SECOND)
     axes.set_xlim(chart.start / SECOND / unit, chart.stop / SECOND / unit)
     axes.set_ylim(len(chart.rows), 0)
     axes.set_yticks(
@@ -62,18 +65,29 @@ def plot_gantt(chart: GanttChart) -> Figure:
     axes.grid(axis="y", visible=False)
     axes.set_xlabel("\n".join([f"simulated time ({text})", *chart.notes]), fontsize=8)
     axes.set_title("Tasks by node" if nodes else "Applications")
-    figure.legend(handles=_legend(chart.bars, colours), loc="outside upper right", ncols=4)
+    figure.legend(handles=_legend(chart.bars, styles), loc="outside upper right", ncols=4)
     return figure
 
 
-def _colours(bars: Iterable[Bar]) -> dict[str, str]:
-    """Return the colours of the queues in alphabetical order; queues beyond the last colour are grey."""
-    queues = sorted({_queue(bar) for bar in bars})
-    return {queue: COLOURS[index] if index < len(COLOURS) else OTHERS for index, queue in enumerate(queues)}
+Styles = Mapping[tuple[str, str], tuple[str, Style | None]]
+"""Labels and styles by partition and queue; without a style, a queue is grey."""
 
 
-def _queue(bar: Bar) -> str:
-    return bar.queue or "(no queue)"
+def _styles(chart: GanttChart, colours: QueueColours) -> Styles:
+    """Return the styles of the queues with the most bars; others are grey."""
+    several = chart.has_several_partitions
+    counted = Counter(map(_queue, chart.bars))
+    named = sorted(counted, key=lambda queue: (-counted[queue], queue))[: len(LIGHT)]
+    found: dict[tuple[str, str], tuple[str, Style | None]] = {}
+    for queue in sorted(counted):
+        label = queue_label(*queue, several=several)
+        known = label in colours and queue in named
+        found[queue] = (label if queue[1] else "(no queue)"), colours[label] if known else None
+    return found
+
+
+def _queue(bar: Bar) -> tuple[str, str]:
+    return bar.row[0], bar.queue
 
 
 def _lanes(chart: GanttChart) -> Iterator[_Place]:
@@ -106,28 +120,41 @@ def _heights(chart: GanttChart) -> Iterator[_Place]:
         yield _Place(bar, middle - half, middle + half)
 
 
-def _draw(
-    axes: Axes, chart: GanttChart, places: list[_Place], colours: Mapping[str, str], scale: float
-) -> None:
-    boxes: dict[tuple[str, bool, bool], list[Corners]] = {}
+def _draw(axes: Axes, chart: GanttChart, places: list[_Place], styles: Styles, scale: float) -> None:
+    boxes: dict[tuple[Style | None, bool, bool], list[Corners]] = {}
     for place in places:
-        bar, colour = place.bar, colours[_queue(place.bar)]
+        bar, style = place.bar, styles[_queue(place.bar)][1]
         left = max(bar.start, chart.start)
         right = max(chart.stop if bar.end is None else min(bar.end, chart.stop), left)
         ends = left / scale, right / scale
         if bar.kind == WAITING:
-            axes.plot(ends, [place.upper] * 2, color=colour, lw=1, solid_capstyle="butt")
+            axes.plot(ends, [place.upper] * 2, color=_colour(style), lw=1, solid_capstyle="butt")
             continue
         corners = [(x, y) for x, y in zip((*ends, *ends[::-1]), _sides(place), strict=True)]
         is_narrow = right - left < NARROW * (chart.stop - chart.start)
-        boxes.setdefault((colour, bar.kind == PLACEHOLDER, is_narrow), []).append(corners)
-    for (colour, is_pale, is_narrow), corners_of in boxes.items():
-        edge = colour if is_pale or is_narrow else "white"
-        alpha = PALE if is_pale else None
-        axes.add_collection(
-            PolyCollection(corners_of, facecolors=colour, edgecolors=edge, linewidths=0.3, alpha=alpha)
-        )
+        boxes.setdefault((style, bar.kind == PLACEHOLDER, is_narrow), []).append(corners)
+    for (style, is_pale, is_narrow), corners_of in boxes.items():
+        axes.add_collection(_boxes(corners_of, style, is_pale=is_pale, is_narrow=is_narrow))
     _mark_ends(axes, chart, places, scale)
+
+
+def _boxes(corners: list[Corners], style: Style | None, *, is_pale: bool, is_narrow: bool) -> PolyCollection:
+    colour, alpha = _colour(style), PALE if is_pale else None
+    if style is not None and style.pattern:
+        return PolyCollection(
+            corners,
+            facecolors="none",
+            edgecolors=colour,
+            hatch=HATCHES[style.pattern],
+            linewidths=0.6,
+            alpha=alpha,
+        )
+    edge = colour if is_pale or is_narrow else "white"
+    return PolyCollection(corners, facecolors=colour, edgecolors=edge, linewidths=0.3, alpha=alpha)
+
+
+def _colour(style: Style | None) -> str:
+    return OTHERS if style is None else style.colour
 
 
 def _sides(place: _Place) -> tuple[float, float, float, float]:
@@ -149,11 +176,13 @@ def _is_marked(bar: Bar) -> bool:
     return bar.ended not in REGULAR
 
 
-def _legend(bars: list[Bar], colours: Mapping[str, str]) -> list[Artist]:
-    named = [(queue, colour) for queue, colour in colours.items() if colour != OTHERS]
-    handles: list[Artist] = [Patch(color=colour, label=shorten(queue, 30)) for queue, colour in named]
-    if len(named) < len(colours):
-        handles.append(Patch(color=OTHERS, label=f"{len(colours) - len(named)} more queues"))
+def _legend(bars: list[Bar], styles: Styles) -> list[Artist]:
+    named = [(label, style) for label, style in styles.values() if style is not None]
+    handles: list[Artist] = [Patch(**area(style), label=shorten(label, 30)) for label, style in named]
+    grey = [label for label, style in styles.values() if style is None]
+    if grey:
+        label = grey[0] if len(grey) == 1 else f"{len(grey)} more queues"
+        handles.append(Patch(color=OTHERS, label=shorten(label, 30)))
     if any(bar.kind == PLACEHOLDER for bar in bars):
         handles.append(Patch(color=INK, alpha=PALE, label="placeholders (pale)"))
     if any(bar.kind == WAITING for bar in bars):

@@ -6,26 +6,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from yunikorn.reporting.idle_capacity import CAUSES
-from yunikorn.reporting.plots import (
-    CLUSTER_PLOTS,
-    COLOURS,
-    INK,
-    OTHERS,
-    amount_scale,
-    empty,
-    paper,
-    shorten,
-    time_scale,
-    top,
-)
+from yunikorn.reporting.mpl import INK, OTHERS, amount_scale, paper, shorten, time_scale, top
+from yunikorn.reporting.palette import LIGHT
+from yunikorn.reporting.plots import CLUSTER_PLOTS
 from yunikorn.reporting.time_series import History, PartitionHistory
 
-_COLOURS = dict(zip(CAUSES, (*COLOURS, "#b2df8a", "#6a3d9a", "#fb9a99", OTHERS), strict=True))
+_COLOURS = dict(zip(CAUSES, (*LIGHT, "#b2df8a", "#6a3d9a", "#fb9a99", OTHERS), strict=True))
 """A colour for each cause, the same in all pictures."""
 
 
-def plot_idle(history: History) -> Figure:
-    """Plot the idle capacity of each partition and resource type, stacked by cause."""
+def plot_idle(history: History) -> Figure | None:
+    """Plot the idle capacity of each partition and resource type, stacked by cause; None if there is none."""
     wanted = [
         (each, name)
         for each in history.partitions
@@ -33,7 +24,7 @@ def plot_idle(history: History) -> Figure:
         if any(any(series.get(name, ())) for series in each.idle.values())
     ]
     if not wanted:
-        return empty("no capacity stood idle while work waited")
+        return None
     shown = wanted[:CLUSTER_PLOTS]
     figure, axes = paper(0.9 + 1.9 * len(shown), len(shown), share=True)
     several = len(history.partitions) > 1

@@ -8,8 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from yunikorn.reporting.plots import (
-    COLOURS,
+from yunikorn.reporting.mpl import (
     INK,
     amount_scale,
     duration_text,
@@ -19,6 +18,7 @@ from yunikorn.reporting.plots import (
     time_scale,
     top,
 )
+from yunikorn.reporting.palette import DASHES, Dashes, QueueColours, line_style
 from yunikorn.reporting.setting_curves import (
     APPLICATIONS,
     TOTALS,
@@ -30,14 +30,12 @@ from yunikorn.reporting.setting_numbers import AMOUNT, DURATION, PERCENTAGE
 
 FAR = 20
 """Ratio of the largest lines of a panel from which the axis of waits is logarithmic."""
-DASHES = ("-", "--", ":", "-.")
-"""Lines of figures that do not belong to a queue; colours are those of queues."""
 HEIGHT = 2.7
 """Height of a row of panels (inches)."""
 _PANELS = ("Wait until the first task started", "The same by queue, mean", "Mean use", "Counts")
 
 
-def plot_curve(curve: SettingCurve) -> Figure:
+def plot_curve(curve: SettingCurve, colours: QueueColours) -> Figure:
     """Plot waits, waits by queue, use and counts, each with a line per figure and the band of the seeds."""
     panels = _panels(curve.figures)
     unit, text = _scale(curve)
@@ -47,7 +45,7 @@ def plot_curve(curve: SettingCurve) -> Figure:
         one.set_title(title)
         divisor = _label_values(one, title, figures)
         for number, each in enumerate(figures):
-            _plot(one, numbers, each, divisor, number)
+            _plot(one, numbers, each, divisor, _style(each, number, colours))
         one.legend(loc="best")
         one.set_xlabel(text)
     for one in axes[len(panels) :]:
@@ -112,13 +110,22 @@ def _are_far_apart(figures: Sequence[CurveFigure]) -> bool:
     return bool(positive) and max(positive) > FAR * min(positive) and max(positive) > FAR
 
 
-def _plot(axes: Axes, numbers: Sequence[float], figure: CurveFigure, divisor: float, number: int) -> None:
+def _style(figure: CurveFigure, number: int, colours: QueueColours) -> tuple[str, Dashes]:
+    """Return the colour and dashes of a figure: those of its queue, or dashes by its number."""
+    if figure.section in (APPLICATIONS, TOTALS):
+        return INK, DASHES[number % len(DASHES)]
+    style = colours[figure.section] if figure.section in colours else line_style(number)
+    return style.colour, DASHES[style.pattern]
+
+
+def _plot(
+    axes: Axes, numbers: Sequence[float], figure: CurveFigure, divisor: float, style: tuple[str, Dashes]
+) -> None:
     """Draw the line of the means and the band from the lowest to the highest value."""
     known = [(at, band) for at, band in zip(numbers, figure.bands, strict=True) if band is not None]
     places = [at for at, _ in known]
     is_queue = figure.section not in (APPLICATIONS, TOTALS)
-    colour = COLOURS[number % len(COLOURS)] if is_queue else INK
-    dashes = "-" if is_queue else DASHES[number % len(DASHES)]
+    colour, dashes = style
     axes.fill_between(
         places,
         [band.low / divisor for _, band in known],
@@ -129,4 +136,4 @@ def _plot(axes: Axes, numbers: Sequence[float], figure: CurveFigure, divisor: fl
     )
     label = figure.section if is_queue else figure.name
     means = [band.mean / divisor for _, band in known]
-    axes.plot(places, means, dashes, marker="o", ms=3.5, lw=1.5, color=colour, label=shorten(label, 40))
+    axes.plot(places, means, ls=dashes, marker="o", ms=3.5, lw=1.5, color=colour, label=shorten(label, 40))

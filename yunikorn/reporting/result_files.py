@@ -16,13 +16,21 @@ from yunikorn.reporting.csv_files import (
 )
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.gantt import GanttChart, GanttRequest
-from yunikorn.reporting.gantt_files import CAPTION as GANTT_CAPTION
 from yunikorn.reporting.gantt_files import PICTURE as GANTT
 from yunikorn.reporting.gantt_files import TABLE as GANTT_TABLE
 from yunikorn.reporting.gantt_files import write_table
 from yunikorn.reporting.gantt_recorders import gantt_recorder
 from yunikorn.reporting.observations import ApplicationRow
+from yunikorn.reporting.palette import queue_colours
 from yunikorn.reporting.saved_run import LOG, RESULT, pack_result
+from yunikorn.reporting.sections.calibration import CALIBRATION
+from yunikorn.reporting.sections.cluster_use import CLUSTER
+from yunikorn.reporting.sections.idle_while_waiting import IDLE
+from yunikorn.reporting.sections.nodes import NODES
+from yunikorn.reporting.sections.queue_use import QUEUES
+from yunikorn.reporting.sections.report_sections import report_sections
+from yunikorn.reporting.sections.waits import LENGTHS, WAITS
+from yunikorn.reporting.tables import outcome
 from yunikorn.simulation.decisions import APPLICATIONS as ENDS
 from yunikorn.simulation.decisions import DECISIONS, REPORT, FolderRecorder
 from yunikorn.simulation.decisions import NODES as NODE_EVENTS
@@ -30,22 +38,8 @@ from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorders
 
 PAGE = "report.html"
-CLUSTER, QUEUES, LENGTHS = "cluster.png", "queue-use.png", "queue-lengths.png"
-WAITS, NODES, IDLE, CALIBRATION = "waits.png", "nodes.png", "idle.png", "calibration.png"
-CAPTIONS = {
-    CLUSTER: "Capacity, usage, and free resources that waiting tasks could not use.",
-    IDLE: "Capacity that stood idle while work waited, by what kept the work from it.",
-    QUEUES: "Usage of each queue, with its guarantee and its limit.",
-    LENGTHS: "Number of waiting tasks.",
-    WAITS: "Cumulative distributions of the waits and slowdowns of applications.",
-    CALIBRATION: "Cumulative distributions of the waits that the trace recorded, and of the simulated ones.",
-    NODES: "Utilisation of each node.",
-    GANTT: GANTT_CAPTION,
-}
-OPTIONAL = (CALIBRATION, GANTT)
-"""Pictures of recorded waits and of `--gantt`, which not every run has."""
-PICTURES = tuple(name for name in CAPTIONS if name not in OPTIONAL)
-"""Pictures of every run."""
+PICTURES = (QUEUES, CLUSTER, IDLE, LENGTHS, WAITS, CALIBRATION, NODES, GANTT)
+"""Files of the plots; a plot without content is not written."""
 NEEDED = ("matplotlib", "jinja2")
 
 
@@ -60,54 +54,31 @@ def missing_extra(page: str = PAGE) -> str:
     )
 
 
-def draw_pictures(result: FullReport, chart: GanttChart | None = None) -> dict[str, bytes]:
-    """Draw all plots; returns PNG contents by file name."""
-    # Imported here, because runs without pictures need no matplotlib, which is slow to import.
-    from yunikorn.reporting.plot_calibration import plot_calibration
-    from yunikorn.reporting.plot_gantt import plot_gantt
-    from yunikorn.reporting.plot_idle import plot_idle
-    from yunikorn.reporting.plots import (
-        plot_cluster,
-        plot_distributions,
-        plot_lengths,
-        plot_nodes,
-        plot_queues,
-        png,
-        styled,
-    )
-
-    history = result.history
-    with styled():
-        pictures = {
-            CLUSTER: png(plot_cluster(history)),
-            IDLE: png(plot_idle(history)),
-            QUEUES: png(plot_queues(history)),
-            LENGTHS: png(plot_lengths(history)),
-            WAITS: png(plot_distributions(result.curves)),
-        }
-        if result.curves.calibration is not None:
-            pictures[CALIBRATION] = png(plot_calibration(result.curves.calibration))
-        pictures[NODES] = png(plot_nodes(history))
-        if chart is not None:
-            pictures[GANTT] = png(plot_gantt(chart))
-        return pictures
-
-
 def write_pictures(folder: OutFolder, result: FullReport, chart: GanttChart | None = None) -> str:
     """Write plots and page; returns a hint if dependencies are missing, else an empty string."""
     missing = missing_extra()
     if missing:
         return missing
-    from yunikorn.reporting.page import render_page
+    # Imported here, because runs without pictures need neither matplotlib nor jinja2, which import slowly.
+    from yunikorn.reporting.drawing import draw
+    from yunikorn.reporting.page import render
 
-    pictures = draw_pictures(result, chart)
-    for name, content in pictures.items():
-        folder.part(name).write_bytes(content)
-    folder.open(PAGE).write(render_page(result, pictures, CAPTIONS))
+    sections, colours = report_sections(result, chart), queue_colours([result.history])
+    drawn = draw(sections, colours)
+    for name, drawing in drawn.items():
+        folder.part(name).write_bytes(drawing.png)
+    page = render(
+        title=f"Simulation of {result.report.workload} ({outcome(result.report)})",
+        verdict=result.verdict,
+        sections=sections,
+        drawn={name: drawing.svg for name, drawing in drawn.items()},
+        colours=colours,
+    )
+    folder.open(PAGE).write(page)
     return ""
 
 
-OUTDATED = (PAGE, csv_files.TASKS, GANTT_TABLE, *CAPTIONS)
+OUTDATED = (PAGE, csv_files.TASKS, GANTT_TABLE, *PICTURES)
 """Files of an earlier run that are removed if this run does not write them."""
 RESULTS = {
     *OUTDATED,

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from yunikorn.reporting.csv_files import Columns
-from yunikorn.reporting.figures import Format, measures
+from yunikorn.reporting.figures import measures
+from yunikorn.reporting.formats import Format
 from yunikorn.reporting.metrics import dispersion
 from yunikorn.reporting.setting_numbers import NumericValues, find_numbers
 from yunikorn.reporting.tables import Table
@@ -176,7 +177,7 @@ def curve_tables(curve: SettingCurve) -> Iterator[Table]:
             for number, value in enumerate(curve.values)
         ]
         columns = [short_path(curve.setting), *(figure.label for figure in figures)]
-        yield Table(f"Curve of {curve.title}", columns, rows, curve_note(curve))
+        yield Table(f"Curve of {curve.title}", columns, rows, curve_note(curve), is_ordered=True)
 
 
 def curve_note(curve: SettingCurve) -> str:

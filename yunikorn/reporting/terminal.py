@@ -12,15 +12,8 @@ from rich.table import Table as Grid
 
 from yunikorn.errors import printable
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.tables import (
-    Table,
-    figure_tables,
-    limit_tables,
-    main_tables,
-    outcome,
-    reason_tables,
-    totals,
-)
+from yunikorn.reporting.sections.report_sections import report_sections
+from yunikorn.reporting.tables import Table, outcome, totals
 from yunikorn.simulation.explain_requests import in_lines
 from yunikorn.simulation.report import Report
 
@@ -43,15 +36,23 @@ def report_console(width: int | None, stream: TextIO | None = None) -> Console:
 def print_report(result: FullReport, console: Console, rate: str) -> None:
     """Print a report; `rate` is the speed of the simulation, which is not part of the report."""
     report = result.report
+    print_verdict(result.verdict, console)
     console.print(_totals(report, rate))
-    print_tables([*main_tables(report), *limit_tables(report), *figure_tables(result.figures)], console)
-    print_tables(reason_tables(report), console)
+    for section in report_sections(result):
+        print_tables(section.tables, console)
     for answer in report.explanations:
         for line in in_lines(answer):
             console.print(printable(line), soft_wrap=True)
         console.print()
     for failure in report.plugin_faults:
         console.print(f"Plugin failure: {failure}")
+
+
+def print_verdict(sentences: Iterable[str], console: Console) -> None:
+    """Print the sentences of a verdict, one per line."""
+    for sentence in sentences:
+        console.print(f"- {printable(sentence)}", soft_wrap=True)
+    console.print()
 
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:
@@ -70,7 +71,8 @@ def print_tables(tables: Iterable[Table], console: Console) -> None:
             is_text = table.has_examples and name == table.columns[-1]
             grid.add_column(printable(name), justify="left" if is_text else "right", no_wrap=True)
         for row in table.rows:
-            grid.add_row(*map(printable, row))
+            is_heading = table.has_parts and not any(row[1:])
+            grid.add_row(*(printable(cell.upper() if is_heading else cell) for cell in row))
         console.print(grid)
         if table.note:
             console.print(f"{printable(table.note)}\n")

@@ -214,8 +214,10 @@ class NodeRows:
         self._limit = limit
         self._rows: list[tuple[AmountSeries, AmountSeries]] = []
         """Capacity and usage of each row."""
+        self.names: list[str] = []
+        """Name of the first node of each row."""
 
-    def join(self, moment: int) -> int:
+    def join(self, name: str, moment: int) -> int:
         """Add a node; returns its number."""
         number = self.nodes
         self.nodes += 1
@@ -223,6 +225,7 @@ class NodeRows:
             self._merge(moment)
         if number // self.per_row == len(self._rows):
             self._rows.append((AmountSeries(self._timeline), AmountSeries(self._timeline)))
+            self.names.append(name)
         return number
 
     def _merge(self, moment: int) -> None:
@@ -231,6 +234,7 @@ class NodeRows:
             for series, other in zip(upper, lower, strict=True):
                 series.absorb(other, moment)
         self._rows = self._rows[::2]
+        self.names = self.names[::2]
 
     def capacity(self, number: int, amount: Mapping[str, int], sign: int, moment: int) -> None:
         """Increase a node's capacity by `amount` (`sign` 1), or reduce it (-1)."""
@@ -312,6 +316,8 @@ class NodeHistory:
 
     nodes: int
     per_row: int
+    names: list[str]
+    """Name of the first node of each row."""
     shares: dict[str, list[list[float | None]]]
 
 

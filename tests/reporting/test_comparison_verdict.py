@@ -1,0 +1,56 @@
+"""Verdict of a comparison: what each variant changes, compared with the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from yunikorn.reporting.comparison import Comparison, make_rows
+from yunikorn.reporting.comparison_verdict import judge_comparison
+from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.variant_results import Variant
+
+Observe = Callable[..., FullReport]
+QUEUES = "          - {{name: a, resources: {{max: {{vcore: {0}}}}}}}\n          - {{name: b}}"
+SCENARIO = "nodes: [{name: n, resources: {vcore: 4}}]\napplications:\n" + "".join(
+    f"  - {{id: {queue}{number}, queue: root.{queue}, "
+    f"tasks: [{{count: 2, resources: {{vcore: 1}}, runtime: 10m}}]}}\n"
+    for queue in "ab"
+    for number in range(4)
+)
+
+
+def compared(observe: Observe, *limits: int, until: float | None = None) -> Comparison:
+    """Compare runs in which queue a may use this many cores."""
+    variants = [
+        Variant(f"{limit} cores", [observe(SCENARIO, QUEUES.format(limit), until=until)]) for limit in limits
+    ]
+    return Comparison("test", [], variants, make_rows(variants), [])
+
+
+def test_the_queues_that_gain_and_lose_most_are_named(observe: Observe) -> None:
+    comparison = compared(observe, 4, 1)
+    (sentence,) = judge_comparison(comparison)
+    waits = [
+        {queue.name: queue.whole_wait.mean for queue in variant.results[0].figures.queues if queue.whole_wait}
+        for variant in comparison.variants
+    ]
+    assert waits[1]["root.a"] > waits[0]["root.a"]
+    assert sentence.startswith("1 cores, compared with 4 cores: applications wait ")
+    assert "root.b gains most: its applications wait " in sentence
+    assert "root.a loses most: its applications wait " in sentence
+    assert sentence.endswith("; the work is done 40m 0s later, after 1h 20m.")
+
+
+def test_equal_variants_have_no_notable_difference(observe: Observe) -> None:
+    assert judge_comparison(compared(observe, 4, 4)) == [
+        "4 cores and 4 cores: no notable difference in waits and makespan."
+    ]
+
+
+def test_runs_that_are_not_complete_are_named_first(observe: Observe) -> None:
+    cut = compared(observe, 4, 1, until=60)
+    first, *_ = judge_comparison(attrs.evolve(cut, unfinished=2))
+    assert first == "2 runs were not finished: the figures are those of the others."
+    assert judge_comparison(cut)[0].startswith("Not simulated to the end: 4 cores, 1 cores.")

@@ -1,0 +1,144 @@
+"""Style and axes of all plots. Requires matplotlib.
+
+The module does not use matplotlib's global state: figures are created and drawn as independent values.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from yunikorn.quantities import VCORE
+from yunikorn.reporting.palette import DASHES, HATCHES, Style
+
+DPI = 110
+WIDTH = 10.0
+"""Width of all plots in inches; equal widths align the plots on a page."""
+
+OTHERS = "#8a8a8a"
+USED = "#2b7bba"
+UNUSABLE = "#c25100"
+GUARANTEED = "#007a58"
+LIMIT = "#c0262d"
+INK = "#333333"
+GRID = "#dddddd"
+NOTHING = "#e4e4e4"
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "hatch.linewidth": 1.2,
+    "axes.grid": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "figure.constrained_layout.use": True,
+    "text.parse_math": False,
+}
+
+_TIMES = (
+    (3 * 86_400, 86_400, "days"),
+    (3 * 3_600, 3_600, "hours"),
+    (3 * 60, 60, "minutes"),
+    (0, 1, "seconds"),
+)
+_SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes"))
+
+
+def styled() -> AbstractContextManager[None]:
+    """Return a context that applies the project's plot style."""
+    return rc_context(_STYLE)
+
+
+def paper(
+    height: float, rows: int = 1, columns: int = 1, *, share: bool = False
+) -> tuple[Figure, list[Axes]]:
+    """Create a figure with axes in row order; `share` gives all axes the same time axis."""
+    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(rows, columns, sharex=share, squeeze=False)
+    return figure, [one for row in axes for one in row]
+
+
+def png(figure: Figure) -> bytes:
+    """Return the figure as PNG, without date and program name, so that equal figures give equal files."""
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png", metadata={"Software": None})
+        return file.getvalue()
+
+
+def area(style: Style) -> dict[str, Any]:
+    """Return the options of an area in the style of a queue; a pattern is drawn with gaps."""
+    if not style.pattern:
+        return {"fill": True, "facecolor": style.colour, "edgecolor": style.colour, "linewidth": 0.4}
+    return {
+        "fill": True,
+        "facecolor": "none",
+        "edgecolor": style.colour,
+        "hatch": HATCHES[style.pattern],
+        "linewidth": 0.8,
+    }
+
+
+def line(style: Style, width: float = 1.6) -> dict[str, Any]:
+    """Return the options of a line in the style of a queue."""
+    return {"color": style.colour, "linestyle": DASHES[style.pattern], "linewidth": width}
+
+
+def time_scale(edges: Sequence[float]) -> tuple[float, str]:
+    """Return the divisor of seconds for an axis, and the name of its unit."""
+    span = max(edges) - min(0.0, min(edges)) if edges else 0.0
+    return next((unit, name) for least, unit, name in _TIMES if span >= least)
+
+
+def amount_scale(name: str, largest: float) -> tuple[float, str]:
+    """Return the divisor of a resource type's amounts for an axis, and the name of its unit."""
+    if name == VCORE:
+        return 1000, "cores"
+    if name == "memory":
+        return next((unit, text) for unit, text in _SIZES if largest >= unit or unit == 1)
+    return 1, shorten(name, 24)
+
+
+def shorten(name: str, most: int) -> str:
+    """Shorten a name from the input to `most` characters, keeping its end, which is more specific."""
+    clean = "".join(char if char.isprintable() else "?" for char in name)
+    return clean if len(clean) <= most else "…" + clean[1 - most :]
+
+
+def duration_ticks(largest: float) -> list[float]:
+    """Return the ticks of an axis of waiting times, in seconds from one second up."""
+    marks = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400]
+    return [mark for mark in marks if mark <= max(largest, 1) * 1.5]
+
+
+def duration_text(seconds: float) -> str:
+    """Return a short duration such as `10 s`, `6 h` or `7 d`."""
+    for unit, text in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds / unit:g} {text}"
+    return f"{seconds:g} s"
+
+
+def top(values: Sequence[float], *more: float) -> float:
+    """Return the upper end of an axis that starts at 0: slightly above the largest value."""
+    largest = max((*values, *more), default=0.0)
+    return largest * 1.08 if largest > 0 and math.isfinite(largest) else 1.0

@@ -1,0 +1,175 @@
+"""All sections of compare.html, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from yunikorn.reporting.comparison import CURVE_CSV, Comparison
+from yunikorn.reporting.comparison_tables import MOST_CURVES, difference_tables, whole_table
+from yunikorn.reporting.palette import LIGHT
+from yunikorn.reporting.section import Picture, Section
+from yunikorn.reporting.setting_curves import SettingCurve, curve_tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from yunikorn.reporting.palette import QueueColours
+
+WAITS, BARS = "compare-waits.png", "compare-queues.png"
+TIME, SHARES = "compare-time.png", "compare-shares.png"
+VARIANTS = len(LIGHT)
+"""Maximum number of variants in a plot."""
+PICTURES = (WAITS, BARS, TIME, SHARES)
+"""Files of the plots; a plot without content is not written."""
+
+
+CURVE_PLOTS = tuple(f"compare-curve-{number}.png" for number in range(1, MOST_CURVES + 1))
+
+
+def comparison_sections(comparison: Comparison) -> list[Section]:
+    """Return the sections that have something to show."""
+    return [made for make in _SECTIONS if (made := make(comparison)) is not None]
+
+
+def _shown(comparison: Comparison) -> str:
+    """Return which variants the plots show; empty if all."""
+    number = len(comparison.variants)
+    return f" The plots show the first {VARIANTS} of {number} variants." if number > VARIANTS else ""
+
+
+def _inputs(comparison: Comparison) -> Section | None:
+    """Return what differs between the inputs of finished folders; None for other comparisons."""
+    tables = list(difference_tables(comparison))
+    if not tables:
+        return None
+    return Section("inputs", "Different inputs", "What differs besides the results?", tables=tables)
+
+
+def _divergences(comparison: Comparison) -> Section | None:
+    """Return the first decisions that differ; None if they are unknown."""
+    sentences = [report.sentence for report in comparison.divergence_reports]
+    if not sentences:
+        return None
+    lead = "Where do the variants part? The first decision that differs, and why."
+    return Section("divergences", "First different decisions", lead, paragraphs=sentences)
+
+
+def _waits(comparison: Comparison) -> Section:
+    def draw(_: QueueColours) -> Figure | None:
+        from yunikorn.reporting.plot_comparison import plot_all_waits
+
+        return plot_all_waits(comparison)
+
+    def draw_bars(_: QueueColours) -> Figure | None:
+        from yunikorn.reporting.plot_comparison import plot_bars
+
+        return plot_bars(comparison)
+
+    seed = f" (seed {comparison.seeds[0]})" if len(comparison.seeds) > 1 else ""
+    return Section(
+        "waits",
+        "Waits",
+        f"Under which variant do applications wait less, and in which queues?{_shown(comparison)}",
+        pictures=[
+            Picture(
+                WAITS,
+                "Share of the applications that waited (left) or were slowed down (right) no more than the "
+                f"value below{seed}: the further left a curve, the shorter the waits.",
+                draw,
+            ),
+            Picture(
+                BARS,
+                "Mean waits and slowdowns of the queues that waited longest, with a bar for each variant; "
+                "lines on the bars are 95 % confidence intervals, if there are several seeds.",
+                draw_bars,
+            ),
+        ],
+    )
+
+
+def _curves(comparison: Comparison) -> Section | None:
+    """Return the curves of settings that are numbers; None without any."""
+    shown = list(zip(CURVE_PLOTS, comparison.curves, strict=False))
+    if not shown:
+        return None
+    more = len(comparison.curves) - len(shown)
+    others = f" {more} more curves are in {CURVE_CSV}." if more else ""
+    band = " The band is the range over the seeds." if len(comparison.seeds) > 1 else ""
+    return Section(
+        "curves",
+        "Curves over settings",
+        f"Which value of the setting is the best?{band}{others}",
+        pictures=[
+            Picture(name, f"Figures over {curve.title}.", partial(_draw_curve, curve))
+            for name, curve in shown
+        ],
+        tables=[table for _, curve in shown for table in curve_tables(curve)],
+    )
+
+
+def _draw_curve(curve: SettingCurve, colours: QueueColours) -> Figure | None:
+    from yunikorn.reporting.plot_setting_curves import plot_curve
+
+    return plot_curve(curve, colours)
+
+
+def _time(comparison: Comparison) -> Section:
+    def draw(_: QueueColours) -> Figure | None:
+        from yunikorn.reporting.plot_comparison import plot_over_time
+
+        return plot_over_time(comparison)
+
+    def draw_shares(_: QueueColours) -> Figure | None:
+        from yunikorn.reporting.plot_comparison import plot_shares
+
+        return plot_shares(comparison)
+
+    return Section(
+        "time",
+        "Over time",
+        f"When do the variants differ?{_shown(comparison)}",
+        pictures=[
+            Picture(
+                TIME,
+                "Used part of the cluster, and number of waiting tasks, with a line for each variant.",
+                draw,
+            ),
+            Picture(
+                SHARES,
+                "Usage of the busiest resource type by the queues that used most, a line for each variant.",
+                draw_shares,
+            ),
+        ],
+    )
+
+
+def _figures(comparison: Comparison) -> Section:
+    lead = "All figures of all variants; marks show how they differ from the first variant."
+    return Section("figures", "All figures", lead, tables=list(whole_table(comparison)))
+
+
+def _provenance(comparison: Comparison) -> Section | None:
+    """Return the inputs and options of each variant, shown on request; None if they are unknown."""
+    details = []
+    for variant in comparison.variants:
+        found = variant.results[0].provenance
+        if found is not None:
+            lines = [f"{name}: {value}" for name, value in found.rows()]
+            details.append((variant.name, "\n".join([*lines, "", found.config_text])))
+    if not details:
+        return None
+    lead = "Inputs, options and configuration of each variant."
+    return Section("provenance", "Provenance", lead, details=details)
+
+
+_SECTIONS: tuple[Callable[[Comparison], Section | None], ...] = (
+    _inputs,
+    _divergences,
+    _curves,
+    _waits,
+    _time,
+    _figures,
+    _provenance,
+)
