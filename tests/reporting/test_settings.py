@@ -275,3 +275,8 @@ def test_files_are_named_where_there_are_several(registry: Registry) -> None:
     files = [(Path("a.yaml"), TEAMS), (Path("b.yaml"), TEAMS)]
     plans = make_plans(files, parse_settings(["root.web.maxapplications=4"]), registry)
     assert [plan.name for plan in plans] == ["a", "b"]
+
+
+def test_files_alone_are_called_by_their_names(registry: Registry) -> None:
+    files = [(Path("first.yaml"), TEAMS), (Path("second.yaml"), TEAMS)]
+    assert [plan.name for plan in make_plans(files, [], registry)] == ["first", "second"]

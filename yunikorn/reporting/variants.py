@@ -361,7 +361,7 @@ def _label(
 ) -> str:
     """Return what distinguishes a variant: the values that vary, and the file where there are several."""
     if not combination:
-        return BASELINE
+        return BASELINE if alone else name
     shorts = _shorts([each[0].path for each in settings])
     parts = [_part(short, one.value) for short, one in zip(shorts, combination, strict=True)]
     # Paths with only one value are the same in all variants.
