@@ -284,9 +284,9 @@ def test_nodes_of_a_separate_file_may_fail() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "reported"),
     [
-        ("n-[12]", "m-*", "failures[0].nodes: no initial node matches 'm-*'"),
-        ("until: 2h", "", "failures[0].until: required"),
-        ("mean: 10m", "mean: 0", "failures[0].every.mean: expected more than 0"),
+        ("n-[12]", "m-*", "failures[0].nodes (line 4, column 12): no initial node matches 'm-*'"),
+        ("until: 2h", "", "failures[0].until (line 4, column 5): required"),
+        ("mean: 10m", "mean: 0", "failures[0].every.mean (line 5, column 46): expected more than 0"),
         (
             "applications:",
             "  - {nodes: n-1, every: 1h, down: 1, until: 1h}\napplications:",
