@@ -9,6 +9,7 @@ import attrs
 from yunikorn.reporting.comparison import Comparison, make_rows
 from yunikorn.reporting.comparison_verdict import judge_comparison
 from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.provenance import WORKLOAD, Difference
 from yunikorn.reporting.variant_results import Variant
 
 Observe = Callable[..., FullReport]
@@ -43,9 +44,17 @@ def test_the_queues_that_gain_and_lose_most_are_named(observe: Observe) -> None:
     assert sentence.endswith("; the work is done 40m 0s later, after 1h 20m.")
 
 
+def test_figures_of_different_workloads_are_not_judged(observe: Observe) -> None:
+    other = Difference(WORKLOAD, "a.yaml", "b.yaml")
+    comparison = attrs.evolve(compared(observe, 4, 1), differences=[("1 cores", [other])])
+    assert judge_comparison(comparison) == [
+        "1 cores has another workload or other nodes than 4 cores: figures say little."
+    ]
+
+
 def test_equal_variants_have_no_notable_difference(observe: Observe) -> None:
     assert judge_comparison(compared(observe, 4, 4)) == [
-        "4 cores and 4 cores: no notable difference in waits and makespan."
+        "No notable difference in waits and makespan from 4 cores: 4 cores."
     ]
 
 

@@ -33,7 +33,7 @@ def test_a_run_without_waits_says_so(observe: Observe) -> None:
 def test_an_empty_run_has_nothing_to_judge(observe: Observe) -> None:
     assert observe(ONE_CORE + job("x", "root.a", "20s", 10), until=1).verdict == [
         "No application was submitted, so there is nothing to judge.",
-        "The run ended at 1s, before 1 application: their figures are incomplete.",
+        "The run was cut at 1s; 1 application had not ended, so figures are incomplete.",
     ]
 
 
@@ -130,7 +130,12 @@ def test_missed_wait_targets(observe: Observe) -> None:
 
 def test_a_run_that_was_cut_is_named_first(observe: Observe) -> None:
     found = observe(ONE_CORE + jobs(4, "root.a", "10m", 0, 0), until=60).verdict
-    assert found[0] == "The run ended at 1m 0s, before 4 applications: their figures are incomplete."
+    assert found[0] == "The run was cut at 1m 0s; 4 applications had not ended, so figures are incomplete."
+
+
+def test_rejected_work_does_not_arrive_at_the_machine(observe: Observe) -> None:
+    found = observe(ONE_CORE + jobs(4, "root.nowhere", "10m", 0, 0) + job("x", "root.a", "10m")).verdict
+    assert not [sentence for sentence in found if sentence.startswith("More work")]
 
 
 @pytest.mark.parametrize(("number", "text"), [(1, "1 task fits on no node"), (2, "2 tasks fit on no node")])

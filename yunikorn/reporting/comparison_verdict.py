@@ -13,19 +13,27 @@ from yunikorn.reporting.figures import MEAN_WAIT
 from yunikorn.reporting.formats import duration
 
 NOTABLE = 1.0
-"""Minimum difference of mean waits, in seconds, that is worth a sentence."""
+"""Minimum difference of mean waits and makespans, in seconds, that is worth a sentence."""
+APART = 0.05
+"""The same, as a part of the larger value."""
 
 
 def judge_comparison(comparison: Comparison) -> list[str]:
-    """Return the sentences: one for each variant after the first."""
+    """Return the sentences: one for each variant that differs, and one for all others."""
     sentences = list(_completeness(comparison))
-    for number in range(1, len(comparison.variants)):
+    first, *variants = [variant.name for variant in comparison.variants]
+    others = {name for name, found in comparison.differences if any(one.is_workload for one in found)}
+    equal = []
+    for number, name in enumerate(variants, 1):
         parts = [*_waits(comparison, number), *_makespan(comparison, number)]
-        name, first = comparison.variants[number].name, comparison.variants[0].name
-        if parts:
+        if name in others:
+            sentences.append(f"{name} has another workload or other nodes than {first}: figures say little.")
+        elif parts:
             sentences.append(f"{name}, compared with {first}: {'; '.join(parts)}.")
         else:
-            sentences.append(f"{name} and {first}: no notable difference in waits and makespan.")
+            equal.append(name)
+    if equal:
+        sentences.append(f"No notable difference in waits and makespan from {first}: {', '.join(equal)}.")
     return sentences
 
 
@@ -81,7 +89,8 @@ def _difference(row: FigureRow, number: int) -> float:
     if first is None or cell.value is None or not cell.differs:
         return 0.0
     difference = cell.value.mean - first.mean
-    return difference if abs(difference) >= NOTABLE else 0.0
+    least = max(NOTABLE, APART * max(cell.value.mean, first.mean))
+    return difference if abs(difference) >= least else 0.0
 
 
 def _change(row: FigureRow, number: int) -> str:

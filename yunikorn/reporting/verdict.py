@@ -32,6 +32,8 @@ KEPT = 0.9
 """Fulfilment of a guarantee below which the sentence on guarantees appears."""
 IDLE = 0.1
 """Minimum part of the capacity that stood idle while work waited."""
+REJECTED = 0.05
+"""Maximum rejected part of the applications for which the offered load is that of the machine."""
 PREEMPTED = 0.01
 """Minimum number of preempted tasks, as a part of the tasks that ended."""
 _SPANS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"))
@@ -69,7 +71,8 @@ def _completeness(report: Report, _: Figures, __: History) -> Iterator[str]:
         yield f"The run was interrupted at {stopped}: all figures are those up to then."
     elif report.outcome == "until" and counts.running + counts.waiting + counts.not_submitted:
         left = counts.running + counts.waiting + counts.not_submitted
-        yield f"The run ended at {stopped}, before {many(left, 'application')}: their figures are incomplete."
+        missing = many(left, "application")
+        yield f"The run was cut at {stopped}; {missing} had not ended, so figures are incomplete."
 
 
 def _rejections(report: Report, _: Figures, __: History) -> Iterator[str]:
@@ -186,6 +189,8 @@ def _fullness(report: Report, figures: Figures, history: History) -> Iterator[st
 
 
 def _load(report: Report, _: Figures, __: History) -> Iterator[str]:
+    if report.applications.rejected > REJECTED * report.applications.submitted:
+        return  # the offered load counts rejected work
     found = report.offered_load.partitions
     loads = [(load, name, of) for of, types in found.items() for name, load in types.items() if load > 1]
     if loads:

@@ -67,8 +67,10 @@ def _tables(found: Calibration) -> Iterator[Table]:
     ranked = sorted(found.users, key=lambda user: -user.recorded.count)
     more = len(ranked) - USERS
     rest = f"{more} more users are in report.json" if more > 0 else ""
-    yield _groups("user", ranked[:USERS], rest)
-    yield _groups("size", found.sizes)
+    if len(ranked) > 1:
+        yield _groups("user", ranked[:USERS], rest)
+    if len(found.sizes) > 1:
+        yield _groups("size", found.sizes)
 
 
 def _groups(what: str, groups: list[CalibratedGroup], note: str = "") -> Table:

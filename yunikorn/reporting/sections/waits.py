@@ -58,16 +58,16 @@ def section(result: FullReport) -> Section | None:
 def _overall(result: FullReport) -> Table:
     report, figures = result.report, result.figures
     gangs, blocked = report.gangs, report.limit_waits
-    found: list[tuple[str, Summary | None, Format, bool]] = [
-        ("applications (first task)", report.application_wait, duration, True),
-        ("applications (last task)", figures.whole_wait, duration, True),
-        ("tasks", report.task_wait, duration, True),
-        ("gangs (until fully allocated)", gangs.wait if gangs else None, duration, gangs is not None),
-        ("applications blocked by limits", blocked.applications, duration, blocked.applications is not None),
-        ("requests blocked by limits", blocked.tasks, duration, blocked.tasks is not None),
-        ("bounded slowdown (times)", figures.slowdown, ratio, figures.slowdown is not None),
+    found: list[tuple[str, Summary | None, Format]] = [
+        ("applications (first task)", report.application_wait, duration),
+        ("applications (last task)", figures.whole_wait, duration),
+        ("tasks", report.task_wait, duration),
+        ("gangs (until fully allocated)", gangs.wait if gangs else None, duration),
+        ("applications blocked by limits", blocked.applications, duration),
+        ("requests blocked by limits", blocked.tasks, duration),
+        ("bounded slowdown (times)", figures.slowdown, ratio),
     ]
-    rows = [[of, *statistics(summary, form)] for of, summary, form, is_listed in found if is_listed]
+    rows = [[of, *statistics(summary, form)] for of, summary, form in found if summary is not None]
     return Table("Waits and slowdown of all", ["of", *STATISTICS], rows, _fairness(result), min_width=0)
 
 
