@@ -118,3 +118,12 @@ def test_interrupted_search_prints_the_sizes_tested_so_far(
     assert status == 130
     assert "No tested size meets the targets so far." in out
     assert "4 nodes: not met" in err
+
+
+def test_notes_about_what_the_nodes_of_the_workload_cannot_meet(call: Call) -> None:
+    config = CONFIG.replace("{name: idle}", "{name: idle, resources: {guaranteed: {vcore: 9}}}")
+    status, out, err = call("unplaced == 0", options=("--json",), config=config)
+    (note,) = [line for line in err.splitlines() if "queues.yaml" in line]
+    assert note.startswith("note: ")
+    assert "root.idle" in note
+    assert (status, json.loads(out)["smallest"]) == (0, 1)

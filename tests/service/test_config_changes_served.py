@@ -15,6 +15,7 @@ from tests.core.kit import configuration, queue
 from tests.service.harness import ServiceHarness, serve
 from tests.service.kit import work
 from tests.service.process import Start
+from tests.service.test_reloading import config_map
 from tests.service.test_rest import address_of
 from tests.service.test_steering_served import FREE, UNIX, ask
 from yunikorn.framework.registry import Registry
@@ -172,6 +173,23 @@ def test_a_concurrent_change_is_detected(changed: Changed) -> None:
         refused = await changed.refusal(SMALL, match=before)
         assert (refused.status, "has changed meanwhile" in refused.message) == (412, True)
         assert await changed.in_use("first") == BIGGER
+
+    changed.run(scenario)
+
+
+def test_config_maps_are_not_rewritten(changed: Changed) -> None:
+    async def scenario(_: ServiceHarness) -> None:
+        text = config_map(SMALL)
+        changed.one.write_text(text)
+        assert await changed.reloading.reload("test")
+        refused = await changed.refusal(BIGGER)
+        assert refused.status == 409
+        assert f"{changed.one} is a ConfigMap, which is not rewritten" in refused.message
+        assert "is not rewritten" in (await changed.change(BIGGER, dry_run=True)).note
+        assert await changed.in_use("first") == SMALL
+        result = await changed.change(BIGGER, persist=False)
+        assert (result.applied, await changed.in_use("first")) == (True, BIGGER)
+        assert changed.one.read_text() == text
 
     changed.run(scenario)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from textwrap import indent
 from typing import ClassVar
 
 import pytest
@@ -71,6 +72,36 @@ def test_all_errors_of_all_files_are_reported_together(tmp_path: Path, registry:
     assert f"{tmp_path}/gone: cannot be read: No such file or directory" in lines
 
 
+def config_map(queues: str, name: str = "yunikorn-configs") -> str:
+    """Return a ConfigMap as `kubectl` prints it."""
+    head = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n  queues.yaml: |\n"
+    return head + indent(queues, "    ")
+
+
+def test_files_may_contain_the_config_maps_of_a_cluster(
+    tmp_path: Path, registry: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.yaml").write_text(config_map(SMALL) + "\n---\n" + config_map(BIGGER, "other"))
+    (tmp_path / "b.yaml").write_text(f"{SMALL}\n")
+    files = ConfigFiles([str(tmp_path), f"gpu={tmp_path / 'a.yaml'}"])
+    assert files.read(registry) == dict.fromkeys(("a", "b", "gpu"), f"{SMALL}\n".encode())
+    assert [group for group in ("a", "b", "gpu") if files.is_embedded(group)] == ["a", "gpu"]
+    assert f"{tmp_path / 'a.yaml'}: ConfigMap other is ignored" in caplog.text
+
+
+def test_problems_in_config_maps_point_to_the_file(tmp_path: Path, registry: Registry) -> None:
+    (tmp_path / "a.yaml").write_text(config_map(BROKEN))
+    (tmp_path / "b.yaml").write_text(config_map(SMALL, "other"))
+    (tmp_path / "c.yaml").write_bytes(b"partitions: \xff")
+    with pytest.raises(UsageError) as refused:
+        ConfigFiles([str(tmp_path)]).read(registry)
+    first, second, third = str(refused.value).splitlines()
+    assert first.startswith(f"{tmp_path / 'a.yaml'}: partitions[0].queues (line 6, column ")
+    assert second.startswith(f"{tmp_path / 'b.yaml'}: ")
+    assert "no ConfigMap is called" in second
+    assert third.startswith(f"{tmp_path / 'c.yaml'}: ")
+
+
 # -- reloads ----------------------------------------------------------------------------------------------
 
 
@@ -116,15 +147,28 @@ def test_a_reload_reaches_every_resource_manager(tmp_path: Path, registry: Regis
     serve(registry, scenario, configurations=files.loaded)
 
 
+def test_a_reload_reads_config_maps(tmp_path: Path, registry: Registry) -> None:
+    files = Files(tmp_path, registry)
+
+    async def scenario(harness: ServiceHarness) -> None:
+        reloading = await files.start(harness)
+        files.one.write_text(config_map(BIGGER))
+        assert await reloading.reload("test")
+        assert await files.in_use(harness, "first") == BIGGER
+
+    serve(registry, scenario, configurations=files.loaded)
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        (config_map(BROKEN), "one.yaml: partitions[0].queues (line 6"),
         (BROKEN, "one.yaml: partitions[0].queues"),
         (PARENT, "resource manager first: partitions[0]"),
         ("", "one.yaml: is empty, as if it was just being written"),
         (None, "no policy group is called 'one'"),
     ],
-    ids=["broken", "in the way", "empty", "gone"],
+    ids=["broken in a ConfigMap", "broken", "in the way", "empty", "gone"],
 )
 def test_single_problem_prevents_the_reload(
     tmp_path: Path, registry: Registry, caplog: pytest.LogCaptureFixture, text: str | None, reason: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -221,3 +222,31 @@ def test_task_without_end_never_ends(tmp_path: Path, registry: Registry) -> None
     report = play(tmp_path, WORK.replace("runtime: 10", "runtime: forever"), registry, THREE_CORES)
     assert (report.tasks.running, report.tasks.waiting, report.tasks.ended) == (3, 3, 0)
     assert report.outcome == "complete"
+
+
+def config_map(text: str, name: str = "yunikorn-configs") -> str:
+    """Return a ConfigMap as `kubectl` prints it."""
+    head = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n  queues.yaml: |\n"
+    return head + indent(text.lstrip("\n"), "    ")
+
+
+def test_configurations_to_load_may_be_config_maps(tmp_path: Path, registry: Registry) -> None:
+    events = "events: [{at: 15s, config: more.yaml}]"
+    other = config_map(ONE_CORE, "other")
+    report = play(tmp_path, WORK + events, registry, more=f"{config_map(THREE_CORES)}---\n{other}")
+    assert [one.taken for one in report.reloads] == [True]
+    assert [time for time, _ in starts(tmp_path)] == [0, 10, 15, 15, 20, 25]
+    (remark,) = read_workload(tmp_path / "workload.yaml").remarks
+    assert remark.startswith("more.yaml")
+    assert "ConfigMap other is ignored" in remark
+
+
+def test_problems_of_config_maps_to_load_point_into_their_files(tmp_path: Path, registry: Registry) -> None:
+    broken = config_map(ONE_CORE.lstrip("\n").replace("vcore: 1", "vcore: lots"))
+    events = "events: [{at: 15s, config: broken.yaml}]"
+    with pytest.raises(InputError) as refused:
+        play(tmp_path, WORK + events, registry, broken=broken)
+    line = 1 + next(number for number, text in enumerate(broken.splitlines()) if "lots" in text)
+    assert f"(line {line}, column" in str(refused.value)
+    with pytest.raises(InputError, match=r"events\[0\].config .*no ConfigMap is called"):
+        play(tmp_path, WORK + events, registry, broken=config_map(ONE_CORE, "other"))

@@ -9,7 +9,7 @@ import attrs
 from yunikorn.cli.swapped_files import check_config_text
 from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import decode
-from yunikorn.config.load import Outcome, check_config
+from yunikorn.config.load import Outcome
 from yunikorn.config.source import ConfigSource, read_source
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
@@ -57,14 +57,7 @@ class ConfigInput:
             source = self.source()
         except ConfigError as error:
             return Outcome(None, error.problems)
-        outcome = check_config(source.text, registry.trusting(folder_of(self.file)), capacities)
-        return attrs.evolve(
-            outcome,
-            problems=source.located(outcome.problems),
-            warnings=(*source.warnings, *source.located(outcome.warnings)),
-            notes=source.located(outcome.notes),
-            hints=source.located(outcome.hints),
-        )
+        return source.check(registry.trusting(folder_of(self.file)), capacities)
 
 
 def read_config(path: Path, registry: Registry) -> str:

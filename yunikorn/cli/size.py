@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.config_input import folder_of, name_of
 from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.input_path import INPUT
@@ -112,6 +113,8 @@ def command(
         raise UsageError(f"--from {lowest} is larger than --to {top}")
     for remark in plan.remarks:
         echo(f"note: {printable(remark)}", err=True)
+    for note in cluster_notes([(name_of(config), text, registry)], plan):
+        echo(note, err=True)
     with ending_early(REPORTING) as signals:
         sizes = _Runs(
             text, config, plan, registry, wanted, queues.known, until, preempted, signals, source.hold

@@ -13,7 +13,9 @@ from typing import TypeAlias
 
 import attrs
 
+from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import Listing, Mapping, Scalar, YamlNode, compose_all, quote
+from yunikorn.config.load import Outcome, check_config
 from yunikorn.config_maps import (
     COMPRESSED,
     DEFAULT_GROUP,
@@ -24,6 +26,7 @@ from yunikorn.config_maps import (
     merge,
 )
 from yunikorn.errors import ConfigError, Problem
+from yunikorn.framework.registry import Registry
 from yunikorn.text import listed, suggest
 
 MARK = "apiVersion"
@@ -52,6 +55,20 @@ class ConfigSource:
         """Return problems of the text with their place in the file."""
         place = self._place
         return tuple(problems) if place is None else tuple(place.locate(problem) for problem in problems)
+
+    def check(self, registry: Registry, capacities: Capacities | None = None) -> Outcome:
+        """Return the result of checking the text, with places in the file.
+
+        With `capacities` the queues are also compared with the nodes of a cluster.
+        """
+        outcome = check_config(self.text, registry, capacities)
+        return attrs.evolve(
+            outcome,
+            problems=self.located(outcome.problems),
+            warnings=(*self.warnings, *self.located(outcome.warnings)),
+            notes=self.located(outcome.notes),
+            hints=self.located(outcome.hints),
+        )
 
 
 def read_source(text: str) -> ConfigSource:

@@ -42,6 +42,9 @@ CODE = (
     "plugins that the present configuration does not load cannot be added over REST, because loading runs"
     " code: add them to the file on the machine of the scheduler, and reload it"
 )
+IN_CONFIG_MAP = (
+    "is a ConfigMap, which is not rewritten: change it in the file and reload it, or give ?persist=false"
+)
 UNTIL_RELOAD = "in use until the next reload of the configurations, or the end of the service"
 UNTIL_REGISTRATION = "in use until the resource manager registers again"
 
@@ -172,10 +175,16 @@ class ConfigChanges:
         elsewhere = f"the configuration is {source}: change it there, and it is used at once"
         if source:
             result = attrs.evolve(result, note=elsewhere)
+        in_config_map = ""
+        if persists and self._files.is_embedded(target.group or ""):
+            in_config_map = f"{target.file} {IN_CONFIG_MAP}"
+            result = attrs.evolve(result, note=in_config_map)
         if request.dry_run:
             return result
         if source:
             raise Refused(409, f"nothing was changed: {elsewhere}")
+        if in_config_map:
+            raise Refused(409, f"nothing was changed: {in_config_map}")
         if target.group is None:
             rm_id = target.rm_ids[0]
             await self._core.carry_out(lambda core: core.reload_configuration(rm_id, request.text))

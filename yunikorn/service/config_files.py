@@ -1,7 +1,7 @@
 """Configuration files of a service: reading, reloading, and detection of changes.
 
-There is one file per policy group (`docs/decisions/0035`). A reload uses all of them, or none
-(`docs/decisions/0011`).
+A file is a queues.yaml, or has the ConfigMaps with one (`docs/decisions/0166`). There is one file per policy
+group (`docs/decisions/0035`). A reload uses all of them, or none (`docs/decisions/0011`).
 
 `FileWatch` detects changed files by polling. Polling is enough for a handful of files, and detects changes
 that notifications miss: files that are replaced as a whole, links that are moved to another version (as
@@ -15,8 +15,9 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 
-from yunikorn.config.load import check_config
-from yunikorn.errors import UsageError, YunikornError
+from yunikorn.config.document import decode
+from yunikorn.config.source import read_source
+from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn.framework.plugin_code import is_file
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
@@ -26,6 +27,8 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 SUFFIXES = (".yaml", ".yml")
 DEFAULT_GROUP = ""
 """Policy group of a file that is given without a group."""
+
+_log = logging.getLogger("yunikorn.config")
 
 EMPTY = ("", b"")
 EMPTIED = "is empty, as if it was just being written; write `partitions: []` if there are to be no partitions"
@@ -40,6 +43,8 @@ class ConfigFiles:
         self._folders: list[Path] = []
         self._code: list[Path] = []
         """Plugin files that the configurations loaded when they were read last."""
+        self._embedded: frozenset[str] = frozenset()
+        """Groups whose files were ConfigMaps when they were read last."""
         for text in named:
             group, path = _split(text)
             if path.is_dir():
@@ -78,6 +83,10 @@ class ConfigFiles:
                 here.append(folder)
         return here
 
+    def is_embedded(self, group: str) -> bool:
+        """Return True if the configuration of a group is part of a ConfigMap."""
+        return group in self._embedded
+
     def read(self, registry: Registry, in_use: Mapping[str, str | bytes] | None = None) -> dict[str, bytes]:
         """Return the checked texts of all groups; raises `UsageError` with the problems of all files.
 
@@ -86,22 +95,35 @@ class ConfigFiles:
         """
         texts: dict[str, bytes] = {}
         problems: list[str] = []
+        warnings: list[str] = []
         code: list[Path] = []
+        embedded: set[str] = set()
         for group, path in self.paths().items():
             try:
-                texts[group] = path.read_bytes()
+                content = path.read_bytes()
+                source = read_source(decode(content))
             except OSError as error:
                 problems.append(f"{path}: cannot be read: {error.strerror or error}")
                 continue
+            except ConfigError as error:
+                problems += [f"{path}: {problem}" for problem in error.problems]
+                continue
+            texts[group] = content
+            if source.is_embedded:
+                texts[group] = source.text.encode()
+                embedded.add(group)
+                warnings += [f"{path}: {warning}" for warning in source.warnings]
             if not texts[group] and in_use is not None and in_use.get(group) not in EMPTY:
                 problems.append(f"{path}: {EMPTIED}")
-            outcome = check_config(texts[group], registry.trusting(path.parent))
+            outcome = source.check(registry.trusting(path.parent))
             problems += [f"{path}: {problem}" for problem in outcome.problems]
             if outcome.config is not None:
                 code += [path.parent / one.name for one in outcome.config.loaded if is_file(one.name)]
         if problems:
             raise UsageError("\n".join(problems))
-        self._code = code
+        for warning in warnings:
+            _log.warning("%s", warning)
+        self._code, self._embedded = code, frozenset(embedded)
         return texts
 
 
@@ -145,8 +167,6 @@ def _twice(what: str, group: str, first: Path) -> UsageError:
 
 Texts = Mapping[str, str | bytes]
 """Configurations by policy group."""
-
-_log = logging.getLogger("yunikorn.config")
 
 
 class Reloading:

@@ -8,8 +8,6 @@ from functools import partial
 import attrs
 
 from yunikorn.clock import ManualClock
-from yunikorn.config.load import load_config
-from yunikorn.errors import ConfigError
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
@@ -85,10 +83,9 @@ def simulate(
 def _check_reloads(workload: Workload, registry: Registry) -> None:
     problems = []
     for event in workload.reloads:
-        try:
-            load_config(event.text, registry)
-        except ConfigError as error:
-            problems.append(InputError(event.file, error.problems))
+        found = event.source.check(registry).problems
+        if found:
+            problems.append(InputError(event.file, found))
     if problems:
         raise InputError.joined(problems)
 

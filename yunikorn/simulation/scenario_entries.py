@@ -14,6 +14,8 @@ from typing import TypeVar
 import attrs
 
 from yunikorn.config.reading import Table
+from yunikorn.config.source import read_source
+from yunikorn.errors import ConfigError
 from yunikorn.model.gang import HARD, SOFT
 from yunikorn.resources import NOTHING, Resource
 from yunikorn.simulation.distributions import Amounts
@@ -224,7 +226,10 @@ def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
         table.only(CONFIG_KEYS)
         at, name = read_time(table, "at"), read_name(table, "config")
         try:
-            found.append(ConfigEvent(at, name, yaml_text(read_content(folder / name), name)))
+            found.append(ConfigEvent(at, name, read_source(yaml_text(read_content(folder / name), name))))
+        except ConfigError as error:
+            for one in error.problems:
+                problem(table, "config", f"{folder / name}: {one}")
         except InputError as error:
             for one in error.problems if name else ():
                 problem(table, "config", f"{folder / name}: {one.message}")

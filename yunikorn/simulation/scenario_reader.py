@@ -38,7 +38,7 @@ from yunikorn.simulation.scenario_entries import (
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
 from yunikorn.simulation.scenario_values import problem, read_startup
-from yunikorn.simulation.source import InputError, SeedWithoutEffect, read_content, yaml_text
+from yunikorn.simulation.source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
 from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.workload import (
     ConfigEvent,
@@ -104,6 +104,7 @@ def read_scenario(
         applications,
         cluster.events,
         reloads=cluster.reloads,
+        remarks=[describe(event.file, each) for event in cluster.reloads for each in event.source.warnings],
         seed=seed if drawn else None,
         startup=StartUp(startup, seed),
     )

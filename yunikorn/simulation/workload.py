@@ -14,6 +14,7 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
+from yunikorn.config.source import ConfigSource
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
 from yunikorn.simulation.startup import StartUp
@@ -135,7 +136,12 @@ class ConfigEvent:
     at: int
     file: str
     """Source file, as printed in messages."""
-    text: str
+    source: ConfigSource
+
+    @property
+    def text(self) -> str:
+        """Text of the queues.yaml."""
+        return self.source.text
 
 
 @attrs.frozen(slots=True)
