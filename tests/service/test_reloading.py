@@ -86,7 +86,7 @@ def test_files_may_contain_the_config_maps_of_a_cluster(
     files = ConfigFiles([str(tmp_path), f"gpu={tmp_path / 'a.yaml'}"])
     assert files.read(registry) == dict.fromkeys(("a", "b", "gpu"), f"{SMALL}\n".encode())
     assert [group for group in ("a", "b", "gpu") if files.is_embedded(group)] == ["a", "gpu"]
-    assert f"{tmp_path / 'a.yaml'}: ConfigMap other is ignored" in caplog.text
+    assert f"{tmp_path / 'a.yaml'}: line 8, column 1: ConfigMap other is ignored" in caplog.text
 
 
 def test_problems_in_config_maps_point_to_the_file(tmp_path: Path, registry: Registry) -> None:
