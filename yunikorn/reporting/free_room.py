@@ -35,6 +35,7 @@ class Room:
     counted: Space = attrs.field(default=(), init=False)
     """Free resources as last counted by `Rooms.spaces`."""
     _changes: list[Room] | None = attrs.field(default=None, init=False)
+    _watcher: dict[Room, None] | None = attrs.field(default=None, init=False)
     _totals: tuple[Tally, Tally] = attrs.field(factory=lambda: ({}, {}), init=False)
     """Free resources of all nodes of the partition: of drained ones, and of those that accept tasks."""
 
@@ -71,7 +72,13 @@ class Room:
         """Request a notification: the node appends itself to this list at its next change."""
         self._changes = changes
 
+    def watch(self, changed: dict[Room, None] | None) -> None:
+        """Request notifications: the node adds itself to these nodes at each change; None ends them."""
+        self._watcher = changed
+
     def _changed(self) -> None:
+        if self._watcher is not None:
+            self._watcher[self] = None
         if self._changes is not None:
             self._changes.append(self)
             self._changes = None

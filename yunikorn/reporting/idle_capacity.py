@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Mapping
 import attrs
 
 from yunikorn.reporting.core_view import CoreView, PartitionView
-from yunikorn.reporting.free_room import Room, Rooms
+from yunikorn.reporting.free_room import Rooms
+from yunikorn.reporting.reserved_rooms import ReservedRooms
 from yunikorn.reporting.time_series import AmountSeries, Timeline
 from yunikorn.resources import Resource, Tally, fits, grow
 from yunikorn.simulation.blocked_amounts import APPLICATIONS, LIMIT, QUOTA, BlockedAmounts
@@ -63,12 +64,15 @@ class WantedAmounts:
         """The part of Atomic gangs that have not been placed."""
         self.too_large: Tally = {}
         """The part of requests that fit on no node even if it is empty."""
+        self.changed: dict[Resource, None] = {}
+        """Sizes whose number of requests has changed; the reader removes them."""
         self._sizes: dict[Resource, tuple[int, bool]] = {}
         """Number of requests by amounts, and whether they are too large."""
         self._hosts: list[Resource] = []
 
     def add(self, size: Resource, requests: int, *, atomic: bool) -> None:
         """Add waiting requests of this size, or remove them if the number is negative."""
+        self.changed[size] = None
         grow(self.all, size, requests)
         if atomic:
             grow(self.atomic, size, requests)
@@ -132,8 +136,7 @@ class IdleCapacity:
         self._blocked = blocked
         self._pending = pending
         self._last: dict[str, Tally] = {}
-        self._reserved: dict[str, tuple[Room, set[Resource]]] = {}
-        """Reserved nodes by name, with the sizes of the requests that they are reserved for."""
+        self._reserved = ReservedRooms(self.wanted.of_type)
 
     def record(self, moment: int, rooms: Rooms) -> None:
         """Record the state after all changes of `moment`."""
@@ -159,11 +162,9 @@ class IdleCapacity:
         policy = self._excluded(state) if state.excludes_applications else {}
         permits = state.held_placements()
         for node, sizes in state.changed_reservations():
-            room = rooms.get(node)
-            if room is None or not sizes:
-                self._reserved.pop(node, None)
-            else:
-                self._reserved[node] = room, sizes
+            self._reserved.set(node, rooms.get(node), sizes)
+        self._reserved.refresh(self.wanted.changed)
+        self.wanted.changed.clear()
         held_back = state.is_held_back
         refused = {} if held_back else self.wanted.of(state.sizes_refused_by_predicates())
         found: dict[str, Tally] = {}
@@ -172,7 +173,7 @@ class IdleCapacity:
             blocked[POLICY], blocked[TOO_LARGE] = policy.get(name, 0), self.wanted.too_large.get(name, 0)
             wanted, free = self.wanted.all[name], self._free(rooms, name)
             unblocked = max(wanted - sum(blocked.values()), 0)
-            kept = self._kept(name, unblocked)
+            kept = self._reserved.kept(name, unblocked)
             open_room = max(rooms.free.get(name, 0) - kept - permits.get(name, 0), 0)
             gangs = self.wanted.atomic.get(name, 0) - self._blocked.atomic.get(name, 0)
             rooms_of = (
@@ -186,15 +187,6 @@ class IdleCapacity:
             free -= min(unblocked, free) - left
             _fill(found, name, blocked.items(), min(wanted - unblocked, free))
         return found
-
-    def _kept(self, name: str, unblocked: int) -> int:
-        """Return the free room of reserved nodes, as far as requests of sizes without it want the room."""
-        kept, wanted = 0, self.wanted.of_type
-        for room, sizes in self._reserved.values():
-            free = room.free.get(name, 0)
-            if free > 0 and room.open:
-                kept += min(free, max(unblocked - wanted(name, sizes), 0))
-        return kept
 
     def _excluded(self, state: PartitionView) -> Tally:
         """Return what the applications ask for that a policy keeps from being scheduled."""
