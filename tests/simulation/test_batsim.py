@@ -186,9 +186,48 @@ def test_templates_use_profile_and_extra_data() -> None:
         read({}, options=BatsimOptions("{qos}"))
 
 
-def test_dependencies_are_named_as_ignored() -> None:
-    found = read({"extra_data": {"dependencies": ["2"]}}, {"id": 2})
-    assert any("1 jobs name dependencies, which are not followed" in remark for remark in found.remarks)
+def test_dependencies_are_followed() -> None:
+    found = read(
+        {"id": 1},
+        {"id": "a", "dependencies": [1]},
+        {"id": 3, "extra_data": {"dependencies": ["w0!1", "a"]}},
+        {"id": 4, "extra_data": '{"dependencies": []}'},
+    )
+    after = {each.id: each.after for each in found.applications}
+    assert after == {"job-1": (), "job-a": ("job-1",), "job-3": ("job-1", "job-a"), "job-4": ()}
+    assert not any("job" in remark and "ignored" in remark for remark in found.remarks)
+
+
+def test_dependencies_and_ids_may_have_the_name_of_the_workload() -> None:
+    found = read(
+        {"id": "w!1"},
+        {"id": "w!2", "dependencies": ["1", "w!1"]},
+        {"id": "v!3"},
+        {"id": "w!3"},
+        {"id": "w!4", "dependencies": ["v!3", 3]},
+    )
+    after = {each.id: each.after for each in found.applications if each.after}
+    assert after == {"job-w!2": ("job-w!1",), "job-w!4": ("job-v!3",)}
+    assert "job w!4 follows job 3" in "\n".join(found.remarks)
+
+
+def test_dependencies_that_cannot_be_followed_are_named() -> None:
+    found = read(
+        {"id": 1, "dependencies": [7, 4]},
+        {"id": 2, "dependencies": [3, 4]},
+        {"id": 3, "dependencies": [2]},
+        {"id": 4, "dependencies": [4]},
+        {"id": 5, "dependencies": "4"},
+    )
+    after = {each.id: each.after for each in found.applications}
+    assert after == {"job-1": ("job-4",), "job-2": ("job-4",), "job-3": (), "job-4": ()}
+    text = "\n".join(found.remarks)
+    assert "1 predecessors that are not in the workload, ignored: job 1 follows job 7" in text
+    assert "3 predecessors in a circle, ignored: " in text
+    assert "job 4 follows itself" in text
+    assert "wait for each other" in text
+    assert "jobs[4]: expected a list of ids of jobs in 'dependencies'" in text
+    assert found.counts["predecessors in a circle, ignored"] == 3
 
 
 def test_format_is_detected_and_the_example_runs(registry: Registry, tmp_path: Path) -> None:

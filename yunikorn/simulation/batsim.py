@@ -19,6 +19,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
+from yunikorn.simulation.batsim_dependencies import PREFIX, follow, read_dependencies
 from yunikorn.simulation.machines import MAX_NODES
 from yunikorn.simulation.source import InputError, remarks_on
 from yunikorn.simulation.trace_line import (
@@ -40,7 +41,6 @@ MOST_NESTED = 100
 
 SKIPPED = "jobs skipped"
 CUT = "jobs ended by their walltime"
-DEPENDENT = "jobs with dependencies that are not followed"
 
 CORE = Resource({"vcore": 1000})
 
@@ -101,11 +101,11 @@ def read_batsim(
     if problems:
         reader.counts[SKIPPED] = len(problems)
     remarks = remarks_on(file, problems)
-    if reader.counts[DEPENDENT]:
-        remarks.append(f"{file}: {reader.counts[DEPENDENT]} jobs name dependencies, which are not followed")
+    followed, ignored = follow(reader.applications, file, reader.counts)
+    remarks += ignored
     nodes = nodes or _nodes(document, file, remarks)
     origin = min(application.submit for application in reader.applications)
-    applications = [attrs.evolve(each, submit=each.submit - origin) for each in reader.applications]
+    applications = [attrs.evolve(each, submit=each.submit - origin) for each in followed]
     applications.sort(key=lambda application: application.submit)
     counts = dict(reader.counts)
     return Workload(
@@ -174,28 +174,24 @@ class _Jobs:
         if not isinstance(profile, str):
             raise BadLine(f"expected the name of a profile in 'profile', got {_shown(profile)}")
         runtime = self._runtime(profile, name)
+        extra = _extra(job)
+        after = read_dependencies(job, extra)
         self._known.add(name)
         if runtime is None:
             return
         if limit is not None and limit < runtime:
             runtime = limit
             self.counts[CUT] += 1
-        self._add(job, name, submit, count, runtime)
-
-    def _add(
-        self, job: Mapping[str, Any], name: str, submit: Fraction, count: int, runtime: Fraction
-    ) -> None:
-        extra = _extra(job)
-        self.counts.update([DEPENDENT] if extra.get("dependencies") or job.get("dependencies") else ())
         named = {key: _text(job.get(key, extra.get(key))) for key in FIELDS}
         self.applications.append(
             WorkloadApplication(
-                id=f"job-{name}",
+                id=f"{PREFIX}{name}",
                 submit=round(submit * SECOND),
                 tasks=(WorkloadTaskGroup("task", count, CORE, round(runtime * SECOND)),),
                 queue=self._queue(named),
                 user=self._user.format_map(named),
                 gang=ATOMIC if count > 1 else "",
+                after=after,
             )
         )
 
