@@ -82,3 +82,43 @@ def test_limits_above_the_max_of_a_queue_above_are_never_reached(registry: Regis
         "memory 8Gi is never reached, because a queue above root.a.b has at most memory 4Gi: lower the limit,"
         " or leave it out"
     )
+
+
+def test_queues_of_rules_that_are_never_used_are_named(registry: Registry) -> None:
+    queues = [*QUEUES, {"name": "c"}, {"name": "d"}]
+    found = warnings(registry, [FIXED, {"name": "fixed", "value": "root.c"}], queues)
+    texts = {path.partition(".")[2]: text for path, text in found}
+    assert texts["queues[0].queues[2].name"].startswith("only rules that are never used lead to this queue")
+    assert texts["queues[0].queues[3].name"].startswith("no placement rule leads to this queue")
+    found = warnings(registry, [FIXED, {"name": "provided"}], queues)
+    assert [text[:10] for path, text in found if "queues" in path] == ["only rules"] * 2
+
+
+def test_limits_equal_to_the_max_of_the_queue_limit_nothing(registry: Registry) -> None:
+    limit = {"users": ["ann"], "maxresources": {"memory": "4Gi", "vcore": 2}, "maxapplications": 5}
+    queue = {"name": "a", "maxapplications": 5, "resources": {"max": {"memory": "4Gi"}}, "limits": [limit]}
+    found = warnings(registry, [], [queue])
+    assert [(path.rpartition("limits[0].")[2], text.partition(":")[0]) for path, text in found] == [
+        (
+            "maxapplications",
+            "5 limits nothing, because the queue as a whole runs at most as many applications",
+        ),
+        (
+            "maxresources.memory",
+            "memory 4Gi limits nothing, because the queue as a whole has at most as much",
+        ),
+    ]
+
+
+def test_limits_equal_to_the_max_of_a_queue_above_limit_nothing(registry: Registry) -> None:
+    inner = {"name": "b", "limits": [{"users": ["*"], "maxresources": {"memory": "4Gi"}}]}
+    queues = [{"name": "a", "resources": {"max": {"memory": "4Gi"}}, "queues": [inner]}]
+    ((path, _),) = warnings(registry, [], queues)
+    assert path.endswith("queues[0].queues[0].limits[0].maxresources.memory")
+
+
+def test_limits_equal_to_the_max_exempt_from_smaller_ones(registry: Registry) -> None:
+    equal = {"users": ["ann"], "maxresources": {"memory": "4Gi"}, "maxapplications": 5}
+    smaller = {"users": ["*"], "maxresources": {"memory": "1Gi"}, "maxapplications": 1}
+    limits = {"resources": {"max": {"memory": "4Gi"}}, "maxapplications": 5, "limits": [equal, smaller]}
+    assert warnings(registry, [], [{"name": "a", **limits}]) == []
