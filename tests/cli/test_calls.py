@@ -74,6 +74,21 @@ def test_swapped_files_are_recognised(run: Run) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (("validate", WORKLOAD), 1),
+        (("diff", CONFIG, WORKLOAD), 2),
+        (("place", "--config", WORKLOAD, "--user", "ann"), 2),
+    ],
+)
+def test_a_workload_is_not_read_as_a_queues_yaml(run: Run, command: tuple[str, ...], status: int) -> None:
+    found, out, err = run(*command)
+    assert found == status
+    assert "is a workload, not a queues.yaml" in out + err
+    assert "unknown key" not in out + err
+
+
 def test_a_workload_that_is_rejected_whole_says_so_first(run: Run, tmp_path: Path) -> None:
     workload = tmp_path / "w.yaml"
     workload.write_text(

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import attrs
 
-from yunikorn.cli.swapped_files import check_config_text
+from yunikorn.cli.swapped_files import NOT_A_CONFIG, check_config_text, is_workload
 from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import decode
 from yunikorn.config.load import Outcome
 from yunikorn.config.source import ConfigSource, read_source
-from yunikorn.errors import ConfigError, UsageError
+from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.input_files import DASH, LARGEST_CONFIG, STANDARD_INPUT, read_input
 from yunikorn.simulation.source import InputError
@@ -45,7 +45,14 @@ class ConfigInput:
         return name_of(self.file)
 
     def source(self) -> ConfigSource:
-        """Return the queues.yaml of the file; raises `ConfigError`."""
+        """Return the queues.yaml of the file; raises `ConfigError`, also for a workload."""
+        source = self.embedded()
+        if is_workload(source.text):
+            raise ConfigError([Problem("", NOT_A_CONFIG, 1, 1)])
+        return source
+
+    def embedded(self) -> ConfigSource:
+        """Return the text of the file, or that in its ConfigMaps; raises `ConfigError`."""
         return read_source(decode(self.data))
 
     def check(self, registry: Registry, capacities: Capacities | None = None) -> Outcome:
@@ -68,7 +75,7 @@ def read_config(path: Path, registry: Registry) -> str:
     """
     found = ConfigInput.read(path)
     try:
-        source = found.source()
+        source = found.embedded()
     except ConfigError as error:
         raise InputError(found.name, error.problems) from error
     if not source.text.strip():

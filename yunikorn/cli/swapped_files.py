@@ -11,6 +11,7 @@ LOOKED_AT = 1 << 16
 """Number of characters at the beginning of a text that are looked at."""
 _CONFIG = re.compile(r"^[\"'{ ]{0,4}partitions[\"']?\s*:", re.MULTILINE)
 _WORKLOAD = re.compile(r"^(?:[\"'{ ]{0,4}(?:applications|generate|nodes)[\"']?\s*:|;)", re.MULTILINE)
+NOT_A_CONFIG = "is a workload, not a queues.yaml"
 ADVICE = "were --config and --workload swapped?"
 
 
@@ -29,7 +30,7 @@ def is_workload(text: str) -> bool:
 def check_config_text(text: str, name: str) -> None:
     """Raise `UsageError` if a text that should be a queues.yaml is a workload."""
     if is_workload(text):
-        raise UsageError(f"{name}: is a workload, not a queues.yaml: {ADVICE}")
+        raise UsageError(f"{name}: {NOT_A_CONFIG}: {ADVICE}")
 
 
 def explained(error: InputError, text: str, name: str) -> InputError | UsageError:
