@@ -80,12 +80,13 @@ class SchedulerProcess:
     ) -> None:
         """Start a scheduler for a cluster; further arguments are those of the command.
 
-        Whether it waits for a lease is up to the command where `leader_election` is None. Packages in the
-        folder `installed` are found as installed ones. `start` starts the process with arguments in another
-        way.
+        They replace the usual credentials, REST address and namespace. Whether the process waits for a lease
+        is up to the command where `leader_election` is None. Packages in the folder `installed` are found as
+        installed ones. `start` starts the process with arguments in another way.
         """
         election = {True: ["--leader-election"], False: ["--no-leader-election"], None: []}[leader_election]
-        given = ["--kubeconfig", str(cluster.kubeconfig), "--rest", "off", "--namespace", "default"]
+        usual = {"--kubeconfig": str(cluster.kubeconfig), "--rest": "off", "--namespace": "default"}
+        given = [part for option in usual.items() if option[0] not in arguments for part in option]
         begin = start or partial(launch, installed=installed)
         self._process = begin(["kubernetes", *given, *election, *arguments])
         self.lines: list[str] = []
