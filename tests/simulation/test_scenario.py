@@ -241,6 +241,10 @@ def test_separate_cluster_replaces_that_of_the_scenario() -> None:
 def test_a_cluster_has_no_applications() -> None:
     with pytest.raises(InputError, match=r"applications \(line .*\): unknown key"):
         read_cluster(NODES + APPS, "nodes.yaml")
+    with pytest.raises(InputError) as refused:
+        read_cluster("partitions: [{name: default, queues: []}]", "queues.yaml")
+    (found,) = refused.value.problems
+    assert found.message == "this is a queues.yaml: expected a file with nodes"
 
 
 def test_numbered_names_sort_numerically() -> None:

@@ -145,6 +145,9 @@ def read_scenario_file(
 def read_cluster(text: str, file: str) -> ScenarioCluster:
     """Read a YAML file of nodes and events only; raises `InputError`."""
     document = _open_text(text, file)
+    if "partitions" in document and "nodes" not in document:
+        problem(document, "partitions", "this is a queues.yaml: expected a file with nodes")
+        _raise_problems(document, file)
     document.only(CLUSTER_KEYS)
     cluster = _read_cluster(document, file, document.integer("seed", 0, INT64_MAX) or 0)
     _raise_problems(document, file)
