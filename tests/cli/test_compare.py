@@ -216,6 +216,7 @@ def test_comparison_writes_its_files(call: Call, tmp_path: Path) -> None:
         "queues.csv",
         "report.json",
         "results.json.gz",
+        "users.csv",
         "utilisation.csv",
     ]
     assert sorted(path.name for path in (folder / "2-fair").iterdir()) == names

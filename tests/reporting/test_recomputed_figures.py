@@ -91,9 +91,9 @@ class Rerun:
             [json.loads(line) for line in (folder / name).read_text("utf-8").splitlines()]
             for name in ("decisions.jsonl", "nodes.jsonl")
         )
-        self.rows, self.idle, self.utilisation = (
+        self.rows, self.idle, self.utilisation, self.users = (
             list(csv.DictReader((folder / name).read_text("utf-8").splitlines()))
-            for name in ("applications.csv", "idle.csv", "utilisation.csv")
+            for name in ("applications.csv", "idle.csv", "utilisation.csv", "users.csv")
         )
         self.start = min(plan.submit for plan in self.plans.values()) / SECOND
         self.end = max(result.history.end, self.start)
@@ -273,6 +273,38 @@ def test_use_by_queue_and_at_the_end(rerun: Rerun) -> None:
     for name, share in figures.use_at_end["default"].items():
         busy = sum(amount for _, amount in used(rerun.decisions, name))
         assert share == pytest.approx(busy / sum(amount for _, amount in rerun.capacity(name)), abs=1e-5)
+
+
+def test_series_of_users(rerun: Rerun) -> None:
+    tasks = [line for line in rerun.decisions if "~placeholder" not in line["ask"]]
+    users = {row["application"]: row["user"] for row in rerun.rows}
+    shown = list(dict.fromkeys(row["user"] for row in rerun.users))
+    ranked = sorted(rerun.result.figures.users, key=lambda user: (-user.use, user.name))
+    assert shown == [user.name for user in ranked]  # few users, so that there are no others
+    edges = sorted({float(row["start"]) for row in rerun.users} | {float(rerun.users[-1]["end"])})
+    for user in shown:
+        rows = [row for row in rerun.users if row["user"] == user]
+        mine = [line for line in tasks if users[line["application"]] == user]
+        for name in {row["resource"] for row in rows}:
+            found = np.array([float(row["used"]) for row in rows if row["resource"] == name])
+            most = max(found.max(), 1.0)
+            assert found / most == pytest.approx(means(used(mine, name), edges) / most, abs=1e-6)
+        ones = [(line["time"], 1.0 if line["event"] == "allocation" else -1.0) for line in mine]
+        found = np.array([float(row["running_tasks"]) for row in rows])[:: len(rows) // (len(edges) - 1)]
+        assert found == pytest.approx(means(ones, edges), abs=1e-5)
+    for of in ("waiting_tasks", "running_tasks"):
+        [whole] = {row["resource"] for row in rerun.utilisation[:1]}
+        every = [float(row[of]) for row in rerun.utilisation if row["resource"] == whole]
+        names = {row["resource"] for row in rerun.users}
+        parts = np.array([float(row[of]) for row in rerun.users if row["resource"] == min(names)])
+        assert parts.reshape(len(edges) - 1, -1).sum(1) == pytest.approx(every, abs=1e-5)
+
+
+def means(changes: list[tuple[float, float]], edges: list[float]) -> Any:
+    """Return the means of a sum of changes between edges."""
+    times, amounts = (np.array(each, float) for each in zip(*changes, strict=True)) if changes else ([0], [0])
+    until = np.array([(np.array(amounts) * np.clip(edge - np.array(times), 0, None)).sum() for edge in edges])
+    return np.diff(until) / np.diff(edges)
 
 
 def test_idle_capacity_adds_up_and_was_free(rerun: Rerun) -> None:

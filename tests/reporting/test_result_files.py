@@ -44,6 +44,7 @@ PLAIN = [
     "queues.csv",
     "report.json",
     "results.json.gz",
+    "users.csv",
     "utilisation.csv",
 ]
 

@@ -17,7 +17,7 @@ import attrs
 
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.observations import ApplicationRow
-from yunikorn.reporting.time_series import History, PartitionHistory, QueueHistory, QuotaStep
+from yunikorn.reporting.time_series import History, PartitionHistory, QueueHistory, QuotaStep, UserHistory
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import Running, partition_name
@@ -28,6 +28,7 @@ TASKS = "tasks.csv"
 UTILISATION = "utilisation.csv"
 QUEUES = "queues.csv"
 IDLE = "idle.csv"
+USERS = "users.csv"
 
 T = TypeVar("T")
 Cell = str | int | float | None
@@ -121,12 +122,12 @@ class TasksFile(Recorder):
         self._running.clear()
 
 
-H = TypeVar("H", PartitionHistory, QueueHistory)
+H = TypeVar("H", PartitionHistory, QueueHistory, UserHistory)
 
 
 @attrs.frozen
 class _IntervalRow(Generic[H]):
-    """A resource type of a partition or a queue in one interval."""
+    """A resource type of a partition, a queue or a user in one interval."""
 
     start: float
     end: float
@@ -242,3 +243,29 @@ def _quotas(queue: QueueHistory, ends: list[float]) -> Iterator[QuotaStep]:
         while current + 1 < len(queue.quotas) and queue.quotas[current + 1].time < end:
             current += 1
         yield queue.quotas[current]
+
+
+OTHERS = "others"
+
+_USERS: Columns[_IntervalRow[UserHistory]] = {
+    "start": lambda row: row.start,
+    "end": lambda row: row.end,
+    "user": lambda row: row.of.user or OTHERS,
+    "users": lambda row: row.of.users,
+    "since": lambda row: row.of.since,
+    "resource": lambda row: row.resource,
+    "used": lambda row: row.mean(row.of.used),
+    "wanted": lambda row: row.mean(row.of.wanted),
+    "waiting_tasks": lambda row: row.of.waiting[row.index],
+    "running_tasks": lambda row: row.of.running[row.index],
+}
+
+
+def write_users(file: IO[str], history: History) -> None:
+    """Write users.csv: means over each interval, by user and resource type; the last user is all others."""
+    table = CsvFile(file, _USERS)
+    names = sorted({name for each in history.users for name in (*each.used, *each.wanted)})
+    for index, (start, end) in enumerate(pairwise(history.edges)):
+        for each in history.users:
+            for name in names:
+                table.write(_IntervalRow(start, end, index, each, name))

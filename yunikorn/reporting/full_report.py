@@ -17,7 +17,7 @@ from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.run_figures import Curves, Fairness, Figures
 from yunikorn.reporting.tables import queue_label
-from yunikorn.reporting.time_series import History, NodeHistory, PartitionHistory, QueueHistory
+from yunikorn.reporting.time_series import History, NodeHistory, PartitionHistory, QueueHistory, UserHistory
 from yunikorn.reporting.verdict import judge
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import ExplainRequest
@@ -28,6 +28,8 @@ from yunikorn.simulation.run import simulate
 from yunikorn.simulation.statistics import seconds, used_share
 from yunikorn.simulation.workload import RESTART, Workload
 
+TOP_USERS = 8
+"""Maximum number of users with series of their own in the results."""
 CURVE = 400
 """Maximum number of points of a distribution curve."""
 
@@ -92,7 +94,14 @@ def _slowdowns(groups: Iterable[GroupCounts]) -> list[float]:
     return [mean for group in groups if (mean := group.slowdowns.mean()) is not None]
 
 
-def _history(observer: Observer) -> History:
+def _user_histories(observer: Observer, figures: Figures, lengths: list[int]) -> list[UserHistory]:
+    if len(observer.users) < 2:
+        return []
+    ranked = sorted(figures.users, key=lambda user: (-user.use, user.name))
+    return observer.users.histories([user.name for user in ranked], TOP_USERS, lengths)
+
+
+def _history(observer: Observer, figures: Figures) -> History:
     timeline = observer.timeline
     start = timeline.start or 0
     end = max(observer.last, start)
@@ -128,6 +137,7 @@ def _history(observer: Observer) -> History:
             for partition, path, observation in observer.queues
         ],
         nodes=NodeHistory(rows.nodes, rows.per_row, rows.names, rows.shares(len(lengths))),
+        users=_user_histories(observer, figures, lengths),
     )
 
 
@@ -191,6 +201,7 @@ def study(
         limits=limits,
     )
     observer.close(round(report.times.stopped * SECOND))
-    figures, history = _figures(observer), _history(observer)
+    figures = _figures(observer)
+    history = _history(observer, figures)
     verdict = judge(report, figures, history)
     return FullReport(report, figures, history, _curves(observer), verdict=verdict)

@@ -354,6 +354,17 @@ class ClusterObservation:
             partition.close(moment)
         self.rows.close(moment)
 
+    @property
+    def capacity(self) -> Tally:
+        """Current capacity of all partitions together."""
+        if len(self.partitions) == 1:
+            [only] = self.partitions.values()
+            return only.capacity
+        total: Tally = {}
+        for partition in self.partitions.values():
+            grow(total, partition.capacity)
+        return total
+
     def capacities(self) -> dict[str, dict[str, int]]:
         """Return the capacity integrated over time (amounts times nanoseconds), by partition."""
         return {

@@ -24,6 +24,7 @@ from yunikorn.reporting.observations import (
 )
 from yunikorn.reporting.queue_observation import QueueObservation, QueueObservations
 from yunikorn.reporting.time_series import Timeline
+from yunikorn.reporting.user_observation import UserObservations
 from yunikorn.reporting.wait_targets import WaitTargets
 from yunikorn.resources import Resource
 from yunikorn.simulation.limit_waits import LimitWaits
@@ -53,6 +54,7 @@ class Observer(Recorder):
         self.timeline = Timeline()
         self.cluster = ClusterObservation(self.timeline, self._idle_capacity)
         self.queues = QueueObservations(self.timeline, view)
+        self.users = UserObservations(self.timeline)
         self.everything = GroupCounts()
         self.by_queue: dict[tuple[str, str], GroupCounts] = {}
         """Figures by partition and path of the queue."""
@@ -190,7 +192,7 @@ class Observer(Recorder):
         self._running[task] = observation
         if not observation.queue:
             self._join(observation, task.allocation.queue_name)
-        self._run(observation, 1)
+        self._run(moment, task, observation, 1)
         if not observation.has_run:
             observation.has_run = True
             wait = seconds(moment - task.owner.plan.submit)
@@ -202,12 +204,13 @@ class Observer(Recorder):
     def left(self, moment: int, task: Running, reason: str) -> None:
         """Note the end of a task."""
         observation = self._running.pop(task)
-        self._run(observation, -1)
+        self._run(moment, task, observation, -1)
         self._spend(observation, task, moment)
 
-    def _run(self, observation: ApplicationObservation, tasks: int) -> None:
+    def _run(self, moment: int, task: Running, observation: ApplicationObservation, sign: int) -> None:
         for level in self._levels(observation):
-            level.run(tasks)
+            level.run(sign)
+        self.users.run(moment, observation.record.plan.user, task.allocation.resource_per_alloc, sign)
 
     def _spend(self, observation: ApplicationObservation, task: Running, moment: int) -> None:
         amount, duration = task.allocation.resource_per_alloc, max(moment - task.started, 0)
@@ -229,6 +232,7 @@ class Observer(Recorder):
         self._dirty.clear()
         self.queues.record(moment)
         self.cluster.record(moment)
+        self.users.record(moment, self.cluster.capacity)
 
     def _join(self, observation: ApplicationObservation, path: str) -> None:
         """Assign an application to its queue, as soon as the queue is known."""
@@ -245,6 +249,7 @@ class Observer(Recorder):
         more, observation.waiting = waiting - observation.waiting, waiting
         changed = {size: pending.get(size, 0) - before.get(size, 0) for size in {**before, **pending}}
         self._want(observation, before, pending, changed)
+        self.users.ask(observation.record.plan.user, changed, more)
         for level in self._levels(observation):
             for size, requests in changed.items():
                 if requests:
@@ -289,6 +294,7 @@ class Observer(Recorder):
         self.timeline.reach(self.last)
         self.queues.close(self.last)
         self.cluster.close(self.last)
+        self.users.close(self.last, self.cluster.capacity)
 
 
 def _counts(groups: dict[Key, GroupCounts], key: Key) -> GroupCounts:

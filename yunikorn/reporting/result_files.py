@@ -12,6 +12,7 @@ from yunikorn.reporting.csv_files import (
     TasksFile,
     write_idle,
     write_queues,
+    write_users,
     write_utilisation,
 )
 from yunikorn.reporting.full_report import FullReport
@@ -25,6 +26,7 @@ from yunikorn.reporting.palette import queue_colours
 from yunikorn.reporting.saved_run import LOG, RESULT, pack_result
 from yunikorn.reporting.sections.calibration import CALIBRATION
 from yunikorn.reporting.sections.cluster_use import CLUSTER
+from yunikorn.reporting.sections.groups import USERS
 from yunikorn.reporting.sections.idle_while_waiting import IDLE
 from yunikorn.reporting.sections.nodes import NODES
 from yunikorn.reporting.sections.queue_use import QUEUES
@@ -38,7 +40,7 @@ from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorders
 
 PAGE = "report.html"
-PICTURES = (QUEUES, CLUSTER, IDLE, LENGTHS, WAITS, CALIBRATION, NODES, GANTT)
+PICTURES = (QUEUES, CLUSTER, IDLE, LENGTHS, WAITS, CALIBRATION, USERS, NODES, GANTT)
 """Files of the plots; a plot without content is not written."""
 NEEDED = ("matplotlib", "jinja2")
 
@@ -78,7 +80,7 @@ def write_pictures(folder: OutFolder, result: FullReport, chart: GanttChart | No
     return ""
 
 
-OUTDATED = (PAGE, csv_files.TASKS, GANTT_TABLE, *PICTURES)
+OUTDATED = (PAGE, csv_files.TASKS, csv_files.USERS, GANTT_TABLE, *PICTURES)
 """Files of an earlier run that are removed if this run does not write them."""
 RESULTS = {
     *OUTDATED,
@@ -147,6 +149,8 @@ class ResultFiles(Recorders):
         write_utilisation(self._folder.open(csv_files.UTILISATION), history)
         write_idle(self._folder.open(csv_files.IDLE), history)
         write_queues(self._folder.open(csv_files.QUEUES), history)
+        if history.users:
+            write_users(self._folder.open(csv_files.USERS), history)
         chart = None
         if self._gantt is not None:
             chart = self._gantt.chart(result.report.times.stopped)

@@ -311,6 +311,24 @@ class QueueHistory:
 
 
 @attrs.frozen
+class UserHistory:
+    """Time series of a user, or of all others together; units are as for `PartitionHistory`."""
+
+    user: str
+    """Name of the user; empty for the others."""
+    users: int
+    """Number of users that the series stand for."""
+    since: float | None
+    """Time (seconds) from which on these are the user's own; before, the others have them. None: always."""
+    used: dict[str, list[float]]
+    """Amounts of running tasks, without placeholders."""
+    wanted: dict[str, list[float]]
+    """Total amounts of waiting requests."""
+    waiting: list[float]
+    running: list[float]
+
+
+@attrs.frozen
 class NodeHistory:
     """Used parts of the capacity, by resource type and row of nodes; None for a row without capacity."""
 
@@ -335,6 +353,8 @@ class History:
     queues: list[QueueHistory]
     """Queues sorted by path, so that parents precede their children."""
     nodes: NodeHistory
+    users: list[UserHistory] = attrs.Factory(list)
+    """Users with the highest use, highest first, then all others together; empty without several users."""
 
     @property
     def edges(self) -> list[float]:

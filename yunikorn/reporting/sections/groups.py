@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from yunikorn.reporting.figures import GROUP, cells, columns
+from yunikorn.reporting.formats import duration
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.group_counts import GroupReport
-from yunikorn.reporting.section import Section
+from yunikorn.reporting.section import Picture, Section
 from yunikorn.reporting.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from yunikorn.reporting.palette import QueueColours
 
 MOST = 10
 """Maximum number of listed users, those with the highest usage."""
+
+USERS = "users.png"
 
 
 def users_section(result: FullReport) -> Section | None:
@@ -21,7 +31,30 @@ def users_section(result: FullReport) -> Section | None:
     more = len(users) - MOST
     note = f"{more} more users are in report.json" if more > 0 else ""
     table = _groups("Users, highest use first", "user", ranked[:MOST], note)
-    return Section("users", "Users", "Who uses the cluster, and who waits?", tables=[table])
+
+    def draw(_: QueueColours) -> Figure | None:
+        from yunikorn.reporting.plot_users import plot_users
+
+        return plot_users(result.history)
+
+    caption = "Use and waiting tasks over time of the users with the highest use, and of all others together."
+    return Section(
+        "users",
+        "Users",
+        "Who uses the cluster, and who waits?",
+        paragraphs=_late(result),
+        pictures=[Picture(USERS, caption, draw)],
+        tables=[table],
+    )
+
+
+def _late(result: FullReport) -> list[str]:
+    """Return a note about users whose series began during the run."""
+    late = [user for user in result.history.users if user.since is not None]
+    if not late:
+        return []
+    named = ", ".join(f"{user.user} ({duration(user.since)})" for user in late)
+    return [f"Before these times the plot counts users among the others: {named}."]
 
 
 def sizes_section(result: FullReport) -> Section | None:
