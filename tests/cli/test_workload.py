@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -117,9 +118,34 @@ def test_generated_workload_can_be_simulated(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out != first
 
 
+@pytest.mark.parametrize("delay", ["90s", "lognormal,median=20s,sigma=1,max=5m", "choice,5s=1,1m=2"])
+def test_start_up_times_are_part_of_a_workload(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], delay: str
+) -> None:
+    (tmp_path / "queues.yaml").write_text(CONFIG, "utf-8")
+    options = ["workload", "--applications", "5", "--seed", "3"]
+    for name, more in {
+        "without": ["--short"],
+        "short": ["--startup-delay", delay, "--short"],
+        "long": ["--startup-delay", delay],
+    }.items():
+        assert main([*options, *more, "--out", str(tmp_path / f"{name}.yaml")]) == 0
+
+    def startup(name: str, *more: str) -> object:
+        files = ["--config", str(tmp_path / "queues.yaml"), "--workload", str(tmp_path / f"{name}.yaml")]
+        assert main(["simulate", *files, "--json", *more]) == 0
+        return json.loads(capsys.readouterr().out)["startup"]
+
+    assert startup("without") is None
+    assert startup("short") is not None
+    assert startup("short") == startup("long") == startup("without", "--startup-delay", delay, "--seed", "3")
+
+
 @pytest.mark.parametrize(
     ("arguments", "reported"),
     [
+        (("--startup-delay", "soon"), "--startup-delay: expected seconds or a duration such as 90, 30s"),
+        (("--startup-delay", "lognormal,median=20s"), "--startup-delay: sigma: required, but missing"),
         (("--applications", "-3"), "--applications: expected a whole number from 1 to 10000000, got '-3'"),
         (("--runtime", "lognormal,median=x"), "--runtime: median: expected seconds or a duration"),
         (("--runtime", "lognormal,median=1m"), "--runtime: sigma: required, but missing"),

@@ -21,6 +21,8 @@ RUNTIME = "lognormal,median=10m,sigma=1"
 NODES = 10
 NODE_SIZE = ("vcore=16", "memory=64Gi")
 QUEUE = "root.default"
+STARTUP = "--startup-delay"
+"""Option of all commands that run or write a workload."""
 
 _PLAIN = re.compile(r"-?[A-Za-z0-9][\w./-]*\Z")
 _NAMED = (*LIMITS, "exponent", "names", "count")
@@ -36,6 +38,7 @@ _PLACES = (
     ("generate[0].gang", "--gang"),
     ("nodes[0].count", "--nodes"),
     ("nodes[0].resources", "--node-size"),
+    ("startup", STARTUP),
 )
 """Paths in the description, with the options that set them."""
 
@@ -62,21 +65,26 @@ def describe(options: Mapping[str, Any], seed: int) -> str:
         "count": str(options.get("nodes", NODES)),
         "resources": _sizes("--node-size", options.get("node_size", NODE_SIZE)),
     }
-    lines = ["seed: " + str(seed), "nodes:", *_entry(node), "generate:", *_entry(entry)]
+    lines = [f"seed: {seed}", "nodes:", *_entry(node), "generate:", *_entry(entry)]
+    if "startup_delay" in options:
+        lines.insert(1, _startup(options["startup_delay"]))
     return "\n".join(lines) + "\n"
 
 
-def startup_times(option: str, text: str) -> Amounts:
+def _startup(text: str) -> str:
+    return f"startup: {_flow(_drawn(STARTUP, text))}"
+
+
+def startup_times(text: str) -> Amounts:
     """Return the times that `text` describes, a time or a distribution; raises `UsageError`."""
-    described = f"startup: {_flow(_drawn(option, text))}\n"
     try:
-        return read_startup_text(described)
+        return read_startup_text(f"{_startup(text)}\n")
     except InputError as error:
         reasons = "; ".join(
             ": ".join(filter(None, (problem.path.removeprefix("startup").lstrip("."), problem.message)))
             for problem in error.problems
         )
-        raise UsageError(f"{option} '{text}': {reasons}") from error
+        raise UsageError(f"{STARTUP} '{text}': {reasons}") from error
 
 
 def by_option(problem: Problem) -> str:

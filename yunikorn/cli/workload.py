@@ -25,6 +25,7 @@ from yunikorn.cli.description import (
     QUEUE,
     RUNTIME,
     SIZE,
+    STARTUP,
     by_option,
     describe,
     startup_times,
@@ -95,7 +96,7 @@ class WorkloadSource:
     def read(self) -> Workload:
         """Return the workload after all adjustments; raises `InputError` and `UsageError`."""
         delay = self.startup_delay
-        startup = None if delay is None else startup_times("--startup-delay", delay)
+        startup = None if delay is None else startup_times(delay)
         adjustments = Adjustments(self.hold, self.speed_up, self.nodes_fraction, startup)
         adjustments.check()
         self._check_draws()
@@ -228,7 +229,7 @@ _OPTIONS = (
         help="Use this fraction of the nodes, such as 0.25, or copies of them, such as 2.",
     ),
     click.option(
-        "--startup-delay",
+        STARTUP,
         metavar="TIME|SPEC",
         help="Time from the placement of a task to the begin of its run time, such as 30s or "
         "lognormal,median=20s,sigma=1, for tasks without a time of their own.",
@@ -312,6 +313,11 @@ words = " ".join
 @click.option("--tasks", metavar=SPEC, help="Number of tasks per application. [default: 1]")
 @click.option("--size", multiple=True, metavar=SIZES, help=f"Resources of a task. [default: {words(SIZE)}]")
 @click.option("--runtime", metavar=SPEC, help=f"Runtime of a task. [default: {RUNTIME}]")
+@click.option(
+    STARTUP,
+    metavar=f"TIME|{SPEC}",
+    help="Time from the placement of a task to the begin of its run time. [default: 0]",
+)
 @click.option("--queue", metavar=SPEC, help=f"Queue of an application. [default: {QUEUE}]")
 @click.option("--user", metavar=SPEC, help="User of an application. [default: no user]")
 @click.option("--gang", metavar="STYLE", help="Gang style of an application: Soft, Hard or Atomic.")
