@@ -272,7 +272,13 @@ def test_use_by_queue_and_at_the_end(rerun: Rerun) -> None:
         assert group.use == pytest.approx(max(shares), abs=1e-5)
     for name, share in figures.use_at_end["default"].items():
         busy = sum(amount for _, amount in used(rerun.decisions, name))
-        assert share == pytest.approx(busy / sum(amount for _, amount in rerun.capacity(name)), abs=1e-5)
+        capacity = sum(amount for _, amount in rerun.capacity(name))
+        assert share == pytest.approx(busy / capacity, abs=1e-5)
+        for group in figures.queues:
+            mine = [line for line in rerun.decisions if line["queue"] == group.name]
+            busy = sum(amount for _, amount in used(mine, name))
+            assert group.use_at_end[name] == pytest.approx(busy / capacity, abs=1e-5)
+        assert sum(group.use_at_end[name] for group in figures.queues) == pytest.approx(share, abs=1e-4)
 
 
 def test_series_of_users(rerun: Rerun) -> None:

@@ -10,7 +10,7 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.core_view import CoreView
-from yunikorn.reporting.group_counts import NAMES, GroupCounts
+from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
 from yunikorn.reporting.metrics import jain_index
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.observer import Observer
@@ -49,15 +49,25 @@ def _curves(observer: Observer) -> Curves:
     )
 
 
+def _queues(observer: Observer, capacities: Mapping[str, Mapping[str, int]]) -> list[GroupReport]:
+    observed = {(partition, path): observation for partition, path, observation in observer.queues}
+    found = []
+    for (partition, path), group in sorted(observer.by_queue.items()):
+        queue = observed[partition, path]
+        capacity = observer.cluster.partition(partition).capacity
+        found.append(
+            attrs.evolve(
+                group.report(path, capacities, partition),
+                guarantees=queue.guarantees(),
+                use_at_end=used_share(queue.allocated, capacity),
+            )
+        )
+    return found
+
+
 def _figures(observer: Observer) -> Figures:
     capacities = observer.cluster.capacities()
-    guarantees = {
-        (partition, path): observation.guarantees() for partition, path, observation in observer.queues
-    }
-    queues = [
-        group.report(path, capacities, partition, guarantees.get((partition, path)))
-        for (partition, path), group in sorted(observer.by_queue.items())
-    ]
+    queues = _queues(observer, capacities)
     users = [group.report(name, capacities) for name, group in sorted(observer.by_user.items())]
     sizes = [observer.by_size[name].report(name, capacities) for name in NAMES if name in observer.by_size]
     return Figures(

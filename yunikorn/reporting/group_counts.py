@@ -36,6 +36,8 @@ class GroupReport:
     """Dominant share: the largest part, over all types, of the capacity over time that the tasks used."""
     guarantees: dict[str, Guarantee] = attrs.Factory(dict)
     """Guarantees of a queue, by resource type."""
+    use_at_end: dict[str, float] = attrs.Factory(dict)
+    """Part of the partition's capacity that a queue used at the end of the simulation, by resource type."""
 
 
 class GroupCounts:
@@ -57,11 +59,7 @@ class GroupCounts:
         grow(self.usage.setdefault(partition, {}), amount, duration)
 
     def report(
-        self,
-        name: str,
-        capacities: Mapping[str, Mapping[str, int]],
-        partition: str = "",
-        guarantees: dict[str, Guarantee] | None = None,
+        self, name: str, capacities: Mapping[str, Mapping[str, int]], partition: str = ""
     ) -> GroupReport:
         """Return the figures, given each partition's capacity as amounts times nanoseconds."""
         shares = [
@@ -79,7 +77,6 @@ class GroupCounts:
             whole_wait=self.whole_waits.summary(),
             slowdown=self.slowdowns.summary(),
             use=round(max(shares, default=0.0), DIGITS),
-            guarantees=guarantees or {},
         )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.quantities import in_words
 from yunikorn.reporting.figures import GUARANTEE, QUEUE_TASKS, cells, columns
-from yunikorn.reporting.formats import Number, whole_percent
+from yunikorn.reporting.formats import Number, percent, whole_percent
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.section import Picture, Section
 from yunikorn.reporting.tables import Table, queue_label
@@ -27,7 +27,7 @@ def section(result: FullReport) -> Section | None:
 
         return plot_queues(result.history, colours)
 
-    tables = [_use(result), _guarantees(result)]
+    tables = [_use(result), _use_at_end(result), _guarantees(result)]
     return Section(
         "queues",
         "Use of the queues",
@@ -58,6 +58,20 @@ def _use(result: FullReport) -> Table:
     ]
     heads = ["queue", *columns(QUEUE_TASKS), *(f"use of {name}" for name in types)]
     return Table("Tasks and use by queue", heads, rows, has_queues=True)
+
+
+def _use_at_end(result: FullReport) -> Table:
+    queues = [queue for queue in result.figures.queues if any(queue.use_at_end.values())]
+    types = sorted({name for queue in queues for name in queue.use_at_end})
+    several = len(result.history.partitions) > 1
+    rows = [
+        [
+            queue_label(queue.partition, queue.name, several=several),
+            *(Number(percent, queue.use_at_end.get(each)) for each in types),
+        ]
+        for queue in queues
+    ]
+    return Table("Use at the end by queue", ["queue", *types], rows, has_queues=True)
 
 
 def _guarantees(result: FullReport) -> Table:
