@@ -66,7 +66,7 @@ COUNTED = {
     "node": lambda job: job.memory,
     "job": lambda job: job.memory * job.nodes,
 }
-UNITS = {"kb": 1024, "bytes": 1}
+UNITS = {"kb": 1024, "mb": 1024**2, "bytes": 1}
 
 
 def lines_of(

@@ -17,7 +17,7 @@ from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.workload import Workload
 
 Write = Callable[[str, str], Path]
-WORDS = {"kb": "KB", "bytes": "bytes"}
+WORDS = {"kb": "KB", "mb": "MB", "bytes": "bytes"}
 
 
 def read(*lines: str, memory: str = "auto") -> Workload:
@@ -48,6 +48,9 @@ def memories(workload: Workload) -> list[int]:
         ("node", "{nodes}:{ppn}"),
         ("node", "batch {nodes}:ppn={ppn}:x86:fast -1"),
         ("job", "{nodes}:ppn={ppn}"),
+        ("node", "{nodes} {ppn}"),
+        ("node", "-1 {ppn} {nodes}"),
+        ("job", "{nodes} {ppn} short"),
     ],
 )
 def test_the_default_reads_what_a_log_means(unit: str, has_waits: bool, owner: str, extras: str) -> None:
@@ -62,6 +65,60 @@ def test_nodes_of_a_job_divide_its_memory_per_node() -> None:
     jobs = record(1)
     found = memories(read(*lines_of(jobs, "node", "kb", extras="q {nodes}:ppn={ppn}")))
     assert found == [-(-job.memory // job.ppn) for job in jobs]
+
+
+@pytest.mark.parametrize("extras", ["{nodes} {ppn}", "7 {nodes} {ppn} 3", "{ppn} x {nodes}"])
+def test_nodes_of_two_columns_of_numbers_divide_the_memory(extras: str) -> None:
+    jobs = record(1)
+    workload = read(*lines_of(jobs, "node", "kb", extras=extras))
+    assert "because the jobs name their nodes (columns " in note_on_memory(workload)
+    assert memories(workload) == [-(-job.memory // job.ppn) for job in jobs]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "; Column 19: cores per node\n; Column 20: number of nodes",
+        "; 19 ppn\n; 20 nodes",
+        "job submit wait run procs cpu mem n time mem2 state user group app queue part after think ppn nodes",
+    ],
+)
+def test_a_header_that_names_the_columns_of_nodes_decides(header: str) -> None:
+    # On this machine either column could be the nodes.
+    jobs = [attrs.evolve(job, ppn=min(job.ppn, 4)) for job in record(2)]
+    workload = read(header, *lines_of(jobs, "node", "kb", extras="{ppn} {nodes}"))
+    assert "the jobs name their nodes (columns 19 and 20)" in note_on_memory(workload)
+    assert memories(workload) == [-(-job.memory // job.ppn) for job in jobs]
+
+
+@pytest.mark.parametrize("extras", ["1 8", "{nodes} 5", "{ppn}", "{nodes}", "x y"])
+def test_other_columns_are_no_nodes(extras: str) -> None:
+    workload = read(*lines_of(record(4), "processor", "kb", extras=extras))
+    assert "is read as KB per processor, as the format says" in note_on_memory(workload)
+
+
+@pytest.mark.parametrize(
+    ("owner", "extras"),
+    [("processor", ""), ("node", ""), ("node", "{nodes} {ppn}"), ("job", "{nodes}:ppn={ppn}")],
+)
+def test_a_unit_by_which_all_jobs_are_tiny_is_not_kb(owner: str, extras: str) -> None:
+    for seed in range(3):
+        note = note_on_memory(read(*lines_of(record(seed), owner, "mb", extras=extras)))
+        assert f"is read as MB per {owner}" in note
+        assert extras or "because as KB no job would have a thousandth of a node's memory" in note
+
+
+def test_few_jobs_do_not_prove_a_larger_unit() -> None:
+    few = note_on_memory(read(*lines_of(record(2, count=19), "processor", "mb")))
+    assert "KB per processor, as the format says" in few
+
+
+def test_a_few_jobs_that_fit_nowhere_are_not_called_none() -> None:
+    jobs = record(5, count=250)
+    lines = list(lines_of([attrs.evolve(job, memory=2**30) for job in jobs], "processor", "kb"))
+    odd = lines_of([attrs.evolve(jobs[0], number=999, nodes=2, ppn=16, memory=60 * 2**30)], "node", "kb")
+    note = note_on_memory(read(*lines, *odd))
+    assert "as KB per processor 0.4% of the jobs would fit nowhere" in note
 
 
 def test_the_note_says_why_the_format_is_not_followed() -> None:

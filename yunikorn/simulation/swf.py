@@ -22,6 +22,7 @@ from yunikorn.simulation.source import LINES_SHOWN, InputError, remarks_on
 from yunikorn.simulation.swf_dependencies import SwfDependencies
 from yunikorn.simulation.swf_jobs import (
     CANCELLED,
+    COLUMNS,
     STATUSES,
     Job,
     JobTable,
@@ -31,6 +32,7 @@ from yunikorn.simulation.swf_jobs import (
     status_of,
 )
 from yunikorn.simulation.swf_memory import AUTO, SETTINGS, Machine, Reading, choose
+from yunikorn.simulation.swf_node_columns import ExtraColumns
 from yunikorn.simulation.trace_line import UNKNOWN, BadLine, check_templates
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
@@ -134,7 +136,8 @@ def read_swf(
     dependencies = SwfDependencies(jobs, lines.left_out)
     if strict and (problems or dependencies.circular):
         raise InputError(file, sorted([*problems, *dependencies.circular], key=lambda one: one.line))
-    choice = choose(options.memory, jobs, nodes, lines.header)
+    columns = lines.extras.apply(jobs, lines.header, nodes)
+    choice = choose(options.memory, jobs, nodes, lines.header, f" ({columns})" if columns else "")
     remarks = [
         *remarks_on(file, problems),
         *lines.remarks(file),
@@ -163,6 +166,8 @@ class _Lines:
         self.jobs = JobTable()
         self.problems: list[Problem] = []
         self.counts: Counter[str] = Counter()
+        self.extras = ExtraColumns()
+        """Columns after the 18th of the jobs."""
         self.header: list[str] = []
         """Lines before the first job."""
         self.left_out: set[int] = set()
@@ -214,6 +219,7 @@ class _Lines:
         self._statuses[job.status] += 1
         self._cancelled_early += job.status == CANCELLED and job.runtime <= 0
         self.jobs.add(job, number)
+        self.extras.add(fields[COLUMNS:])
 
     def _leave_out(self, fields: list[str]) -> None:
         self.counts[LEFT_OUT] += 1

@@ -1,7 +1,8 @@
 """Jobs of the Standard Workload Format, version 2.2: their lines, and a table of them.
 
 A line has 18 columns of numbers; -1 stands for an unknown value. Whole numbers may be written as floats. Of
-the columns after the 18th only the nodes are read (`4:ppn=8`). Times are in seconds.
+the columns after the 18th only the nodes are read: `4:ppn=8` here, and columns of numbers in
+`swf_node_columns`. Times are in seconds.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from yunikorn.resources import INT64_MAX
@@ -50,7 +51,7 @@ class Job(NamedTuple):
     """Wait from submission to start that the trace recorded."""
     status: int = -1
     nodes: int = 0
-    """Number of nodes of the job as in a column `4:ppn=8`; 0 if unknown."""
+    """Number of nodes of the job, as in a column `4:ppn=8`; 0 if unknown."""
     think: float = -1
     after: tuple[int, ...] = ()
     """Job numbers of the predecessors."""
@@ -236,6 +237,8 @@ def _number(text: str, index: int, meaning: str) -> float:
 _TYPES = "qdqddqqqqqqdqqd"
 """Array type codes of the columns, in the order of the fields of `Job`: integers and times."""
 
+_PROCESSORS, _NODES = Job._fields.index("processors"), Job._fields.index("nodes")
+
 _TIMES = tuple(place for place, kind in enumerate(_TYPES) if kind == "d")
 
 
@@ -280,6 +283,18 @@ class JobTable:
         if after:
             self.after[job.number] = after
         self._lines.append(line)
+
+    def set_nodes(self, nodes: Sequence[int]) -> None:
+        """Set the number of nodes of each job, in the order of the trace."""
+        self._columns[_NODES][:] = array("q", nodes)
+
+    def processors(self) -> Sequence[int]:
+        """Return the processors of each job, in the order of the trace."""
+        return self._columns[_PROCESSORS]
+
+    def nodes_known(self) -> int:
+        """Return for how many jobs the number of nodes is known."""
+        return sum(1 for nodes in self._columns[_NODES] if nodes)
 
     @property
     def earliest(self) -> float:

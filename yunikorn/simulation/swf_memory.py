@@ -9,7 +9,8 @@ possible: the machine that it was recorded on has run its jobs. A reading is pos
   than they had more processors.
 
 The first possible reading counts, in this order: what the header says; per node if the jobs name their nodes
-(`4:ppn=8`); KB per processor, per node, per job; bytes per processor, per node, per job.
+(`4:ppn=8`); KB per processor, per node, per job; bytes per processor, per node, per job. MB come first if no
+job of the log would have had a thousandth of a node's memory by KB.
 """
 
 from __future__ import annotations
@@ -37,6 +38,10 @@ SETTINGS: dict[str, tuple[str, str]] = {
 
 LEAST_BYTES = 2**24
 """Smallest median that may be bytes; a smaller number of bytes is less than any process needs."""
+TINY = 1000
+"""A unit by which no job has this part of a node's memory (as a divisor) is too small."""
+MANY = 20
+"""Minimum number of jobs with memory for a conclusion from the largest one."""
 UNFIT = 0.002
 """Part of the jobs that have run and may fit nowhere: a machine changes in the time of a log."""
 OVER = 0.02
@@ -115,7 +120,7 @@ class Verdict:
     def reason(self) -> str:
         """Return why the reading is impossible."""
         if self.unfit > UNFIT:
-            return f"{self.unfit:.0%} of the jobs would fit nowhere"
+            return f"{self.unfit:.{int(self.unfit < 0.01)}%} of the jobs would fit nowhere"
         if self.load > self.highest_load:
             return f"the offered load of memory would be {self.load:.2f}"
         return f"for {self.over:.0%} of the time the running jobs would have more memory than the cluster"
@@ -130,6 +135,9 @@ class Evidence:
         known = [job for job in self._jobs if job.memory > 0]
         self._known = sum(1 for job in known if _has_run(job))
         self.median = sorted(job.memory for job in known)[len(known) // 2] if known else 0
+        # Memory of a whole job counts for each of its nodes.
+        largest = max((job.memory / self._nodes_of(job) for job in known), default=0)
+        self.is_tiny_in_kb = len(known) >= MANY and TINY * UNITS["kb"] * largest < self.machine.node_memory
         self.has_nodes = 2 * sum(1 for job in known if job.nodes) > len(known)
         first = min(job.submit for job in self._jobs)
         last = max(job.submit for job in self._jobs)
@@ -137,6 +145,9 @@ class Evidence:
         self._changes = self._recorded_changes()
         self._load = self._load_of(lambda job: job.processors) / max(self.machine.processors, 1)
         self._busy = self._time_over(lambda job: job.processors, self.machine.processors)
+
+    def _nodes_of(self, job: Job) -> int:
+        return job.nodes or -(-job.processors // max(self.machine.node_processors, 1))
 
     def _recorded_changes(self) -> list[tuple[float, int, Job]]:
         """Return starts and ends of the jobs in order of time; empty if too few waits were recorded."""
@@ -205,10 +216,13 @@ class Choice:
     note: str = ""
 
 
-def choose(setting: str, jobs: Iterable[Job], nodes: Sequence[WorkloadNode], header: Sequence[str]) -> Choice:
+def choose(
+    setting: str, jobs: Iterable[Job], nodes: Sequence[WorkloadNode], header: Sequence[str], where: str = ""
+) -> Choice:
     """Choose the reading of the memory columns.
 
-    `jobs` may be iterated several times; `header` are the lines before the first job.
+    `jobs` may be iterated several times; `header` are the lines before the first job, and `where`
+    names the columns with the nodes of the jobs.
     """
     if setting == NONE or not any(job.memory > 0 for job in jobs):
         return Choice(None)
@@ -227,7 +241,7 @@ def choose(setting: str, jobs: Iterable[Job], nodes: Sequence[WorkloadNode], hea
             continue
         tried.append(evidence.judge(reading))
         if tried[-1].is_possible:
-            return Choice(reading, _note(tried, hint, evidence))
+            return Choice(reading, _note(tried, hint, evidence, where))
     return _least_impossible(tried)
 
 
@@ -237,13 +251,19 @@ def _readings(unit: str, owner: str, evidence: Evidence, *, is_fixed: bool) -> I
     if evidence.has_nodes:
         owners.sort(key=lambda each: each != NODE)
     owners = [owner] if owner else owners
-    units = [unit] if unit else ["kb", *(["bytes"] if evidence.median >= LEAST_BYTES else [])]
+    units = [unit] if unit else _units(evidence)
     yield from (Reading(one, other) for one in units for other in owners)
     if not is_fixed and (unit or owner):
         yield from _readings("", "", evidence, is_fixed=True)
 
 
-def _note(tried: Sequence[Verdict], hint: Hint, evidence: Evidence) -> str:
+def _units(evidence: Evidence) -> list[str]:
+    if evidence.is_tiny_in_kb:
+        return ["mb", "kb"]
+    return ["kb", "bytes"] if evidence.median >= LEAST_BYTES else ["kb"]
+
+
+def _note(tried: Sequence[Verdict], hint: Hint, evidence: Evidence, where: str) -> str:
     *refused, taken = tried
     reading = taken.reading
     text = f"the memory of jobs is read as {reading}"
@@ -252,7 +272,9 @@ def _note(tried: Sequence[Verdict], hint: Hint, evidence: Evidence) -> str:
     elif reading == FORMAT:
         text += ", as the format says"
     elif evidence.has_nodes and reading.owner == NODE:
-        text += ", because the jobs name their nodes"
+        text += f", because the jobs name their nodes{where}"
+    elif reading.unit == "mb" and evidence.is_tiny_in_kb:
+        text += ", because as KB no job would have a thousandth of a node's memory"
     if not refused and reading != FORMAT:
         refused = [evidence.judge(FORMAT)]
     if refused and refused[0].is_possible:
