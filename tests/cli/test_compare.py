@@ -213,6 +213,7 @@ def test_comparison_writes_its_files(call: Call, tmp_path: Path) -> None:
         "applications.csv",
         "decisions.log.z",
         "idle.csv",
+        "inputs.json",
         "queues.csv",
         "report.json",
         "results.json.gz",

@@ -28,6 +28,7 @@ from yunikorn.cli.installed import load_registry
 from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.provenance import RunInputs
+from yunikorn.cli.repeated_runs import RunRepeater
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.slo_option import read_targets, slo_option
 from yunikorn.cli.times import parse_moment
@@ -44,7 +45,7 @@ from yunikorn.reporting.comparison_tables import (
     whole_table,
 )
 from yunikorn.reporting.comparison_verdict import judge_comparison
-from yunikorn.reporting.finished_folders import compare_folders, skipped_seeds
+from yunikorn.reporting.finished_folders import Explainer, compare_folders, skipped_seeds
 from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
 from yunikorn.reporting.workers import HereAndNow, WorkerPool
@@ -55,7 +56,7 @@ from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
 
 MOST_SEEDS = 1_000
-_OF_FINISHED = {"folders", "out", "force", "no_plots", "as_json"}
+_OF_FINISHED = {"folders", "out", "force", "no_plots", "as_json", "workload", "nodes", "no_reasons", "jobs"}
 """Parameters that apply to finished runs."""
 _STOPPING = "interrupted: comparing the runs that have ended (Ctrl-C again ends without a table)"
 _SEEDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?\Z")
@@ -100,6 +101,7 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
 @click.option("--out", type=OUT_FOLDER, help="Folder for table, page, plots and runs.")
 @force_folder
 @click.option("--no-plots", is_flag=True, help="Leave plots and compare.html out of --out.")
+@click.option("--no-reasons", is_flag=True, help="Do not repeat runs for the reasons of first differences.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @click.option(
     "--until", metavar="TIME", callback=parse_moment, help="End at this simulated time, such as 36h."
@@ -126,6 +128,7 @@ def command(
     out: Path | None,
     force: bool,
     no_plots: bool,
+    no_reasons: bool,
     as_json: bool,
     until: int | None,
     preempted: str,
@@ -136,14 +139,17 @@ def command(
     Every combination of --config and the values of each --set is a variant; the others are compared with the
     first one. With one configuration and one value, the unchanged configuration is the first variant.
 
-    FOLDERS are finished runs of `simulate --out` or of the variants of `compare --out`. They are compared
-    without running anything, and only --out, --force, --no-plots and --json apply.
+    FOLDERS are finished runs of `simulate --out` or of the variants of `compare --out`. Only the beginnings
+    of runs are repeated, for the reasons of first differences, and only --out, --force, --no-plots,
+    --no-reasons, --json and --jobs apply; --workload and --nodes name files that have moved since.
     """
     if out is None and (no_plots or force):
         option = "--no-plots" if no_plots else "--force"
         raise UsageError(f"{option} applies to the files of --out: give --out")
     if folders:
-        return _compare_finished(folders, out, force=force, pictures=not no_plots, as_json=as_json)
+        repeat = RunRepeater(source.workload, source.nodes, lambda runs: _executor(jobs, runs))
+        explain = None if no_reasons else repeat
+        return _compare_finished(folders, explain, out, force=force, pictures=not no_plots, as_json=as_json)
     _require(configs, source)
     workloads = _workloads(source, seeds)
     registry = load_registry()
@@ -174,6 +180,8 @@ def command(
                     force=force,
                     on_progress=on_progress,
                     is_stopped=lambda: bool(signals.number),
+                    with_reasons=not no_reasons,
+                    place=lambda plan: inputs.places(plan.home / plan.file),
                     provenance=lambda plan: inputs.provenance(
                         plan.home / plan.file,
                         plan.config,
@@ -201,7 +209,13 @@ def _require(configs: tuple[Path, ...], source: WorkloadSource) -> None:
 
 
 def _compare_finished(
-    paths: tuple[Path, ...], out: Path | None, *, force: bool, pictures: bool, as_json: bool
+    paths: tuple[Path, ...],
+    explain: Explainer | None,
+    out: Path | None,
+    *,
+    force: bool,
+    pictures: bool,
+    as_json: bool,
 ) -> int:
     """Compare finished runs; raises `UsageError` for options that do not apply."""
     context = click.get_current_context()
@@ -215,12 +229,18 @@ def _compare_finished(
         raise UsageError(f"{', '.join(given)}: does not apply to finished runs, which keep their options")
     if len(paths) == 1:
         raise UsageError(f"{paths[0]}: is one folder; name another one to compare it with")
-    found = compare_folders(paths)
+    with _progress("repeating runs up to their first different decisions"):
+        found = compare_folders(paths, explain)
     remarks = skipped_seeds(paths, found)
     for name, differences in found.differences:
         if any(one.is_workload for one in differences):
             first = found.variants[0].name
             remarks.append(f"warning: {name} has another workload or other nodes than {first}")
+    remarks += [
+        f"no reason for the first different decision of {one.variant}: {one.reason_unknown}"
+        for one in found.divergence_reports
+        if one.reason_unknown
+    ]
     with _folder(out, force=force) as folder:
         left_out = write_comparison(folder, found, pictures=pictures) if folder else ""
     for remark in filter(None, [*remarks, left_out]):
@@ -338,14 +358,14 @@ def _cores() -> int:
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int, int], None] | None]:
+def _progress(what: str = "playing") -> Iterator[Callable[[int, int], None] | None]:
     """Yield a function that shows the number of finished runs, or None if standard error is no terminal."""
     if not (sys.stderr.isatty() and has_colours(sys.stderr)):
         yield None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("playing") as status:
+    with Console(stderr=True).status(what) as status:
         yield lambda done, all_: status.update(f"{done} of {all_} runs are done")
 
 

@@ -14,8 +14,16 @@ from yunikorn.cli.workload import WorkloadSource
 from yunikorn.config.durations import spell_duration
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import HeldInput
-from yunikorn.reporting.provenance import InputChecksum, Provenance, find_provenance, workload_files
+from yunikorn.input_files import DASH, HeldInput
+from yunikorn.reporting.input_places import InputPlaces, place_of
+from yunikorn.reporting.provenance import (
+    NODES,
+    WORKLOAD,
+    InputChecksum,
+    Provenance,
+    find_provenance,
+    workload_files,
+)
 from yunikorn.simulation.reader import files_of_workload
 from yunikorn.simulation.workload import Workload
 
@@ -27,6 +35,7 @@ _NO_EFFECT = {
     "tasks",
     "no_plots",
     "as_json",
+    "no_reasons",
     "jobs",
     "help",
     "gantt",
@@ -42,13 +51,20 @@ class RunInputs:
 
     def __init__(self, source: WorkloadSource, workload: Workload, context: click.Context) -> None:
         """Read the files of a `workload` that `source` has read, and the options of the command."""
-        self._files: list[InputChecksum] = workload_files(
-            files_of_workload(source.workload, source.nodes, workload.format), workload
-        )
+        files = files_of_workload(source.workload, source.nodes, workload.format)
+        self._files: list[InputChecksum] = workload_files(files, workload)
+        self._places = {role: place_of(file) for role, file in files}
         self._options = _options(context)
         if workload.resampled and source.shuffle is None:
             self._options["--resample"] = workload.resampled
+        if source.shuffle is not None and source.seed is not None:
+            self._options["--seed"] = str(source.seed)  # the seed of the workload is that of the shuffle
         self._seed = workload.seed
+
+    def places(self, config: Path) -> InputPlaces:
+        """Return the places of the inputs of a run under a configuration."""
+        file = None if config == DASH else config.resolve()
+        return InputPlaces(file, self._places.get(WORKLOAD), self._places.get(NODES))
 
     def provenance(
         self, config: Path, text: str, registry: Registry, settings: Sequence[str] = ()

@@ -120,12 +120,20 @@ def command(
     notes = cluster_notes([(name_of(config), text, registry)], plan)
     for line in [*remark_lines(plan, surveyed), *notes]:
         echo(line, err=True)
-    provenance = RunInputs(source, plan, click.get_current_context()).provenance(config, text, registry)
+    inputs = RunInputs(source, plan, click.get_current_context())
+    provenance = inputs.provenance(config, text, registry)
     clock = SystemClock()
     with contextlib.ExitStack() as stack:
         files = None
         if out is not None:
-            made = ResultFiles(out, tasks=tasks, pictures=not no_plots, gantt=gantt, force=force)
+            made = ResultFiles(
+                out,
+                tasks=tasks,
+                pictures=not no_plots,
+                gantt=gantt,
+                force=force,
+                places=inputs.places(config),
+            )
             files = stack.enter_context(made)
         bar = progress_bar(stderr_console(), clock, held=source.hold)
         signals = stack.enter_context(ending_early(REPORTING))

@@ -16,13 +16,13 @@ from yunikorn.reporting.decision_log import (
     DivergenceReport,
     describe,
     find_divergence,
-    question,
     unpack,
 )
+from yunikorn.reporting.divergence_reasons import DivergenceReason, find_reasons
 from yunikorn.reporting.figures import measures
 from yunikorn.reporting.formats import Format
+from yunikorn.reporting.input_places import InputPlaces
 from yunikorn.reporting.metrics import Dispersion, differ, dispersion
-from yunikorn.reporting.order_reason import order_question
 from yunikorn.reporting.provenance import Difference, Provenance
 from yunikorn.reporting.runs import NothingFinished, Order, Played, Source, finished, play_all
 from yunikorn.reporting.setting_curves import (
@@ -34,7 +34,6 @@ from yunikorn.reporting.setting_curves import (
 )
 from yunikorn.reporting.variant_results import Variant
 from yunikorn.reporting.variants import VariantPlan
-from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.workload import RESTART
 
 
@@ -59,13 +58,16 @@ def compare(
     on_progress: Callable[[int, int], None] | None = None,
     is_stopped: Callable[[], bool] = lambda: False,
     provenance: Callable[[VariantPlan], Provenance] | None = None,
+    place: Callable[[VariantPlan], InputPlaces] | None = None,
+    with_reasons: bool = True,
 ) -> Comparison:
     """Simulate every plan with every workload; raises `RunFailed`.
 
     `targets` are wait targets (ns) by queue. Divergences are reported for the first workload. `folder`
     receives the files of each run in a separate subfolder, `force` is as for `OutFolder`. After `is_stopped`
     returns True, the comparison has the variants and seeds that were finished. With a `provenance`, finished
-    runs in `folder` with an equal one are not repeated.
+    runs in `folder` with an equal one are not repeated. `place` returns the places of a variant's inputs.
+    `with_reasons` repeats runs for the reasons of their divergences.
     """
     provenances = [None if provenance is None else provenance(plan) for plan in plans]
     orders = [
@@ -81,6 +83,7 @@ def compare(
             provenance=_seeded(provenances[number - 1], drawn),
             targets=tuple((targets or {}).items()),
             force=force,
+            places=None if place is None else place(plan),
         )
         for drawn in workloads
         for number, plan in enumerate(plans, 1)
@@ -108,7 +111,9 @@ def compare(
         rows=make_rows(variants),
         divergence_reports=[]
         if unfinished
-        else _divergences([group[0] for group in groups], orders[: len(plans)], executor),
+        else _divergences(
+            [group[0] for group in groups], orders[: len(plans)], executor if with_reasons else None
+        ),
         curves=find_curves(variants),
         unfinished=unfinished,
         taken_over=len(orders) - len(missing),
@@ -145,45 +150,24 @@ def _folder(folder: Path | None, plan: VariantPlan, number: int, drawn: Drawn) -
     return own if drawn.seed is None else own / f"seed-{drawn.seed}"
 
 
-def _divergences(played: list[Played], orders: list[Order], executor: Executor) -> list[DivergenceReport]:
+def _divergences(
+    played: list[Played], orders: list[Order], executor: Executor | None
+) -> list[DivergenceReport]:
     first = played[0]
-    forks = [find_divergence(first.decisions, other.decisions) for other in played[1:]]
-    answers = _ask(orders[1:], forks, executor)
+    found = [find_divergence(first.decisions, other.decisions) for other in played[1:]]
+    reasons = [DivergenceReason()] * len(found)
+    if executor is not None:
+        reasons = find_reasons(orders[1:], found, executor)
     return [
-        describe(first.name, other.name, divergence, _decisions(first, divergence), answer, reason)
-        for other, divergence, (answer, reason) in zip(played[1:], forks, answers, strict=True)
+        describe(
+            first.name, other.name, divergence, _decisions(first, divergence), reason.answer, reason.text
+        )
+        for other, divergence, reason in zip(played[1:], found, reasons, strict=True)
     ]
 
 
 def _decisions(first: Played, divergence: Divergence | None) -> int:
     return sum(1 for _ in unpack(first.decisions)) if divergence is None else divergence.equal
-
-
-def _ask(
-    orders: list[Order], forks: list[Divergence | None], executor: Executor
-) -> list[tuple[ExplainAnswer | None, str]]:
-    """Repeat runs up to their divergence; returns answer and reason, which are empty if there is none."""
-    again = [_repeated(order, fork) for order, fork in zip(orders, forks, strict=True)]
-    found = iter(play_all([order for order in again if order is not None], executor))
-    answers: list[tuple[ExplainAnswer | None, str]] = []
-    for one in again:
-        run = None if one is None else next(found)
-        result = None if run is None else run.result
-        answers.append((result.report.explanations[0] if result else None, run.reason if run else ""))
-    return answers
-
-
-def _repeated(order: Order, divergence: Divergence | None) -> Order | None:
-    """Return the order of a run that explains a divergence; None if there is nothing to explain."""
-    if divergence is None:
-        return None
-    by_order = order_question(divergence.equal, divergence.one, divergence.other)
-    if by_order is not None:
-        return attrs.evolve(order, folder=None, order_question=by_order)
-    asked = question(divergence)
-    if asked is None:
-        return None
-    return attrs.evolve(order, until=asked.moment, questions=(str(asked),), folder=None)
 
 
 CSV = "compare.csv"

@@ -142,6 +142,8 @@ class DivergenceReport:
     time: float | None
     """Time of the divergence, in seconds; None if the runs do not diverge."""
     sentence: str
+    reason_unknown: str = ""
+    """Cause of a missing reason, and what to do; empty if the sentence has one, or needs none."""
 
 
 def question(divergence: Divergence) -> DivergenceQuestion | None:

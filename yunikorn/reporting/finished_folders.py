@@ -1,16 +1,22 @@
-"""Comparison of finished runs in folders of `simulate` or `compare`, without running anything."""
+"""Comparison of finished runs in folders of `simulate` or `compare`.
+
+Nothing is run but what the reasons of divergences need, and only by a function that the caller gives.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attrs
 
+from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.reporting.comparison import JSON, Comparison, make_rows
-from yunikorn.reporting.decision_log import DivergenceReport, describe, find_divergence, unpack
+from yunikorn.reporting.decision_log import Divergence, DivergenceReport, describe, find_divergence, unpack
+from yunikorn.reporting.divergence_reasons import DivergenceReason, is_explained_by_a_run
+from yunikorn.reporting.formats import duration
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import differences
 from yunikorn.reporting.saved_run import RESULT, read_decisions, read_result
@@ -30,10 +36,25 @@ class FinishedVariant:
     """Folders of the runs by their seeds; the key is None for a run that a comparison has not drawn."""
 
 
-def compare_folders(paths: Sequence[Path]) -> Comparison:
+@attrs.frozen
+class DivergedRun:
+    """A finished run whose decisions differ from those of the first one."""
+
+    name: str
+    folder: Path
+    result: FullReport
+    divergence: Divergence
+
+
+Explainer = Callable[[Sequence[DivergedRun]], Sequence[DivergenceReason]]
+"""Finds the reasons of divergences, perhaps by repeating the runs."""
+
+
+def compare_folders(paths: Sequence[Path], explain: Explainer | None = None) -> Comparison:
     """Compare the runs in at least two folders; raises `UsageError` that lists all unusable folders.
 
-    Folders with several seeds are compared by the seeds that all of them have.
+    Folders with several seeds are compared by the seeds that all of them have. `explain` is called for the
+    divergences whose reasons the folders do not show.
     """
     variants, problems = [], []
     for path, name in zip(paths, _names(paths), strict=True):
@@ -52,11 +73,14 @@ def compare_folders(paths: Sequence[Path]) -> Comparison:
             problems.append(str(error))
     if problems:
         raise UsageError("\n".join(problems))
-    return _compare(variants, seeds, results)
+    return _compare(variants, seeds, results, explain)
 
 
 def _compare(
-    variants: list[FinishedVariant], seeds: list[int | None], results: list[list[FullReport]]
+    variants: list[FinishedVariant],
+    seeds: list[int | None],
+    results: list[list[FullReport]],
+    explain: Explainer | None,
 ) -> Comparison:
     compared = [Variant(one.name, found) for one, found in zip(variants, results, strict=True)]
     first = results[0][0]
@@ -65,7 +89,7 @@ def _compare(
         seeds=[seed for seed in seeds if seed is not None],
         variants=compared,
         rows=make_rows(compared),
-        divergence_reports=_divergences(variants, seeds[0]),
+        divergence_reports=_divergences(variants, seeds[0], [found[0] for found in results], explain),
         differences=[
             (one.name, differences(first.provenance, found[0].provenance))
             for one, found in zip(variants[1:], results[1:], strict=True)
@@ -73,15 +97,55 @@ def _compare(
     )
 
 
-def _divergences(variants: list[FinishedVariant], seed: int | None) -> list[DivergenceReport]:
+def _divergences(
+    variants: list[FinishedVariant],
+    seed: int | None,
+    results: list[FullReport],
+    explain: Explainer | None,
+) -> list[DivergenceReport]:
     first, *others = variants
     baseline = read_decisions(first.folders[seed])
+    found = [find_divergence(baseline, read_decisions(other.folders[seed])) for other in others]
+    reasons = {
+        other.name: DivergenceReason(text=_end(first.name, results[0], other.name, result, divergence))
+        for other, result, divergence in zip(others, results[1:], found, strict=True)
+    }
+    diverged = [
+        DivergedRun(other.name, other.folders[seed], result, divergence)
+        for other, result, divergence in zip(others, results[1:], found, strict=True)
+        if divergence is not None and is_explained_by_a_run(divergence)
+        if not reasons[other.name].text and _have_equal_work(results[0], result)
+    ]
+    if explain is not None and diverged:
+        names = [run.name for run in diverged]
+        reasons.update(zip(names, explain(diverged), strict=True))
     reports = []
-    for other in others:
-        found = find_divergence(baseline, read_decisions(other.folders[seed]))
-        equal = sum(1 for _ in unpack(baseline)) if found is None else found.equal
-        reports.append(describe(first.name, other.name, found, equal, None))
+    for other, divergence in zip(others, found, strict=True):
+        equal = sum(1 for _ in unpack(baseline)) if divergence is None else divergence.equal
+        reason = reasons[other.name]
+        report = describe(first.name, other.name, divergence, equal, reason.answer, reason.text)
+        reports.append(attrs.evolve(report, reason_unknown=reason.unknown))
     return reports
+
+
+def _have_equal_work(one: FullReport, other: FullReport) -> bool:
+    """Return True if two results are of one workload, so that one of them can answer about the other."""
+    return not any(each.is_workload for each in differences(one.provenance, other.provenance))
+
+
+def _end(first: str, one: FullReport, second: str, other: FullReport, divergence: Divergence | None) -> str:
+    """Return which run ended before the other's decision, without having ended all work; else ""."""
+    if divergence is None:
+        return ""
+    ends = [(first, one, divergence.one, divergence.other), (second, other, divergence.other, divergence.one)]
+    for name, result, decision, beyond in ends:
+        stopped = result.report.times.stopped
+        if decision is None and beyond is not None and beyond.time >= stopped * SECOND:
+            if result.report.outcome == "until":
+                return f"{name} ends at {duration(stopped)}, as --until says"
+            if result.report.outcome == "interrupted":
+                return f"{name} was interrupted at {duration(stopped)}"
+    return ""
 
 
 def _find(path: Path, name: str) -> FinishedVariant:

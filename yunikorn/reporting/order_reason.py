@@ -6,7 +6,7 @@ before the one that differs, when they are what the scheduler sees.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -18,6 +18,7 @@ from yunikorn.interface.messages import Allocation
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.reporting.decision_log import OWN_WAY, Decision
+from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import partition_name
 from yunikorn.simulation.run import simulate
@@ -51,9 +52,18 @@ def order_question(equal: int, one: Decision | None, other: Decision | None) -> 
 
 
 def find_order_reason(
-    question: OrderQuestion, config: str, workload: Workload, registry: Registry, *, preempted: str
+    question: OrderQuestion,
+    config: str,
+    workload: Workload,
+    registry: Registry,
+    *,
+    preempted: str,
+    watch: Callable[[Progress], bool] | None = None,
 ) -> str:
-    """Repeat a run up to the decision of the question; returns the reason, or "" if there is none."""
+    """Repeat a run up to the decision of the question; returns the reason, or "" if there is none.
+
+    `watch` ends the run if it returns False; then there is no reason either.
+    """
     probe = _Probe(question)
     simulate(
         config,
@@ -61,6 +71,7 @@ def find_order_reason(
         registry,
         until=question.moment,
         recorder=probe,
+        watch=watch,
         preempted=preempted,
         meet=probe.meet,
         before_decision=probe.look,

@@ -21,6 +21,7 @@ from yunikorn.reporting.gantt_files import PICTURE as GANTT
 from yunikorn.reporting.gantt_files import TABLE as GANTT_TABLE
 from yunikorn.reporting.gantt_files import write_table
 from yunikorn.reporting.gantt_recorders import gantt_recorder
+from yunikorn.reporting.input_places import PLACES, InputPlaces
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.palette import queue_colours
 from yunikorn.reporting.saved_run import LOG, RESULT, pack_result
@@ -80,7 +81,7 @@ def write_pictures(folder: OutFolder, result: FullReport, chart: GanttChart | No
     return ""
 
 
-OUTDATED = (PAGE, csv_files.TASKS, csv_files.USERS, GANTT_TABLE, *PICTURES)
+OUTDATED = (PAGE, PLACES, csv_files.TASKS, csv_files.USERS, GANTT_TABLE, *PICTURES)
 """Files of an earlier run that are removed if this run does not write them."""
 RESULTS = {
     *OUTDATED,
@@ -113,10 +114,11 @@ class ResultFiles(Recorders):
         decisions: bool = True,
         gantt: GanttRequest | None = None,
         force: bool = False,
+        places: InputPlaces | None = None,
     ) -> None:
         """Select files: `tasks` for tasks.csv, `pictures` for plots and page, `decisions` for JSON lines.
 
-        `gantt` selects a Gantt chart. `force` is as for `OutFolder`.
+        `gantt` selects a Gantt chart. `force` is as for `OutFolder`. `places` are written, if they are known.
         """
         self._folder = OutFolder(
             path, force=force, outdated=OUTDATED, last=RESULT, is_ours=RESULTS.__contains__
@@ -125,6 +127,7 @@ class ResultFiles(Recorders):
         self._tasks = TasksFile(self._folder) if tasks else None
         self._applications = ApplicationsFile(self._folder)
         self._pictures = pictures
+        self._places = places
         self._gantt = None if gantt is None else gantt_recorder(gantt)
         self.gantt_notes: list[str] = []
         """Parts that the Gantt chart does not show; known once the files are written."""
@@ -145,6 +148,8 @@ class ResultFiles(Recorders):
             self._tasks.close()
         self._folder.open(REPORT).write(result.to_json())
         self._folder.part(RESULT).write_bytes(pack_result(result))
+        if self._places is not None:
+            self._folder.open(PLACES).write(self._places.to_json(self._folder.path))
         history = result.history
         write_utilisation(self._folder.open(csv_files.UTILISATION), history)
         write_idle(self._folder.open(csv_files.IDLE), history)

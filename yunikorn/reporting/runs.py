@@ -22,6 +22,7 @@ from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport, study
+from yunikorn.reporting.input_places import InputPlaces
 from yunikorn.reporting.order_reason import OrderQuestion, find_order_reason
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.result_files import ResultFiles
@@ -68,6 +69,8 @@ class Order:
     """Queues and their wait targets (ns)."""
     force: bool = False
     """Write to the folder even if it has files of others."""
+    places: InputPlaces | None = None
+    """Places of the inputs, which the folder names."""
 
 
 @attrs.frozen
@@ -113,7 +116,9 @@ def play(order: Order) -> Played:
 def _reason(order: Order, question: OrderQuestion) -> str:
     registry = Registry.load(only=chosen_plugins(os.environ)).trusting(order.home)
     workload = order.source.read()
-    return find_order_reason(question, order.config, workload, registry, preempted=order.preempted)
+    return find_order_reason(
+        question, order.config, workload, registry, preempted=order.preempted, watch=_watch
+    )
 
 
 def finished(order: Order) -> Played | None:
@@ -152,7 +157,9 @@ def _play(order: Order, decision_log: DecisionLog) -> tuple[FullReport, bytes]:
 
     if order.folder is None:
         return run(decision_log, None), decision_log.pack()
-    with ResultFiles(order.folder, pictures=False, decisions=False, force=order.force) as files:
+    with ResultFiles(
+        order.folder, pictures=False, decisions=False, force=order.force, places=order.places
+    ) as files:
         result = run(Recorders(files, decision_log), files)
         decisions = decision_log.pack()
         files.write_log(decisions)

@@ -49,7 +49,12 @@ def _inputs(comparison: Comparison) -> Section | None:
 
 def _divergences(comparison: Comparison) -> Section | None:
     """Return the first decisions that differ; None if they are unknown."""
-    sentences = [report.sentence for report in comparison.divergence_reports]
+    sentences = [
+        f"{report.sentence} Without a reason: {report.reason_unknown}."
+        if report.reason_unknown
+        else report.sentence
+        for report in comparison.divergence_reports
+    ]
     if not sentences:
         return None
     lead = "Where do the variants part? The first decision that differs, and why."

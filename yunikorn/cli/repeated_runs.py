@@ -1,0 +1,185 @@
+"""Repeats finished runs from their folders, for the reasons of their divergences.
+
+A run is repeated only if everything that decided it is the same: its provenance is made again and compared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor
+from pathlib import Path
+
+import attrs
+import click
+
+from yunikorn import __version__
+from yunikorn.cli.installed import load_registry
+from yunikorn.cli.signals import ending_early
+from yunikorn.cli.times import parse_moment
+from yunikorn.cli.workload import WorkloadSource, workload_options
+from yunikorn.errors import YunikornError
+from yunikorn.framework.installed import chosen_plugins
+from yunikorn.input_files import InputFile
+from yunikorn.reporting.divergence_reasons import DivergenceReason, find_reasons
+from yunikorn.reporting.finished_folders import DivergedRun
+from yunikorn.reporting.input_places import InputPlaces, read_places
+from yunikorn.reporting.provenance import (
+    NODES,
+    WORKLOAD,
+    Provenance,
+    differences,
+    file_digest,
+    find_provenance,
+    workload_files,
+)
+from yunikorn.reporting.runs import Order, RunFailed
+from yunikorn.reporting.workers import HereAndNow, WorkerPool
+from yunikorn.simulation.reader import files_of_workload
+from yunikorn.simulation.resampling import AUTO, ORDER
+from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
+
+_STOPPING = "interrupted: comparing without the reasons that are still missing (Ctrl-C again ends at once)"
+
+
+class CannotRepeat(YunikornError):
+    """A finished run that cannot be repeated; the message is the reason, and what to do."""
+
+
+@attrs.frozen
+class RunRepeater:
+    """Finds the reasons of divergences by repeating runs; `workload` and `nodes` replace their places."""
+
+    workload: InputFile | None
+    nodes: InputFile | None
+    make_executor: Callable[[int], WorkerPool | HereAndNow]
+    """Returns an executor for a number of runs."""
+
+    def __call__(self, diverged: Sequence[DivergedRun]) -> list[DivergenceReason]:
+        """Return the reasons; those of runs that cannot be repeated are unknown."""
+        orders: list[Order | None] = []
+        problems = []
+        for run in diverged:
+            try:
+                orders.append(self._order(run))
+                problems.append("")
+            except YunikornError as error:
+                orders.append(None)
+                problems.append(str(error))
+        found = self._find(orders, diverged) if any(orders) else [DivergenceReason()] * len(orders)
+        return [
+            attrs.evolve(reason, unknown=reason.unknown or problem)
+            for reason, problem in zip(found, problems, strict=True)
+        ]
+
+    def _find(self, orders: list[Order | None], diverged: Sequence[DivergedRun]) -> list[DivergenceReason]:
+        executor = self.make_executor(sum(1 for order in orders if order is not None))
+        with ending_early(_STOPPING, executor.stop) as signals, executor:
+            try:
+                return find_reasons(
+                    orders, [run.divergence for run in diverged], executor, lambda: bool(signals.number)
+                )
+            except (RunFailed, BrokenExecutor) as error:
+                return [DivergenceReason(unknown=str(error) if order else "") for order in orders]
+
+    def _order(self, run: DivergedRun) -> Order:
+        """Return the order that repeats a run; raises `CannotRepeat`, and errors of its inputs."""
+        recorded = run.result.provenance
+        if recorded is None:
+            raise CannotRepeat("its inputs are unknown")
+        if recorded.version != __version__:
+            raise CannotRepeat(
+                f"the run was made by yunikorn {recorded.version}, and this is {__version__}: run it again"
+            )
+        places = read_places(run.folder)
+        parsed = _parse(recorded, self._workload(recorded, places), self._nodes(recorded, places))
+        home = places.config.parent if places and places.config else Path()
+        workload = parsed.source.read()
+        _check(recorded, _again(recorded, parsed.source, workload, home))
+        return Order(
+            run.name,
+            recorded.config_text,
+            parsed.source,
+            until=parsed.until,
+            preempted=parsed.preempted,
+            home=home,
+        )
+
+    def _workload(self, recorded: Provenance, places: InputPlaces | None) -> InputFile:
+        found = self.workload or (places and places.workload)
+        return _checked(recorded, WORKLOAD, found or None)
+
+    def _nodes(self, recorded: Provenance, places: InputPlaces | None) -> InputFile | None:
+        if not any(one.role == NODES for one in recorded.inputs):
+            return None
+        found = self.nodes or (places and places.nodes)
+        return _checked(recorded, NODES, found or None)
+
+
+@attrs.frozen
+class _Parsed:
+    source: WorkloadSource
+    until: int | None
+    preempted: str
+
+
+@click.command()
+@workload_options
+@click.option("--until", callback=parse_moment)
+@click.option("--preempted", type=click.Choice(PREEMPTED), default=RESTART)
+def _run(source: WorkloadSource, until: int | None, preempted: str) -> _Parsed:
+    """Parse the options that decide a run."""
+    # Options are recorded with their defaults, and these are given for every format.
+    return _Parsed(attrs.evolve(source, given=()), until, preempted)
+
+
+def _parse(recorded: Provenance, workload: InputFile, nodes: InputFile | None) -> _Parsed:
+    """Return the recorded options as they were parsed, with these files."""
+    given = dict(recorded.options)
+    if recorded.seed is not None and "--shuffle" not in given:
+        given["--seed"] = str(recorded.seed)
+    if given.get("--resample") == ORDER:
+        given["--resample"] = AUTO
+    flags = {name for one in _run.params if getattr(one, "is_flag", False) for name in one.opts}
+    known = {name for one in _run.params for name in one.opts}
+    arguments = [
+        name if name in flags else f"{name}={value}" for name, value in given.items() if name in known
+    ]
+    parsed = _run.main(["--workload=.", *arguments], standalone_mode=False)
+    assert isinstance(parsed, _Parsed)
+    return attrs.evolve(parsed, source=attrs.evolve(parsed.source, workload=workload, nodes=nodes))
+
+
+def _checked(recorded: Provenance, role: str, file: InputFile | None) -> InputFile:
+    """Return the file of a role if it is that of the run; raises `CannotRepeat`."""
+    one = next(each for each in recorded.inputs if each.role == role)
+    give = f"give the file of that run with --{role} FILE"
+    if file is None:
+        raise CannotRepeat(f"the folder does not name the place of {one.name}: {give}")
+    if isinstance(file, Path) and not file.exists():
+        raise CannotRepeat(f"{file} does not exist: {give}")
+    if file_digest(file) != one.sha256:
+        raise CannotRepeat(f"{file} is not the {role} of the run, it has another checksum: {give}")
+    return file
+
+
+def _again(recorded: Provenance, source: WorkloadSource, workload: Workload, home: Path) -> Provenance:
+    files = files_of_workload(source.workload, source.nodes, workload.format)
+    return find_provenance(
+        Path(recorded.config),
+        recorded.config_text,
+        load_registry().trusting(home),
+        inputs=workload_files(files, workload),
+        options=recorded.options,
+        seed=workload.seed,
+        settings=recorded.settings,
+        only=chosen_plugins(os.environ),
+    )
+
+
+def _check(recorded: Provenance, again: Provenance) -> None:
+    """Raise `CannotRepeat` if the run would be another one."""
+    found = [one for one in differences(recorded, again) if one.one != one.other]
+    if found:
+        changed = "; ".join(f"{one.what}: {one.other} instead of {one.one}" for one in found)
+        raise CannotRepeat(f"its inputs have changed ({changed}): run it again")

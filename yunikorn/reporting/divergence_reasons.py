@@ -1,0 +1,72 @@
+"""Reasons of divergences: the second run is repeated up to the first decision that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+
+import attrs
+
+from yunikorn.reporting.decision_log import Divergence, question
+from yunikorn.reporting.order_reason import order_question
+from yunikorn.reporting.runs import Order, play_all
+from yunikorn.simulation.explain_requests import ExplainAnswer
+
+
+@attrs.frozen
+class DivergenceReason:
+    """Reason of a divergence, as far as it is known."""
+
+    answer: ExplainAnswer | None = None
+    """Answer of the second run to the question why it did not make the first run's decision."""
+    text: str = ""
+    """Reason in words; empty if there is only the answer, or nothing."""
+    unknown: str = ""
+    """Cause of a missing reason, and what to do; empty if there is a reason, or needs to be none."""
+
+
+def find_reasons(
+    orders: Sequence[Order | None],
+    divergences: Sequence[Divergence | None],
+    executor: Executor,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> list[DivergenceReason]:
+    """Repeat runs up to their divergences from the first run; raises `RunFailed`.
+
+    A run without a divergence or without an order is not repeated. After `is_stopped` returns True, reasons
+    that were not found are unknown.
+    """
+    again = [_repeated(order, found) for order, found in zip(orders, divergences, strict=True)]
+    runs = iter(play_all([order for order in again if order is not None], executor, is_stopped=is_stopped))
+    reasons = []
+    for order in again:
+        run = None if order is None else next(runs)
+        if run is None:
+            reasons.append(DivergenceReason())
+            continue
+        answer = run.result.report.explanations[0] if run.result else None
+        is_known = answer is not None or run.reason
+        unknown = "interrupted" if is_stopped() and not is_known else ""
+        reasons.append(DivergenceReason(answer, run.reason, unknown))
+    return reasons
+
+
+def is_explained_by_a_run(divergence: Divergence | None) -> bool:
+    """Return True if a repeated run may know the reason of a divergence."""
+    if divergence is None:
+        return False
+    by_order = order_question(divergence.equal, divergence.one, divergence.other)
+    return by_order is not None or question(divergence) is not None
+
+
+def _repeated(order: Order | None, divergence: Divergence | None) -> Order | None:
+    """Return the order of a run that explains a divergence; None if there is nothing to explain."""
+    if order is None or divergence is None:
+        return None
+    by_order = order_question(divergence.equal, divergence.one, divergence.other)
+    if by_order is not None:
+        return attrs.evolve(order, folder=None, order_question=by_order)
+    asked = question(divergence)
+    if asked is None:
+        return None
+    return attrs.evolve(order, until=asked.moment, questions=(str(asked),), folder=None)
