@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -73,7 +74,7 @@ class Outbox:
     @property
     def is_empty(self) -> bool:
         """True if there are no messages."""
-        return not any(_lists(self))
+        return not any(lists_of(self))
 
     @property
     def size(self) -> int:
@@ -84,7 +85,7 @@ class Outbox:
         """Remove all messages, which have been sent or are not worth keeping."""
         if self.measurements is not None:
             self._count(self.measurements)
-        for entries in filter(None, _lists(self)):
+        for entries in filter(None, lists_of(self)):
             entries.clear()
 
     def _count(self, measurements: Measurements) -> None:
@@ -108,7 +109,8 @@ class Outbox:
 ERRORS = ("failed to find ", "ask contains ", "allocation contains ")
 """Beginnings of the reasons for which YuniKorn 1.9 counts a scheduling error."""
 _KINDS = tuple(field.name for field in attrs.fields(Outbox) if field.name != "measurements")
-_lists = attrgetter(*_KINDS)
+lists_of: Callable[[Outbox], tuple[list[Any], ...]] = attrgetter(*_KINDS)
+"""All lists of messages of an outbox."""
 
 
 @attrs.define

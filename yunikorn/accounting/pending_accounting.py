@@ -82,9 +82,13 @@ class PendingAccounting:
 
         An ask of a task group comes alone, since its gang may block it.
         """
-        app.submitted = min(app.submitted, min([ask.created for ask in asks]))
         first = asks[0]
-        if first.task_group:
+        if len(asks) == 1:
+            if first.created < app.submitted:
+                app.submitted = first.created
+        else:
+            app.submitted = min(app.submitted, min([ask.created for ask in asks]))
+        if first.spec.task_group:
             assert len(asks) == 1
             self._queue_up(first)
             self.book(app, first.resource, first.pending)
@@ -97,12 +101,13 @@ class PendingAccounting:
 
     def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
         """Add asks without a task group to the waiting requests, and book them together."""
-        if not app.has_waiting:
+        if not app.requests.any_wait:
             _count(app, 1)
         app.requests.add_all(asks)
         if not app.not_started and not app.counted_by_limits:
             self.usage.recount(app)
-        if max([ask.priority for ask in asks]) > app.priority:
+        priority = asks[0].priority if len(asks) == 1 else max([ask.priority for ask in asks])
+        if priority > app.priority:
             app.reprioritise()
         replicas: dict[PendingClass, int] = {}
         for ask in asks:
@@ -128,7 +133,7 @@ class PendingAccounting:
 
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app
-        if not app.has_waiting:
+        if not app.requests.any_wait:
             _count(app, 1)
         if ask.task_group and self.gangs.is_gang_blocked(ask):
             extras = ask.ensure_extras()
@@ -167,7 +172,7 @@ class PendingAccounting:
             app.learn_bits()
             if ask.priority >= app.priority:
                 app.reprioritise()
-            if not app.has_waiting:
+            if not app.requests.any_wait:
                 self._nothing_waits(app)
         elif ask.priority >= app.priority and ask.priority != follower.priority:
             app.reprioritise()
@@ -213,7 +218,7 @@ class PendingAccounting:
     def offer(self, request: Ask) -> None:
         """Add a request that represents an atomic gang."""
         app = request.app
-        if not app.has_waiting:
+        if not app.requests.any_wait:
             _count(app, 1)
         app.requests.add(request)
         self.pending_classes.wait(request.pending_class)
@@ -229,7 +234,7 @@ class PendingAccounting:
             app.requests.forget_unschedulable(request)
         else:
             app.requests.remove(request)
-        if not app.has_waiting:
+        if not app.requests.any_wait:
             self._nothing_waits(app)
         self.pending_classes.leave(request.pending_class)
         app.reprioritise()

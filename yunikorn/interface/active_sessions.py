@@ -84,7 +84,7 @@ class ActiveSessions:
 
     def _decide_alone(self, session: Session, most: int | None) -> int:
         """Let the only partition of the only session decide, which need not take turns."""
-        (partition,) = session.partitions
+        (partition,) = session.partitions.by_name.values()
         if partition.quotas.watching:
             partition.quotas.review()
         if most == 0:

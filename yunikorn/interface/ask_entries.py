@@ -45,19 +45,16 @@ class AskEntries:
         partition_name = app_id = ""
         try:
             for ask in asks:
-                if (
-                    at is not None
-                    and ask.application_id == app_id
-                    and ask.partition_name == partition_name
-                    and amounts.are_sound(ask.resource_ask)
-                    and is_plain(ask)
-                ):
+                plain = is_plain(ask) and amounts.are_sound(ask.resource_ask)
+                if at is None or ask.application_id != app_id or ask.partition_name != partition_name:
+                    partition_name, app_id = ask.partition_name, ask.application_id
+                    at = self._begin(partition_name, app_id) if plain else None
+                if plain and at is not None:
                     at.asks.add(
                         app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, ask.priority or 0
                     )
                 else:
                     at = self._take(ask)
-                    partition_name, app_id = ask.partition_name, ask.application_id
         finally:
             self._flush()
 
@@ -68,20 +65,27 @@ class AskEntries:
         partition_name = app_id = ""
         try:
             for one in allocations:
-                if (
-                    at is not None
-                    and one.application_id == app_id
-                    and one.partition_name == partition_name
-                    and amounts.are_sound(one.resource_per_alloc)
-                    and is_plain_request(one)
-                    and not at.asks.is_allocated(app_id, one.allocation_key)
-                ):
+                plain = is_plain_request(one) and amounts.are_sound(one.resource_per_alloc)
+                if at is None or one.application_id != app_id or one.partition_name != partition_name:
+                    partition_name, app_id = one.partition_name, one.application_id
+                    at = self._begin(partition_name, app_id) if plain else None
+                if plain and at is not None and not at.asks.is_allocated(app_id, one.allocation_key):
                     at.asks.add(app_id, one.allocation_key, one.resource_per_alloc, 1, one.priority)
                 else:
                     at = self._take_allocation(one)
-                    partition_name, app_id = one.partition_name, one.application_id
         finally:
             self._flush()
+
+    def _begin(self, partition_name: object, app_id: object) -> PartitionScheduler | None:
+        """Return the partition of a plain ask whose application is named; None leaves the ask to `_take`."""
+        if not _is_plain_key(app_id) or type(partition_name) is not str:
+            return None
+        at = self._partitions.find(partition_name)
+        if at is not None and at is not self._at:
+            if self._at is not None:
+                self._flush()
+            self._at = at
+        return at
 
     def _flush(self) -> None:
         if self._at is not None:

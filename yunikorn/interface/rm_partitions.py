@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from yunikorn.accounting.outbox import Outbox
+from yunikorn.accounting.outbox import Outbox, lists_of
 from yunikorn.interface.constants import DEFAULT_PARTITION
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ class RMPartitions:
 
     def full_outboxes(self) -> list[tuple[str, Outbox]]:
         """Return those of `outboxes` that have messages."""
-        found: list[tuple[str, Outbox]] = [] if self.unrouted.is_empty else [("", self.unrouted)]
+        found = [("", self.unrouted)] if any(lists_of(self.unrouted)) else []
         for name, partition in self.by_name.items():
             outbox = partition.partition.outbox
-            if not outbox.is_empty:
+            if any(lists_of(outbox)):
                 found.append((name, outbox))
         return found

@@ -171,7 +171,7 @@ class Session:
         of preemption continues in the next call at the same time.
         """
         if self.paused_state is None:
-            for partition in self.partitions:
+            for partition in self.partitions.by_name.values():
                 if partition.cycle.is_time_dependent or partition.preemption.is_due():
                     return True
         return False
@@ -207,7 +207,8 @@ class Session:
             self._deliver(unsent)
         callback = self.callback_adapter
         changes = self._cache_changes() if callback.keeps_cache else None
-        response = collect(self.partitions.full_outboxes())
+        full = self.partitions.full_outboxes()
+        response = collect(full) if full else None
         if changes is not None:
             try:
                 self._sync_cache(changes)

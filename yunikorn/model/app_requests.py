@@ -142,10 +142,16 @@ class Requests:
             first: Ask | None = asks[head]
         else:
             first = run.remove(ask)
-        if first is None:
+        if first is not None:
+            if foremost and only is None:
+                self._move(run, first)
+        elif only is not None:
+            # The application has no other run.
+            self._runs.clear()
+            self._heads.clear()
+            self._only, self.bits = None, 0
+        else:
             self._close(run)
-        elif foremost and only is None:
-            self._move(run, first)
         return first
 
     def mark_unschedulable(self, ask: Ask) -> None:

@@ -318,7 +318,7 @@ class Queue(QueueMember):
             else:
                 policy_quota = self.policy_quota
                 quota = self._quota if policy_quota is None else policy_quota.share_amount
-                fair_max = parent.fair_max
+                fair_max = parent.measures()[0]
                 if quota is not None and fair_max:
                     fair_max = {**fair_max, **self._bounded(quota)}
             self._measures = (fair_max, {**self.cluster.total, **self.guaranteed})
@@ -390,39 +390,54 @@ class Queue(QueueMember):
     # -- priority -----------------------------------------------------------------------------------
 
     def count_priority(self, old: int, new: int) -> None:
-        """Update the priority after a member's priority changed; -2^31 means that no request waits."""
-        levels = self._levels
-        altered = False
-        if old != INT32_MIN:
-            left = levels[old] - 1
-            if left:
-                levels[old] = left
-            else:
-                del levels[old]
-                altered = True
-        if new != INT32_MIN:
-            alike = levels.get(new, 0)
-            levels[new] = alike + 1
-            altered = altered or not alike
-        if altered:
-            self.publish_priority()
+        """Update the priority after a member's priority changed; -2^31 means that no request waits.
+
+        A change of the priority visible to the parent is propagated.
+        """
+        queue: Queue | None = self
+        while queue is not None:
+            levels = queue._levels
+            altered = False
+            if old != INT32_MIN:
+                left = levels[old] - 1
+                if left:
+                    levels[old] = left
+                else:
+                    del levels[old]
+                    altered = True
+            if new != INT32_MIN:
+                alike = levels.get(new, 0)
+                levels[new] = alike + 1
+                altered = altered or not alike
+            old = queue.priority
+            new = queue._visible_priority() if altered else old
+            if new == old:
+                return
+            queue.priority = new
+            if not queue.is_dirty:
+                queue.mark_dirty()
+            queue = queue.parent
 
     def publish_priority(self) -> None:
         """Recompute the priority visible to the parent, and propagate a change."""
-        levels, settings = self._levels, self.settings
-        if not levels:
-            priority = INT32_MIN
-        elif settings.priority_fence:
-            priority = settings.priority_offset
-        else:
-            priority = max(levels) + settings.priority_offset
-            if not INT32_MIN < priority <= INT32_MAX:
-                priority = INT32_MAX if priority > 0 else INT32_MIN + 1
-        if priority != self.priority:
-            old, self.priority = self.priority, priority
+        old, new = self.priority, self._visible_priority()
+        if new != old:
+            self.priority = new
             self.mark_dirty()
             if self.parent is not None:
-                self.parent.count_priority(old, priority)
+                self.parent.count_priority(old, new)
+
+    def _visible_priority(self) -> int:
+        """Return the priority that the parent sees; -2^31 if no request waits."""
+        levels, settings = self._levels, self.settings
+        if not levels:
+            return INT32_MIN
+        if settings.priority_fence:
+            return settings.priority_offset
+        priority = max(levels) + settings.priority_offset
+        if not INT32_MIN < priority <= INT32_MAX:
+            priority = INT32_MAX if priority > 0 else INT32_MIN + 1
+        return priority
 
     # -- position in the parent, and schedulable requests -------------------------------------------
 

@@ -12,7 +12,7 @@ from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, REQUIRED_NODE_TAG, Ask, AskSpec
 from yunikorn.model.gang import TIME_DIGITS
-from yunikorn.resources import Resource, has_negative, is_zero
+from yunikorn.resources import Resource
 from yunikorn.states import ACCEPTED, FAILING, RUNNING, STARTING
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class AskAdmission:
                 return
             batch = self._batch
             assert batch is not None
-        reason = "" if batch.knows(resource) else amount_refusal(resource)
+        reason = "" if batch.asks and batch.knows(resource) else amount_refusal(resource)
         if reason or count < 1 or not INT32_MIN < priority <= INT32_MAX or spec.placeholder:
             reason = _placeholder_refusal(batch.app, spec) or reason or _number_refusal(count, priority)
             if reason:
@@ -156,7 +156,8 @@ class AskAdmission:
     def ask_class_of(self, ask: Ask) -> AskClass:
         """Return the equivalence class of the ask with respect to nodes, given the policies in use."""
         orders, node_order = self._orders, ask.app.node_order
-        required = ask.tags.get(REQUIRED_NODE_TAG, "") if ask.tags else ""
+        tags = ask.spec.tags
+        required = tags.get(REQUIRED_NODE_TAG, "") if tags else ""
         if orders.by_resources:
             return self._partition.ask_classes.of(ask.resource, node_order, required)
         predicates = orders.predicates
@@ -226,9 +227,9 @@ class AskAdmission:
 
 def amount_refusal(resource: Resource) -> str:
     """Return why an ask cannot have these resources, or an empty text."""
-    if is_zero(resource):
+    if not any(resource.values()):
         return "ask contains no resources"
-    return "ask contains negative resources" if has_negative(resource) else ""
+    return "ask contains negative resources" if min(resource.values()) < 0 else ""
 
 
 def _placeholder_refusal(app: Application, spec: AskSpec) -> str:

@@ -198,7 +198,7 @@ class Cycle:
             found: Any = sort_keys[0][-1] if sort_keys else None
             member: QueueMember | None = found
             if member is None or not member.bits & wanted:
-                member = found = sorted_members.first(wanted)
+                member = found = None if member is None else sorted_members.first(wanted)
                 if member is None:
                     queue.bits &= ~wanted
                     return None
@@ -232,7 +232,9 @@ class Cycle:
         """Bring the order of a queue's members up to date with all changes since the last call."""
         order: MemberOrder = queue.order
         sorted_members, dirty = queue.sorted_members, queue.dirty
-        if sorted_members.version != queue.cluster.version or order.is_due(self._partition.clock.now()):
+        if sorted_members.version != queue.cluster.version or (
+            order.time_dependent and order.is_due(self._clock.now())
+        ):
             sorted_members.version = queue.cluster.version
             if order.admission_classes is not None:
                 order.admission_classes.ask_again()

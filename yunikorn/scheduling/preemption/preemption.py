@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.preemption.preemptor import Preemptor
@@ -38,23 +38,17 @@ class Preemption:
         self._config = config
         self.policy = policy
         self._preemptor = Preemptor(partition, cycle, orders, config, policy)
+        self.notice: Callable[[Ask], None] = self._preemptor.notice
+        """Handle a request that is new or has changed."""
+        self.review: Callable[[], None] = self._preemptor.review
+        """Preempt where that is due; called when nothing can be placed."""
+        self.is_due: Callable[[], bool] = self._preemptor.is_due
+        """Return True if another round is due now."""
         self._evictor = self._preemptor.evictor
         enabled = config.quota_preemption_enabled
         self._quotas = QuotaPreemption(partition, self._evictor, policy, enabled=enabled)
         self._shrunk: dict[Node, Timer] = {}
         """Nodes on which a policy whose answers depend on the time is asked again."""
-
-    def notice(self, ask: Ask) -> None:
-        """Handle a request that is new or has changed."""
-        self._preemptor.notice(ask)
-
-    def review(self) -> None:
-        """Preempt where that is due; called when nothing can be placed."""
-        self._preemptor.review()
-
-    def is_due(self) -> bool:
-        """Return True if another round is due now."""
-        return self._preemptor.is_due()
 
     def next_attempt_at(self, ask: Ask) -> int | None:
         """Return the time (ns) of the first attempt for a pending request; None if there is none."""

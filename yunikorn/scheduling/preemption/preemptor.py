@@ -198,11 +198,11 @@ class Preemptor:
         """Schedule an attempt for a new or changed request, and discard results of earlier attempts."""
         if ask.extras is not None:
             ask.extras.barred_until = INT64_MIN
-        node_id = ask.ask_class.required
+        node_id = ask.pending_class.ask_class.required
         if node_id:
             self._required.setdefault(node_id, {})[ask] = None
             self._schedule.notice(node_id, self._partition.clock.now())
-        elif self.config.enabled and ask.may_preempt:
+        elif self.config.enabled and ask.spec.may_preempt:
             leaf = ask.app.chain[0]
             if leaf in self._schedule or _has_cause(leaf):
                 self._schedule.notice(leaf, ask.created + leaf.settings.preemption_delay)
@@ -222,7 +222,9 @@ class Preemptor:
 
     def is_due(self) -> bool:
         """Return True if another round is due now, because the last one reached its limits."""
-        return self._partition.state != STOPPED and self._schedule.is_due(self._partition.clock.now())
+        if not self._schedule or self._partition.state == STOPPED:
+            return False
+        return self._schedule.is_due(self._partition.clock.now())
 
     def review(self) -> None:
         """Preempt where that is due; called when nothing can be placed."""
@@ -517,7 +519,10 @@ def _has_cause(leaf: Queue) -> bool:
     settings = leaf.settings
     if settings.preempts_by_priority or settings.preempts_within:
         return True
-    return any(queue.guaranteed for queue in leaf.chain)
+    for queue in leaf.chain:
+        if queue.guaranteed:
+            return True
+    return False
 
 
 def _over_limit(ask: Ask) -> bool:
