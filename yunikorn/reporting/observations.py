@@ -235,7 +235,6 @@ class PartitionObservation(LoadObservation):
         """Record the current state, with a fragmentation sample; called after all changes of `moment`."""
         super().record(moment)
         self._credit = min(self._credit + EARNED, SAVINGS)
-        self.had.record(moment, self.capacity)
         if not self.sizes:
             if self._last is not NOTHING_WAITS:
                 self._sample(NOTHING_WAITS, moment)
@@ -340,6 +339,7 @@ class ClusterObservation:
     def record(self, moment: int) -> None:
         """Record the state of changed partitions; called after all changes of `moment`."""
         for partition in self._resized:
+            partition.had.record(moment, partition.capacity)
             partition.idle.wanted.resized(partition.rooms.capacities)
         self._resized.clear()
         for partition in self.partitions.values():

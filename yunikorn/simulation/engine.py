@@ -226,9 +226,7 @@ class Simulation:
     def _round(self, moment: int) -> bool:
         changes = self._manager.changes
         fired = self._core.fire_timers()
-        due = self._event_queue.next()
-        # Most rounds without an event only follow a timer.
-        told = due is not None and due <= moment and self._reload(moment)
+        told = self._event_queue.has_reloads and self._reload(moment)
         while (request := self._manager.gather(moment)) is not None:
             self._core.update(request)
             self._manager.nodes.apply()

@@ -70,6 +70,11 @@ class EventQueue(Generic[T]):
         self._to_arrive -= len(found)
         return found
 
+    @property
+    def has_reloads(self) -> bool:
+        """True if a configuration is still to be loaded."""
+        return bool(self._reloads)
+
     def node_events(self, moment: int) -> list[NodeEvent]:
         """Remove and return the node events at `moment`, in order."""
         return self._pop(self._events, moment)
