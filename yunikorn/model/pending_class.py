@@ -118,6 +118,7 @@ class PendingClasses:
         if not pending_class.asks:
             self._idle -= 1
             self.ask_classes.wait(pending_class.ask_class)
+            self.refresh(pending_class)
         pending_class.asks += 1
 
     def leave(self, pending_class: PendingClass) -> None:
@@ -126,6 +127,8 @@ class PendingClasses:
         if not pending_class.asks:
             self._idle += 1
             self.ask_classes.leave(pending_class.ask_class)
+            # Queues keep the bits of past requests; cleared here, no descent looks for the requests.
+            self.schedulable &= ~pending_class.bits
 
     # -- nodes --------------------------------------------------------------------------------------
 
