@@ -14,7 +14,7 @@ from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
 from yunikorn.event_types import EventChange, EventDetail
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, ReportedEnds, TerminationType
-from yunikorn.model.application import COUNTED
+from yunikorn.model.application import COUNTED, REACTIVATED
 from yunikorn.model.lifetime_usage import LifetimeUsage
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 
@@ -312,7 +312,7 @@ class AllocationAccounting:
         if own is not None:
             own.live -= 1
         self.pending_accounting.restore(ask)
-        if app.is_reactivated_by_asks:
+        if app.state in REACTIVATED:
             app.advance("ask added")
         self.recount(app)
         if self.event_recorder.wants_releases:

@@ -177,7 +177,8 @@ class Partition:
         self.accounting.recount(app)
         if app.execution_timeout is not None:
             self._watch(app, app.execution_timeout)
-        app.mark_dirty()
+        if not app.is_dirty:
+            app.mark_dirty()
         if self.measurements is not None and self.state != DRAINING:
             queue = app.queue or self.queue(app.queue_name)
             self.measurements.count_state(app, "" if queue is None else queue.path)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
+from yunikorn.model.application import REACTIVATED
 from yunikorn.states import ASK, PENDING
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class PendingAccounting:
             self.gangs.count(first, first.pending)
         else:
             self._queue_up_all(app, asks)
-        if app.is_reactivated_by_asks:
+        if app.state in REACTIVATED:
             app.advance("ask added")
         self._report_new(app, asks)
 
@@ -274,7 +275,7 @@ class PendingAccounting:
             self._queue_up(ask)
             if self.watcher is not None:
                 self.watcher.pending_added(ask)
-            if ask.app.is_reactivated_by_asks:
+            if ask.app.state in REACTIVATED:
                 ask.app.advance("ask added")
         elif not pending:
             ask.pending = 0

@@ -40,12 +40,12 @@ class AskEntries:
 
     def take(self, asks: Iterable[AllocationAsk]) -> None:
         """Apply asks; a bad one is rejected on its own."""
-        amounts = _Amounts()
+        sound: dict[int, Resource] = {}
         at: PartitionScheduler | None = None
         partition_name = app_id = ""
         try:
             for ask in asks:
-                plain = is_plain(ask) and amounts.are_sound(ask.resource_ask)
+                plain = is_plain(ask) and _is_sound(ask.resource_ask, sound)
                 if at is None or ask.application_id != app_id or ask.partition_name != partition_name:
                     partition_name, app_id = ask.partition_name, ask.application_id
                     at = self._begin(partition_name, app_id) if plain else None
@@ -60,12 +60,12 @@ class AskEntries:
 
     def take_allocations(self, allocations: Iterable[Allocation]) -> None:
         """Apply the allocations of the newer layout, some of which are asks."""
-        amounts = _Amounts()
+        sound: dict[int, Resource] = {}
         at: PartitionScheduler | None = None
         partition_name = app_id = ""
         try:
             for one in allocations:
-                plain = is_plain_request(one) and amounts.are_sound(one.resource_per_alloc)
+                plain = is_plain_request(one) and _is_sound(one.resource_per_alloc, sound)
                 if at is None or one.application_id != app_id or one.partition_name != partition_name:
                     partition_name, app_id = one.partition_name, one.application_id
                     at = self._begin(partition_name, app_id) if plain else None
@@ -186,22 +186,17 @@ class AskEntries:
         return None
 
 
-class _Amounts:
-    """Amounts that have been checked: tasks of an application mostly share one object."""
+def _is_sound(amount: Resource, sound: dict[int, Resource]) -> bool:
+    """Return True if the types and quantities are valid.
 
-    def __init__(self) -> None:
-        self._latest: Resource | None = None
-        self._sound: dict[int, Resource] = {}
-        """Sound amounts by identity; the values keep them alive, so that no identity is reused."""
-
-    def are_sound(self, amount: Resource) -> bool:
-        """Return True if the types and quantities are valid."""
-        if amount is self._latest:
-            return True
-        if id(amount) not in self._sound and amount_fault("", amount):
+    `sound` has the valid amounts of an update by identity, which it keeps alive: tasks of an application
+    mostly share one object.
+    """
+    if id(amount) not in sound:
+        if amount_fault("", amount):
             return False
-        self._sound[id(amount)] = self._latest = amount
-        return True
+        sound[id(amount)] = amount
+    return True
 
 
 def _implicit_application(at: PartitionScheduler, ask: AllocationAsk) -> tuple[str, str]:

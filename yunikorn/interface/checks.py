@@ -337,19 +337,17 @@ def check_request(request: UpdateRequest) -> None:
 
     No entry of such an update is applied.
     """
-    if _is_regular(request):
-        return
     faults = list(_wrong_entries(request))
     if faults:
         more = f", and {len(faults) - 5} more" if len(faults) > 5 else ""
         raise UsageError(f"no entry of this update was applied: {'; '.join(faults[:5])}{more}")
 
 
-def _is_regular(request: UpdateRequest) -> bool:
-    """Return True if all lists consist of the interface's classes beyond doubt; False if in doubt.
+def is_regular(request: UpdateRequest) -> bool:
+    """Return True if `check_request` has nothing to refuse beyond doubt; False if in doubt.
 
     Most updates have one entry, so that the empty lists cost more than the entry. Nodes bring allocations,
-    and are left to `_wrong_entries`.
+    and are left to `check_request`.
     """
     if type(request.releases) is not AllocationReleasesRequest or request.new_schedulable_nodes:
         return False

@@ -176,9 +176,10 @@ class Scheduler:
 
         A paused RM has to register first: the update is not applied, and the response is RESYNC.
         """
-        self._refuse_reentry("update")
+        if self.operation:
+            self._refuse_reentry("update")
         session = self._session(request.rm_id)
-        session.activate()
+        self._active.add(session)
         self.operation = "is applying an update"
         try:
             session.take(request)
@@ -326,7 +327,8 @@ class Scheduler:
         All partitions of all resource managers take turns, also from one call to the next, so the pending
         asks of one do not delay the others.
         """
-        self._refuse_reentry("schedule")
+        if self.operation:
+            self._refuse_reentry("schedule")
         sessions = self._active.in_order()
         self.operation = "is making decisions"
         try:

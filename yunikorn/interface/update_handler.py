@@ -13,6 +13,7 @@ from yunikorn.interface.checks import (
     application_fault,
     ask_release_fault,
     check_request,
+    is_regular,
     name_fault,
     node_fault,
     node_update_fault,
@@ -65,7 +66,8 @@ class UpdateHandler:
         An id that is both removed and registered in one update is removed first if it is known. Raises
         `UsageError` before any entry is applied if the request does not consist of the interface's classes.
         """
-        check_request(request)
+        if not is_regular(request):
+            check_request(request)
         then: Removals = request.remove_applications
         if then and request.new_applications:
             then = self._remove_known(then)

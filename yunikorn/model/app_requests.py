@@ -136,10 +136,10 @@ class Requests:
         run = self._runs[ask.pending_class.bit] if only is None else only
         asks, head = run.asks, run.head
         foremost = asks[head] is ask
-        if foremost and head < _TRIM and head + 1 < len(asks):
-            # Fast path: the request is nearly always the first of several.
+        if foremost and head < _TRIM:
+            # Fast path: the request is nearly always the first one.
             run.head = head = head + 1
-            first: Ask | None = asks[head]
+            first = asks[head] if head < len(asks) else None
         else:
             first = run.remove(ask)
         if first is not None:

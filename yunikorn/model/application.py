@@ -88,6 +88,8 @@ class Hold:
 
 COUNTED = frozenset({STARTING, RUNNING})
 """States in which an application counts as running (docs/states.md)."""
+REACTIVATED = frozenset({NEW, COMPLETING})
+"""States in which a new ask moves an application to its next active state."""
 
 LOG_LENGTH = 128
 """Maximum number of states kept in the log of an application: the first ones and the latest ones.
@@ -371,11 +373,6 @@ class Application(QueueMember):
                 self.fire("fail", self.reason)
         elif self.is_idle:
             self.fire("complete", "no requests and no allocations left")
-
-    @property
-    def is_reactivated_by_asks(self) -> bool:
-        """True if a new ask moves the application to its next active state."""
-        return self.state in (NEW, COMPLETING)
 
     # -- position in the queue ----------------------------------------------------------------------
 

@@ -108,10 +108,12 @@ class PendingClasses:
             pending_class.ask_class.unschedulable or pending_class.over_limit
         ) and not pending_class.force_visit:
             self.schedulable &= ~pending_class.bits
-        elif any(tracker.full for tracker in pending_class.limit_trackers):
-            self.schedulable = self.schedulable & ~pending_class.bits | pending_class.bit
         else:
             self.schedulable |= pending_class.bits
+            for tracker in pending_class.limit_trackers:
+                if tracker.full:
+                    self.schedulable &= ~(pending_class.bit << 1)
+                    break
 
     def wait(self, pending_class: PendingClass) -> None:
         """Count a new waiting request of this pending class."""

@@ -200,7 +200,10 @@ class UnschedulableQueue:
         After `IDLE_TRIES` retries the remaining entries wait for a change or for the end of a pause. Any
         number of pending requests thus delays new requests only briefly, and every one of them is retried.
         """
-        entries, changes = self._by_age, self._changes
+        entries = self._by_age
+        if not entries:
+            return False
+        changes = self._changes
         if self._idle_at != changes:
             self._idle_at, self._idle_left = changes, IDLE_TRIES
         while entries and (entries[0].at != changes or not entries[0].is_waiting):
