@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from yunikorn.cli import compare
+from yunikorn.cli import compare, executors
 from yunikorn.cli.main import main
 from yunikorn.cli.workload import WorkloadSource
 from yunikorn.errors import UsageError
@@ -370,7 +370,7 @@ def test_comparison_of_the_guide_differs_as_documented(
 
 def test_killed_worker_is_reported_with_a_suggestion(tmp_path: Path) -> None:
     expected = pytest.raises(UsageError, match=f"use --jobs 1; the same call takes over .* in {tmp_path}")
-    with expected, compare._working(runs_workers.WorkerPool(2), tmp_path):
+    with expected, executors.working(runs_workers.WorkerPool(2), tmp_path):
         raise BrokenProcessPool
 
 
@@ -426,10 +426,10 @@ def test_signals_end_a_comparison_with_the_finished_runs(
 ) -> None:
     play = runs._play
 
-    def interrupted(order: runs.Order, decision_log: Any) -> Any:
+    def interrupted(order: runs.Order, *more: Any) -> Any:
         if order.name == "stateaware":
             signal.raise_signal(number)
-        return play(order, decision_log)
+        return play(order, *more)
 
     monkeypatch.setattr(runs, "_play", interrupted)
     folder = tmp_path / "out"

@@ -77,10 +77,10 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     play = runs._play
 
-    def note(order: runs.Order, log: Any) -> Any:
+    def note(order: runs.Order, *more: Any) -> Any:
         if not order.questions:
             names.append(order.name)
-        return play(order, log)
+        return play(order, *more)
 
     monkeypatch.setattr(runs, "_play", note)
     return names
@@ -236,10 +236,7 @@ def test_unusable_folders_are_reported_together(call: Call, compare: Call, tmp_p
     assert status == 2
     assert f"{tmp_path / 'empty'}: is not the folder of a finished run: it has no results.json.gz" in err
     assert f"{tmp_path / 'missing'}: is no folder" in err
-    assert (
-        f"is the folder of a whole comparison; name its variants, such as {tmp_path / 'out' / '1-fifo'}"
-        in err
-    )
+    assert f"is the folder of a whole comparison; name its runs, such as {tmp_path / 'out' / '1-fifo'}" in err
     assert "is one folder; name another one" in compare("one")[2]
     assert "the same folder is given twice" in compare("one", "one")[2]
     assert "--until: does not apply to finished runs" in compare("one", "out/1-fifo", "--until=5")[2]

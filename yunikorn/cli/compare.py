@@ -8,20 +8,15 @@ the table of the finished runs.
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import attrs
 import click
 from click.core import ParameterSource
 
 from yunikorn.cli.cluster_notes import cluster_notes
-from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import read_config
+from yunikorn.cli.executors import executor_for, jobs_option, progress_of_runs, working
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
@@ -29,13 +24,14 @@ from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
 from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.repeated_runs import RunRepeater
+from yunikorn.cli.seeds_option import draws, seeds_option
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.slo_option import read_targets, slo_option
 from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.comparison import Comparison, Drawn, compare
+from yunikorn.reporting.comparison import Comparison, compare
 from yunikorn.reporting.comparison_files import comparison_folder, outdated_runs, write_comparison
 from yunikorn.reporting.comparison_tables import (
     ON_TERMINAL,
@@ -48,30 +44,13 @@ from yunikorn.reporting.comparison_verdict import judge_comparison
 from yunikorn.reporting.finished_folders import Explainer, compare_folders, skipped_seeds
 from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
-from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.out_folder import OutFolder
-from yunikorn.simulation.resampling import AUTO
-from yunikorn.simulation.source import InputError, SeedWithoutEffect
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
 
-MOST_SEEDS = 1_000
 _OF_FINISHED = {"folders", "out", "force", "no_plots", "as_json", "workload", "nodes", "no_reasons", "jobs"}
 """Parameters that apply to finished runs."""
 _STOPPING = "interrupted: comparing the runs that have ended (Ctrl-C again ends without a table)"
-_SEEDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?\Z")
-
-
-def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int]:
-    """Parse seeds such as `1-5` or `3,8,9`."""
-    found: dict[int, None] = {}
-    for part in value.split(",") if value else ():
-        match = _SEEDS.match(part.strip())
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if last < first or last - first >= MOST_SEEDS:
-            raise click.BadParameter(f"expected whole numbers such as 1,2,7 or 1-{MOST_SEEDS}, got '{part}'")
-        found.update(dict.fromkeys(range(first, last + 1)))
-    return list(found)
 
 
 @click.command("compare")
@@ -91,12 +70,7 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
     help="Set a value at a path, as printed by `validate`; may be given several times.",
 )
 @workload_options
-@click.option(
-    "--seeds",
-    metavar="N[,N...]",
-    callback=_seeds,
-    help="Generate the workload with each of these seeds, such as 1-10.",
-)
+@seeds_option
 @slo_option
 @click.option("--out", type=OUT_FOLDER, help="Folder for table, page, plots and runs.")
 @force_folder
@@ -113,11 +87,7 @@ def _seeds(_: click.Context, __: click.Parameter, value: str | None) -> list[int
     show_default=True,
     help="Default for applications that do not say what happens to their preempted tasks.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 1024),
-    help="Number of parallel runs; the number of cores by default.",
-)
+@jobs_option
 def command(
     folders: tuple[Path, ...],
     configs: tuple[Path, ...],
@@ -147,11 +117,11 @@ def command(
         option = "--no-plots" if no_plots else "--force"
         raise UsageError(f"{option} applies to the files of --out: give --out")
     if folders:
-        repeat = RunRepeater(source.workload, source.nodes, lambda runs: _executor(jobs, runs))
+        repeat = RunRepeater(source.workload, source.nodes, lambda runs: executor_for(jobs, runs))
         explain = None if no_reasons else repeat
         return _compare_finished(folders, explain, out, force=force, pictures=not no_plots, as_json=as_json)
     _require(configs, source)
-    workloads = _workloads(source, seeds)
+    workloads = draws(source, seeds)
     registry = load_registry()
     plans, workload = _read(configs, settings, workloads[0].source, registry)
     wait_targets = read_targets(targets, [(one.config, registry.trusting(one.home)) for one in plans])
@@ -165,10 +135,10 @@ def command(
     )
     for line in [*remark_lines(workload, survey(workload)), *remarks]:
         echo(line, err=True)
-    executor = _executor(jobs, len(plans) * len(workloads))
+    executor = executor_for(jobs, len(plans) * len(workloads))
     with ending_early(_STOPPING, executor.stop) as signals, _folder(out, force=force) as folder:
         try:
-            with _working(executor, out), _progress() as on_progress:
+            with working(executor, out), progress_of_runs() as on_progress:
                 found = compare(
                     plans,
                     workloads,
@@ -229,7 +199,7 @@ def _compare_finished(
         raise UsageError(f"{', '.join(given)}: does not apply to finished runs, which keep their options")
     if len(paths) == 1:
         raise UsageError(f"{paths[0]}: is one folder; name another one to compare it with")
-    with _progress("repeating runs up to their first different decisions"):
+    with progress_of_runs("repeating runs up to their first different decisions"):
         found = compare_folders(paths, explain)
     remarks = skipped_seeds(paths, found)
     for name, differences in found.differences:
@@ -247,28 +217,6 @@ def _compare_finished(
         echo(f"note: {printable(remark)}".replace("note: warning", "warning"), err=True)
     _show(found, as_json)
     return 0
-
-
-def _workloads(source: WorkloadSource, seeds: list[int]) -> list[Drawn]:
-    """Return a workload for each seed, drawn from its distributions, or resampled if it has none."""
-    if not seeds:
-        return [Drawn(source, source.seed)]
-    if source.shuffle is not None:
-        raise UsageError("--shuffle has one seed: leave it out, --seeds shuffles a list without times itself")
-    if source.resample is None and _is_recorded(source):
-        source = attrs.evolve(source, resample=AUTO)
-    return [Drawn(attrs.evolve(source, seed=seed), seed) for seed in seeds]
-
-
-def _is_recorded(source: WorkloadSource) -> bool:
-    """Return True for a workload without distributions; the reader of the runs reports invalid input."""
-    try:
-        attrs.evolve(source, seed=0).read()
-    except SeedWithoutEffect:
-        return True
-    except (InputError, UsageError):
-        pass
-    return False
 
 
 def _write(
@@ -330,43 +278,6 @@ def _folder(out: Path | None, *, force: bool) -> Iterator[OutFolder | None]:
     with comparison_folder(out, force=force) as folder:
         folder.prepare()
         yield folder
-
-
-def _executor(jobs: int | None, runs: int) -> WorkerPool | HereAndNow:
-    wanted = min(jobs or _cores(), runs)
-    return HereAndNow() if wanted == 1 else WorkerPool(wanted)
-
-
-@contextlib.contextmanager
-def _working(executor: Executor, out: Path | None) -> Iterator[None]:
-    """End the workers with the context, at once after an error; a killed worker is an error of the call."""
-    try:
-        with executor:
-            yield
-    except BrokenExecutor as error:
-        what_to_do = "if memory was short, use --jobs 1"
-        if out is not None:
-            what_to_do += f"; the same call takes over the finished runs in {out}"
-        raise UsageError(f"a worker process was killed during a run: {what_to_do}") from error
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use, or of all cores where that is not available."""
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@contextlib.contextmanager
-def _progress(what: str = "playing") -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that shows the number of finished runs, or None if standard error is no terminal."""
-    if not (sys.stderr.isatty() and has_colours(sys.stderr)):
-        yield None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what) as status:
-        yield lambda done, all_: status.update(f"{done} of {all_} runs are done")
 
 
 def _show(found: Comparison, as_json: bool) -> None:

@@ -2,43 +2,40 @@
 
 Exit status: 0 when a size meets the targets, 1 when no tested size does, 2 when the call, the configuration
 or the input cannot be used, 128 and the number of the signal after Ctrl-C (130), SIGTERM (143) and SIGHUP
-(129). The table of the sizes tested so far is printed in every case but 2.
+(129). The table of the sizes tested so far is printed, and written to `--out`, in every case but 2.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from fractions import Fraction
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
 from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.config_input import folder_of, name_of
 from yunikorn.cli.configured_queues import configured_queues
+from yunikorn.cli.executors import executor_for, jobs_option, working
 from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
+from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
-from yunikorn.cli.progress import progress_bar
+from yunikorn.cli.provenance import RunInputs
+from yunikorn.cli.seeds_option import draws, seeds_option, source_of
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.simulate import read_simulation, stderr_console
+from yunikorn.cli.simulate import read_simulation
+from yunikorn.cli.size_runs import SizeRuns, shown
 from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, workload_options
-from yunikorn.clock import SystemClock
-from yunikorn.containment import Interrupts
-from yunikorn.errors import ConfigError, UsageError, printable
-from yunikorn.framework.registry import Registry
-from yunikorn.reporting.assertions import Assertion, Verdict, check_queues, judge, parse_assertions
-from yunikorn.reporting.cluster_search import Interrupted, SizeSearch, Trial, describe, search
-from yunikorn.reporting.full_report import study
+from yunikorn.errors import UsageError, printable
+from yunikorn.reporting.assertions import check_queues, parse_assertions
+from yunikorn.reporting.cluster_search import SizeSearch, describe, search
+from yunikorn.reporting.size_files import SizeResult, size_folder, untested_sizes, write_size
 from yunikorn.reporting.tables import Table
-from yunikorn.simulation.adjustments import Adjustments
-from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.machines import MAX_NODES
-from yunikorn.simulation.source import InputError
-from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
+from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.workload import PREEMPTED, RESTART
 
 NONE_MEETS = 1
 TIMES = 8
@@ -84,6 +81,10 @@ REPORTING = "interrupted: reporting the sizes tested so far (Ctrl-C again ends w
     show_default=True,
     help="Default for applications that do not say what happens to their preempted tasks.",
 )
+@seeds_option
+@jobs_option
+@click.option("--out", type=OUT_FOLDER, help="Folder for the result and the report of each size.")
+@force_folder
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
     config: Path,
@@ -94,6 +95,10 @@ def command(
     neighbours: int,
     until: int | None,
     preempted: str,
+    seeds: list[int],
+    jobs: int | None,
+    out: Path | None,
+    force: bool,
     as_json: bool,
 ) -> int:
     """Find the smallest number of nodes at which a workload meets all targets.
@@ -102,7 +107,11 @@ def command(
     --nodes-fraction, first with all of its nodes. Targets have the notation of assertions: a figure of the
     run or of a queue, <, <=, >, >=, == or !=, and a value.
     """
+    if force and out is None:
+        raise UsageError("--force applies to the files of --out: give --out")
     wanted = parse_assertions(targets, "--target")
+    drawn = draws(source, seeds)
+    source = source_of(drawn[0])
     registry = load_registry().trusting(folder_of(config))
     text, plan = read_simulation(config, source, registry)
     queues = configured_queues(text, registry)
@@ -115,113 +124,79 @@ def command(
         echo(f"note: {printable(remark)}", err=True)
     for note in cluster_notes([(name_of(config), text, registry)], plan):
         echo(note, err=True)
-    with ending_early(REPORTING) as signals:
-        sizes = _Runs(
-            text, config, plan, registry, wanted, queues.known, until, preempted, signals, source.hold
+    inputs = RunInputs(source, plan, click.get_current_context())
+    provenance = inputs.provenance(config, text, registry)
+    executor = executor_for(jobs, len(drawn))
+    with ending_early(REPORTING, executor.stop) as signals, _folder(out, force=force) as folder:
+        runs = SizeRuns(
+            text=text,
+            config=config,
+            draws=drawn,
+            workload=plan,
+            targets=wanted,
+            queues=queues.known,
+            until=until,
+            preempted=preempted,
+            executor=executor,
+            signals=signals,
+            provenance=provenance,
+            places=inputs.places(config),
+            out=out,
+            force=force,
         )
-        found = search(sizes.measure, len(plan.nodes), lowest, top, neighbours)
+        with working(executor, out):
+            found = search(runs.measure, len(plan.nodes), lowest, top, neighbours)
+        result = SizeResult(found, wanted, len(plan.nodes), seeds, provenance)
+        if folder is not None:
+            write_size(folder, result)
+    for remark in _remarks(runs, found):
+        echo(f"note: {printable(remark)}", err=True)
     if as_json:
-        echo(json.dumps(_as_json(found, wanted, len(plan.nodes)), indent=2, ensure_ascii=False))
+        echo(result.to_json(), nl=False)
     else:
-        _show(found, wanted, top)
+        _show(result, top)
     if found.outcome == "interrupted":
         return status_of(signals)
     return 0 if found.outcome == "found" else NONE_MEETS
 
 
-class _Runs:
-    """Simulations of one workload on clusters of several sizes."""
-
-    def __init__(
-        self,
-        text: str,
-        config: Path,
-        plan: Workload,
-        registry: Registry,
-        targets: Sequence[Assertion],
-        queues: set[tuple[str, str]],
-        until: int | None,
-        preempted: str,
-        signals: Interrupts,
-        held: bool,
-    ) -> None:
-        self._text = text
-        self._config = config
-        self._plan = plan
-        self._registry = registry
-        self._targets = targets
-        self._until = until
-        self._preempted = preempted
-        self._signals = signals
-        self._held = held
-        self._queues = queues
-
-    def measure(self, nodes: int) -> Trial:
-        """Test one size; raises `Interrupted` after a signal."""
-        fraction = Fraction(nodes, len(self._plan.nodes))
-        workload = Adjustments(nodes_fraction=fraction).apply(self._plan)
-        with progress_bar(stderr_console(), SystemClock(), held=self._held) as bar:
-
-            def watch(progress: Progress) -> bool:
-                return bar(progress) and not self._signals.number
-
-            try:
-                result = study(
-                    self._text,
-                    workload,
-                    self._registry,
-                    until=self._until,
-                    watch=watch,
-                    preempted=self._preempted,
-                )
-            except ConfigError as error:
-                raise InputError(name_of(self._config), error.problems) from error
-        if result.report.outcome == "interrupted":
-            raise Interrupted
-        trial = Trial(nodes, tuple(judge(each, result, self._queues) for each in self._targets))
-        said = ", ".join(f"{each.assertion.text}: {_value(each)}" for each in trial.verdicts)
-        echo(printable(f"{nodes} nodes: {'met' if trial.is_met else 'not met'} ({said})"), err=True)
-        return trial
+@contextlib.contextmanager
+def _folder(out: Path | None, *, force: bool) -> Iterator[OutFolder | None]:
+    """Yield the claimed folder of the results; None without one."""
+    if out is None:
+        yield None
+        return
+    with size_folder(out, force=force) as folder:
+        folder.prepare()
+        yield folder
 
 
-def _value(verdict: Verdict) -> str:
-    value = verdict.assertion.spell(verdict.value)
-    return f"{value}, {verdict.reason}" if verdict.reason else value
+def _remarks(runs: SizeRuns, found: SizeSearch) -> Iterator[str]:
+    if runs.taken_over:
+        count = f"{runs.taken_over} finished runs with the same input were taken over"
+        yield count.replace("runs", "run").replace("were", "was") if runs.taken_over == 1 else count
+    if found.outcome == "interrupted":
+        where = f"the same call continues in {runs.out}" if runs.out else "with --out they would be kept"
+        yield f"the result has the sizes that were tested; {where}"
+    elif runs.out is not None:
+        yield from untested_sizes(runs.out, found)
 
 
-def _show(found: SizeSearch, targets: Sequence[Assertion], highest: int) -> None:
+def _show(result: SizeResult, highest: int) -> None:
     from yunikorn.reporting.terminal import print_tables, report_console
 
+    found = result.search
     rows = [
-        [str(trial.nodes), "met" if trial.is_met else "not met", *map(_value, trial.verdicts)]
+        [
+            str(trial.nodes),
+            "met" if trial.is_met else "not met",
+            *(shown(trial, target) for target in range(len(result.targets))),
+        ]
         for trial in found.trials
     ]
-    titles = ["nodes", "targets", *(target.text for target in targets)]
-    table = Table("Sizes of the cluster", titles, rows, note=" ".join(describe(found, highest)), min_width=5)
+    titles = ["nodes", "targets", *(target.text for target in result.targets)]
+    sentences = [*describe(found, highest)]
+    if len(result.seeds) > 1:
+        sentences.append("A size meets a target if every seed does; the values are those of the worst seed.")
+    table = Table("Sizes of the cluster", titles, rows, note=" ".join(sentences), min_width=5)
     print_tables([table], report_console(None if results().isatty() else 140, results()))
-
-
-def _as_json(found: SizeSearch, targets: Sequence[Assertion], nodes: int) -> dict[str, Any]:
-    return {
-        "targets": [target.text for target in targets],
-        "nodes": nodes,
-        "outcome": found.outcome,
-        "smallest": found.smallest,
-        "exceptions": found.exceptions,
-        "sizes": [
-            {
-                "nodes": trial.nodes,
-                "met": trial.is_met,
-                "targets": [
-                    {
-                        "target": verdict.assertion.text,
-                        "value": verdict.value,
-                        "met": verdict.holds,
-                        "reason": verdict.reason,
-                    }
-                    for verdict in trial.verdicts
-                ],
-            }
-            for trial in found.trials
-        ],
-    }

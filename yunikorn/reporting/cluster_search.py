@@ -21,6 +21,19 @@ class Trial:
 
     nodes: int
     verdicts: tuple[Verdict, ...]
+    """Verdicts on the targets; with several seeds the worst one on each."""
+    by_seed: dict[int, tuple[Verdict, ...]] = attrs.Factory(dict)
+    """Verdicts of each seed; empty for a workload that was not drawn."""
+
+    @classmethod
+    def of_seeds(cls, nodes: int, by_seed: dict[int, tuple[Verdict, ...]]) -> Trial:
+        """Return the result of a size that was tested with at least one seed."""
+        worst = tuple(min(each, key=_goodness) for each in zip(*by_seed.values(), strict=True))
+        return cls(nodes, worst, by_seed)
+
+    def seeds_met(self, target: int) -> int:
+        """Return the number of seeds that meet a target, given by its position."""
+        return sum(1 for verdicts in self.by_seed.values() if verdicts[target].holds)
 
     @property
     def is_met(self) -> bool:
@@ -57,6 +70,14 @@ class SizeSearch:
         """True if the next smaller size was tested, or if there is no smaller one."""
         smallest = self.smallest
         return smallest == 1 or smallest in {trial.nodes + 1 for trial in self.trials if not trial.is_met}
+
+
+def _goodness(verdict: Verdict) -> tuple[bool, bool, float]:
+    """Return a key by which the worst of several verdicts on one target is first."""
+    value = verdict.value
+    if value is None or verdict.assertion.operator in ("==", "!="):
+        return verdict.holds, value is not None, 0.0
+    return verdict.holds, True, -value if verdict.assertion.is_upper else value
 
 
 class Interrupted(Exception):

@@ -24,7 +24,8 @@ from yunikorn.reporting.variant_results import Variant
 from yunikorn.simulation.folder_claim import CLAIM
 
 _SEED = re.compile(r"seed-([0-9]{1,18})\Z")
-_RUN = re.compile(r"[0-9]+-")
+_RUNS = {"comparison": re.compile(r"[0-9]+-"), "search": re.compile(r"nodes-[0-9]+\Z")}
+"""Names of the folders of the runs of several commands."""
 
 
 @attrs.frozen
@@ -161,11 +162,12 @@ def _find(path: Path, name: str) -> FinishedVariant:
     }
     if finished:
         return FinishedVariant(name, finished)
-    runs = [str(one) for one in inside if _RUN.match(one.name)]
+    for whole, name_of_run in _RUNS.items():
+        runs = sorted(str(one) for one in inside if name_of_run.match(one.name))
+        if runs or (whole == "comparison" and (path / JSON).is_file()):
+            such = f"; name its runs, such as {runs[0]}" if runs else ""
+            raise UsageError(f"{path}: is the folder of a whole {whole}{such}")
     claimed = (path / CLAIM).is_file()
-    if runs or (path / JSON).is_file():
-        such = f"; name its variants, such as {runs[0]}" if runs else ""
-        raise UsageError(f"{path}: is the folder of a whole comparison{such}")
     why = "its run has not ended" if claimed else f"it has no {RESULT}"
     raise UsageError(f"{path}: is not the folder of a finished run: {why}")
 

@@ -100,13 +100,13 @@ class NothingFinished(RunFailed):
     """A comparison that was interrupted before its first run had ended."""
 
 
-def play(order: Order) -> Played:
-    """Simulate one order in the current process."""
+def play(order: Order, watch: Callable[[Progress], bool] | None = None) -> Played:
+    """Simulate one order in the current process, until `watch` or a signal ends it."""
     decision_log = DecisionLog()
     try:
         if order.order_question is not None:
             return Played(order.name, order.seed, None, reason=_reason(order, order.order_question))
-        result, decisions = _play(order, decision_log)
+        result, decisions = _play(order, decision_log, watch or _watch)
     except YunikornError as error:
         # As text, because some exceptions with further attributes cannot be pickled.
         return Played(order.name, order.seed, None, error=str(error))
@@ -134,7 +134,9 @@ def finished(order: Order) -> Played | None:
         return None  # the run is repeated, which replaces the files
 
 
-def _play(order: Order, decision_log: DecisionLog) -> tuple[FullReport, bytes]:
+def _play(
+    order: Order, decision_log: DecisionLog, watch: Callable[[Progress], bool]
+) -> tuple[FullReport, bytes]:
     workload = order.source.read()
     questions = parse_questions(order.questions, workload, order.until)
 
@@ -146,7 +148,7 @@ def _play(order: Order, decision_log: DecisionLog) -> tuple[FullReport, bytes]:
             until=order.until,
             recorder=recorder,
             rows=files,
-            watch=_watch,
+            watch=watch,
             preempted=order.preempted,
             questions=questions,
             targets=dict(order.targets),
