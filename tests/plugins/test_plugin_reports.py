@@ -58,7 +58,7 @@ def test_reports_that_the_core_has_not_taken_need_bounded_memory(failures: Plugi
     report = context_of(failures).report
     for number in range(10_000):
         report("sending", f"attempt {number}")
-    (pending,) = failures._reports.take()
+    (pending,) = failures.reports.take()
     assert (pending.times, len(pending.causes)) == (10_000, MOST_TEXTS)
 
 

@@ -144,7 +144,7 @@ class AllocationAccounting:
     def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
         """Allocate one pending replica of the ask on `node`, and announce it to the RM."""
         app, spec, extras = ask.app, ask.spec, ask.extras
-        uuid = self.new_uuid(ask.key)
+        uuid = f"{ask.key}#{next(self._serial)}" if self._by_uuid is None else self.new_uuid(ask.key)
         allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, spec, now)
         if self._by_uuid is not None:
             self._by_uuid[uuid] = allocation
@@ -175,7 +175,7 @@ class AllocationAccounting:
         if spec.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
-            self.start(app)
+            app.start()
         if self.event_recorder.wants_allocations:
             self.event_recorder.allocated(allocation, now)
         self._outbox.allocations.append(allocation)
@@ -257,7 +257,7 @@ class AllocationAccounting:
         if allocation.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
-            self.start(app)
+            app.start()
         if self.event_recorder.wants_allocations:
             self.event_recorder.allocated(allocation, now)
         self._outbox.allocations.append(allocation)
@@ -332,7 +332,7 @@ class AllocationAccounting:
         if allocation.placeholder:
             self.gangs.placed(allocation)
         elif ask.app.state != RUNNING:
-            self.start(ask.app)
+            ask.app.start()
         return allocation
 
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:
@@ -354,13 +354,6 @@ class AllocationAccounting:
         pairs = tuple(allocation.resource.items())
         self._book_allocated(app, pairs)
         self.usage.book(app, pairs)
-
-    @staticmethod
-    def start(app: Application) -> None:
-        """Move an application to its next active state after a real allocation."""
-        if app.state == RESUMING:
-            app.advance("allocation added")
-        app.advance("allocation added")
 
     def _count_as_allocated(self, app: Application, pairs: Pairs, now: int) -> None:
         """Count pending resources as allocated in the application and its queues; `demand` is unchanged."""

@@ -254,7 +254,7 @@ class PartitionGangs:
         # placeholders are pending: as in YuniKorn 1.9 the application is Accepted until the second real
         # allocation.
         if app.state not in (ACCEPTED, STARTING, RUNNING) or _announced(app) > gang.placeholders + 1:
-            self._accounting.start(app)
+            app.start()
         self._announce(real)
         return True
 

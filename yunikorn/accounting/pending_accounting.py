@@ -98,14 +98,15 @@ class PendingAccounting:
             self._queue_up_all(app, asks)
         if app.state in REACTIVATED:
             app.advance("ask added")
-        self._report_new(app, asks)
+        if self.index is not None or self.watcher is not None or self.event_recorder.wants_asks:
+            self._report_new(app, asks)
 
     def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
         """Add asks without a task group to the waiting requests, and book them together."""
         if not app.requests.any_wait:
             _count(app, 1)
         app.requests.add_all(asks)
-        if not app.not_started and not app.counted_by_limits:
+        if not (app.not_started or app.counted_by_limits or app.usage_dirty):
             self.usage.recount(app)
         priority = asks[0].priority if len(asks) == 1 else max([ask.priority for ask in asks])
         if priority > app.priority:
@@ -143,7 +144,7 @@ class PendingAccounting:
             self.gangs.blocked_added(ask)
         else:
             app.requests.add(ask)
-        if not app.not_started and not app.counted_by_limits:
+        if not (app.not_started or app.counted_by_limits or app.usage_dirty):
             self.usage.recount(app)
         if ask.priority > app.priority:
             app.reprioritise()

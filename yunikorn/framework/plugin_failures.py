@@ -46,15 +46,17 @@ class PluginFailures:
     def __init__(self) -> None:
         self._failures: dict[tuple[str, str], PluginFailure] = {}
         self._listeners: list[Callable[[PluginFailure], None]] = []
-        self._reports = PluginReports()
+        self.reports = PluginReports()
         """Failures reported by plugins, possibly from other threads, and not recorded yet."""
+        self.count = 0
+        """Number of distinct failures, without those in `reports`."""
 
     def __iter__(self) -> Iterator[PluginFailure]:
         self._take_reports()
         return iter(self._failures.values())
 
     def __len__(self) -> int:
-        if self._reports.pending:
+        if self.reports.pending:
             self._take_reports()
         return len(self._failures)
 
@@ -73,12 +75,12 @@ class PluginFailures:
 
     def context_of(self, plugin: str, context: Context) -> Context:
         """Return a copy of `context` whose `report` attributes failures to this plugin."""
-        return attrs.evolve(context, report=partial(self._reports.add, plugin))
+        return attrs.evolve(context, report=partial(self.reports.add, plugin))
 
     def _take_reports(self) -> None:
-        if not self._reports.pending:
+        if not self.reports.pending:
             return
-        for reports in self._reports.take():
+        for reports in self.reports.take():
             for cause in reports.causes:
                 failure, error = self._record(reports.plugin, reports.operation, cause)
                 self._log_report(failure, str(error))
@@ -122,6 +124,7 @@ class PluginFailures:
             failure.count += 1
             return failure, error
         failure = self._failures[plugin, operation] = PluginFailure(plugin, operation, str(error))
+        self.count += 1
         _log.error("%s", error, extra=failure.marks())
         for listener in self._listeners:
             listener(failure)

@@ -283,12 +283,16 @@ def is_plain(ask: AllocationAsk) -> bool:
 
     Most asks are plain, and this check is several times as fast as these functions.
     """
+    key: object = ask.allocation_key
     count: object = ask.max_allocations
     priority: object = ask.priority
     tags: object = ask.tags
     timeout: object = ask.execution_timeout_ms
     return (
-        _is_plain_key(ask.allocation_key)
+        type(key) is str
+        and 0 < len(key) <= LONGEST_NAME
+        and key.isascii()
+        and key.isprintable()
         and type(tags) is dict
         and not tags
         and type(count) is int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 from yunikorn.interface.messages import (
@@ -44,7 +45,7 @@ def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:
 def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
     # Most outboxes have entries of one or two kinds only.
     if outbox.allocations:
-        response.new_allocations += [_allocation(placed, name) for placed in outbox.allocations]
+        response.new_allocations += map(_allocation, outbox.allocations, repeat(name))
     if outbox.releases:
         response.released_allocations += [_release(release, name) for release in outbox.releases]
     if outbox.updated_applications:

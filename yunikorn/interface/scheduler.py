@@ -178,7 +178,7 @@ class Scheduler:
         """
         if self.operation:
             self._refuse_reentry("update")
-        session = self._session(request.rm_id)
+        session = self._sessions.get(request.rm_id) or self._session(request.rm_id)
         self._active.add(session)
         self.operation = "is applying an update"
         try:
@@ -340,8 +340,9 @@ class Scheduler:
 
     def _flush(self, sessions: list[Session]) -> None:
         """Send the pending messages of these sessions, or of all after a new plugin failure."""
-        if len(self.failures) != self._failures_seen:
-            self._failures_seen = len(self.failures)
+        failures = self.failures
+        if failures.count != self._failures_seen or failures.reports.pending:
+            self._failures_seen = len(failures)
             sessions = list(self._sessions.values())
         try:
             for session in sessions:

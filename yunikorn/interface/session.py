@@ -197,7 +197,8 @@ class Session:
             event_recorder = partition.partition.event_recorder
             if event_recorder.entries:
                 self._send_events(event_recorder)
-        if len(self.failures) != self._failures_sent:
+        failures = self.failures
+        if failures.count != self._failures_sent or failures.reports.pending:
             self._send_failures()
         if self.paused_state is not None:
             self._hold_back(self.paused_state)

@@ -31,7 +31,7 @@ class Run:
         self.bit = bit
         self.asks = [ask]
         self.head = 0
-        self.order: Order = ask.order
+        self.order: Order = (-ask.priority, ask.created, ask.arrival)
         """Order of the first request; may be outdated while this is the only run (see `Requests._only`)."""
 
     def add(self, ask: Ask) -> None:
@@ -115,7 +115,10 @@ class Requests:
             bit = ask.pending_class.bit
             if run is None or run.bit != bit:
                 run = self._runs.get(bit)
-            if run is not None and run.asks[-1].precedes(ask):
+            if run is None:
+                run = Run(bit, ask)
+                self._open(run)
+            elif run.asks[-1].precedes(ask):
                 run.asks.append(ask)
             else:
                 self.add(ask)

@@ -19,6 +19,7 @@ from yunikorn.states import (
     FAILING,
     FINAL_STATES,
     NEW,
+    RESUMING,
     RUNNING,
     STARTING,
     StateLogEntry,
@@ -345,6 +346,13 @@ class Application(QueueMember):
         """Move to the next active state; do nothing if the state is Running."""
         if self.state != RUNNING:
             APPLICATION.fire(self, ADVANCE.get(self.state, "run"), reason)
+
+    def start(self) -> None:
+        """Move to the next active state after a real allocation; do nothing if the state is Running."""
+        if self.state == RESUMING:
+            self.advance("allocation added")
+        if self.state != RUNNING:
+            APPLICATION.fire(self, ADVANCE.get(self.state, "run"), "allocation added")
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Notify the listener; called by the state machine after a change."""

@@ -119,8 +119,12 @@ class PendingClasses:
         """Count a new waiting request of this pending class."""
         if not pending_class.asks:
             self._idle -= 1
-            self.ask_classes.wait(pending_class.ask_class)
-            self.refresh(pending_class)
+            ask_class = pending_class.ask_class
+            self.ask_classes.wait(ask_class)
+            if pending_class.limit_trackers or ask_class.unschedulable:
+                self.refresh(pending_class)
+            else:
+                self.schedulable |= pending_class.bits
         pending_class.asks += 1
 
     def leave(self, pending_class: PendingClass) -> None:

@@ -123,7 +123,10 @@ class AskAdmission:
         self._partition.accounting.pending_accounting.add_all(app, asks)
         if app.not_started and self._partition.event_recorder.wants_waiting:
             self._max_apps_events.watch(app)
-        self._announce(asks)
+        if len(asks) == 1 and asks[0].spec is DEFAULT_SPEC:
+            self._preemption.notice(asks[0])
+        else:
+            self._announce(asks)
 
     def _announce(self, asks: Sequence[Ask]) -> None:
         """Announce new asks of one application to preemption: the earliest, and those that require a node."""

@@ -133,7 +133,8 @@ class Cycle:
                     return self._decide_again()
                 if self._excluding and not self.atomic.stops and self._review_excluded():
                     continue
-                if not self.atomic.stops and self.unschedulable_queue.activate_idle():
+                unschedulable = self.unschedulable_queue
+                if unschedulable.by_age and not self.atomic.stops and unschedulable.activate_idle():
                     if self._gangs.ready:
                         return self._decide_again()
                     continue

@@ -120,7 +120,7 @@ class UnschedulableQueue:
         self._timers = timers
         self.by_due: list[tuple[int, int, _Waiting]] = []
         """Heap of (number of changes at which to retry, sequence number, entry)."""
-        self._by_age: deque[_Waiting] = deque()
+        self.by_age: deque[_Waiting] = deque()
         """Entries by the time of their last try, oldest first; entries activated meanwhile are skipped."""
         self._count = 0
         self._idle_at = -1
@@ -151,9 +151,9 @@ class UnschedulableQueue:
         entry = _Waiting(item, now)
         self._count += 1
         heapq.heappush(self.by_due, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, entry))
-        self._by_age.append(entry)
-        if len(self._by_age) > 2 * len(self.by_due) + IDLE_TRIES:
-            self._by_age = deque(entry for entry in self._by_age if entry.is_waiting)
+        self.by_age.append(entry)
+        if len(self.by_age) > 2 * len(self.by_due) + IDLE_TRIES:
+            self.by_age = deque(entry for entry in self.by_age if entry.is_waiting)
         item.tried()
         refresh = self._orders.predicates.refresh
         if refresh is not None and self._refresh_timer is None:
@@ -200,10 +200,7 @@ class UnschedulableQueue:
         After `IDLE_TRIES` retries the remaining entries wait for a change or for the end of a pause. Any
         number of pending requests thus delays new requests only briefly, and every one of them is retried.
         """
-        entries = self._by_age
-        if not entries:
-            return False
-        changes = self._changes
+        entries, changes = self.by_age, self._changes
         if self._idle_at != changes:
             self._idle_at, self._idle_left = changes, IDLE_TRIES
         while entries and (entries[0].at != changes or not entries[0].is_waiting):
