@@ -8,12 +8,11 @@ response would be empty.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
 
-from yunikorn.accounting.partition import Partition
 from yunikorn.clock import MICROSECOND, Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
@@ -25,8 +24,8 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.active_sessions import ActiveSessions
 from yunikorn.interface.administration import (
     OperatorActions,
+    OperatorCalls,
     application_named,
-    fail_application,
     partition_named,
 )
 from yunikorn.interface.buffered_sinks import BufferedSinks
@@ -56,12 +55,11 @@ from yunikorn.interface.sinks import Buffer, EventReceiver
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.model.measurements import Measurements
-from yunikorn.scheduling import queue_admin
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import STOPPED
 
 
-class Scheduler:
+class Scheduler(OperatorCalls):
     """One scheduler core for any number of resource managers."""
 
     def __init__(
@@ -467,71 +465,6 @@ class Scheduler:
         Raises `UsageError` if the resource manager is not registered.
         """
         return self._session(rm_id).config
-
-    def fail_application(self, rm_id: str, partition: str, app_id: str, reason: str) -> None:
-        """Fail an application: its asks are removed, its allocations released (`docs/decisions/0038`).
-
-        The application is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or
-        it has ended.
-        """
-        session = self._session_for("fail_application", rm_id)
-        fail_application(self._at_work(rm_id, partition), app_id, reason)
-        session.flush()
-
-    # -- stopping and starting ------------------------------------------------------------------------
-
-    def stop_queue(self, rm_id: str, partition: str, path: str, *, lasting: bool = False) -> bool:
-        """Stop new allocations in a queue and its children until `start_queue`.
-
-        The queue keeps its allocations and accepts applications. A `lasting` stop also holds when the RM has
-        registered again. Returns True if the queue was running. Raises `UsageError` if there is none.
-        """
-        return self._switch(
-            "stop_queue", rm_id, partition, lambda at: queue_admin.stop_queue(at, path, lasting=lasting)
-        )
-
-    def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
-        """Start a queue that `stop_queue` stopped; return True if the queue was stopped.
-
-        Raises `UsageError` if there is no such queue, or its own configuration stops the queue.
-        """
-        return self._switch("start_queue", rm_id, partition, lambda at: queue_admin.start_queue(at, path))
-
-    def stop_partition(self, rm_id: str, partition: str) -> bool:
-        """Stop new applications and allocations in a partition until `start_partition`.
-
-        Existing allocations continue. Returns True if the partition was running. Raises `UsageError` if there
-        is no such partition.
-        """
-        return self._switch("stop_partition", rm_id, partition, queue_admin.stop_partition)
-
-    def start_partition(self, rm_id: str, partition: str) -> bool:
-        """Start a stopped partition; return True if it was stopped. Raises `UsageError` if there is none."""
-        return self._switch("start_partition", rm_id, partition, queue_admin.start_partition)
-
-    def drain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
-        """Keep new allocations off a node until `undrain_node`, whatever the RM reports about the node.
-
-        Running allocations continue. The node stays drained when it is removed and added again, and when the
-        RM registers again. Returns True if the operator did not drain the node before. Raises `UsageError` if
-        there is no such node.
-        """
-        return self._switch("drain_node", rm_id, partition, lambda at: queue_admin.drain_node(at, node_id))
-
-    def undrain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
-        """Undo `drain_node`; a node that its RM drains stays drained.
-
-        Returns True if the operator drained the node. Raises `UsageError` if there is no such node.
-        """
-        return self._switch(
-            "undrain_node", rm_id, partition, lambda at: queue_admin.undrain_node(at, node_id)
-        )
-
-    def _switch(self, call: str, rm_id: str, name: str, switch: Callable[[Partition], bool]) -> bool:
-        session = self._session_for(call, rm_id)
-        changed = switch(self._at_work(rm_id, name).partition)
-        session.flush()
-        return changed
 
     def _at_work(self, rm_id: str, name: str) -> PartitionScheduler:
         return partition_named(rm_id, name, self.partition(rm_id, name), self.partitions(rm_id))
