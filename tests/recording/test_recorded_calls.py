@@ -28,5 +28,5 @@ WITHOUT_EFFECT = {
 
 
 def test_all_methods_of_a_scheduler_are_recorded_or_have_no_effect() -> None:
-    methods = {name for name in vars(Scheduler) if not name.startswith("_")}
+    methods = {name for name in dir(Scheduler) if not name.startswith("_")}
     assert methods == {*CALLS, *WITHOUT_EFFECT}
