@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.reporting.palette import DARK, LIGHT, QueueColours
+from yunikorn.reporting.palette import DARK, LIGHT, OTHER_DARK, OTHER_LIGHT, QueueColours, line_style
 
 
 def channels(colour: str) -> list[float]:
@@ -36,7 +36,9 @@ PAPER_LIGHT, PAPER_DARK = re.findall(r"--paper: (#[0-9a-f]{6})", STYLE)
 PANELS, INKS = re.findall(r"--panel: (#[0-9a-f]{6})", STYLE), re.findall(r"--ink: (#[0-9a-f]{6})", STYLE)
 
 
-@pytest.mark.parametrize(("colours", "paper"), [(LIGHT, PAPER_LIGHT), (DARK, PAPER_DARK)])
+@pytest.mark.parametrize(
+    ("colours", "paper"), [((*LIGHT, *OTHER_LIGHT), PAPER_LIGHT), ((*DARK, *OTHER_DARK), PAPER_DARK)]
+)
 def test_every_colour_stands_out_from_the_background(colours: tuple[str, ...], paper: str) -> None:
     """WCAG 2 asks for a ratio of 3 of graphics."""
     assert {colour: contrast(colour, paper) for colour in colours if contrast(colour, paper) < 3} == {}
@@ -51,13 +53,21 @@ def test_every_text_can_be_read(scheme: int) -> None:
             assert contrast(colour, background) >= 4.5, name
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK])
+@pytest.mark.parametrize("colours", [(*LIGHT, *OTHER_LIGHT), (*DARK, *OTHER_DARK)])
 def test_colours_are_far_apart(colours: tuple[str, ...]) -> None:
     distances = {
         (one, other): sum((a - b) ** 2 for a, b in zip(channels(one), channels(other), strict=True))
         for one, other in combinations(colours, 2)
     }
     assert min(distances.values()) > 0.01
+
+
+@given(st.sets(st.text(min_size=1), min_size=1, max_size=64))
+def test_what_is_no_queue_has_no_colour_of_a_queue(labels: set[str]) -> None:
+    queues = QueueColours(labels)
+    others = [line_style(number) for number in range(12)]
+    assert len(set(others)) == 12
+    assert not {queues[label].colour for label in labels} & {style.colour for style in others}
 
 
 @given(st.sets(st.text(min_size=1), max_size=64))

@@ -13,7 +13,7 @@ from PIL import Image
 
 from yunikorn.reporting.drawing import Drawing, draw
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.mpl import amount_scale, png, shorten, styled, time_scale
+from yunikorn.reporting.mpl import amount_scale, paper, png, shorten, stack, styled, time_scale
 from yunikorn.reporting.palette import LIGHT, queue_colours
 from yunikorn.reporting.plots import (
     plot_cluster,
@@ -107,6 +107,40 @@ def test_omitted_series_are_reported(observe: Observe) -> None:
         assert any(
             f"{50 - len(LIGHT)} not shown" in text for text in texts(plot_distributions(result.curves))
         )
+
+
+def test_without_slowdowns_there_is_no_empty_plot(observe: Observe) -> None:
+    task = "tasks: [{resources: {vcore: 1}, runtime: forever}]"
+    endless = (
+        "nodes: [{name: n, resources: {vcore: 1}}]\n"
+        "events: [{at: 1m, node: late, action: add, resources: {vcore: 1}}]\n"
+        f"applications:\n  - {{id: x, queue: root.q0, {task}}}\n"
+    )
+    assert plot_distributions(observe(endless, "          - {name: q0}").curves) is None
+    result = observe(f"{endless}  - {{id: y, queue: root.q0, {task}}}\n", "          - {name: q0}")
+    with styled():
+        found = texts(plot_distributions(result.curves))
+    assert "waited no longer than" in found
+    assert "Bounded slowdown" not in found
+    (waits, *_) = [one for section in report_sections(result) for one in section.pictures]
+    assert "slowed down" not in waits.caption
+
+
+def test_amounts_are_written_out(observe: Observe) -> None:
+    large = scenario(1).replace("$\\gpu_x$: 1", "gpu: 900000")
+    with styled():
+        found = texts(plot_cluster(observe(large, leaves(1)).history))
+    assert "60000000" in found
+    assert not [text for text in found if text.startswith("1e")]
+
+
+def test_parts_of_a_stack_that_are_zero_have_no_edge() -> None:
+    with styled():
+        _, (axes,) = paper(2)
+        above = stack(axes, [0, 1, 2, 3], [1, 1, 1], [0, 2, 0], fill=True)
+    assert above == [1, 3, 1]
+    (patch,) = axes.patches
+    assert patch.get_path().get_extents().bounds == (1, 1, 1, 2)
 
 
 def test_an_empty_simulation_has_no_plots(observe: Observe) -> None:

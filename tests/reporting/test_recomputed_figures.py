@@ -19,6 +19,7 @@ import pytest
 from tests.simulation.random_scenarios import Rng
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
+from yunikorn.model.gang import ATOMIC
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.run_figures import Figures
@@ -44,6 +45,7 @@ PLAIN = {
     "application_wait",
     "preemptions",
     "preempted_placeholders",
+    "decisions",
     "allocations",
     "releases",
     "nodes",
@@ -56,12 +58,12 @@ ELSEWHERE = {
     "origin": "number of the input",
     "outcome": "tests/simulation/test_engine.py",
     "rejections": "tests/simulation/test_run.py",
+    "failures": "tests/reporting/test_verdict.py",
     "refusals": "tests/simulation/test_run.py",
     "tasks": "tests/simulation/test_counts.py",
     "task_wait": "needs the times of asks, which the files lack: tests/simulation/test_run.py",
     "lost_work": "tests/simulation/test_counts.py",
     "gangs": "tests/simulation/test_counts.py",
-    "decisions": "counted in the rounds of the core, which place not all tasks of gangs",
     "limit_waits": "tests/simulation/test_counts.py",
     "times": "tests/simulation/test_run.py",
     "node_troubles": "text of the core",
@@ -182,6 +184,17 @@ def test_counts_of_the_plain_report(rerun: Rerun) -> None:
     for name in ("finished", "failed", "rejected", "running", "waiting"):
         assert getattr(counts, name) == outcomes.count(name), name
     assert report.application_wait == rerun.result.figures.wait  # recomputed below
+
+
+def test_decisions_place_one_request_or_a_whole_atomic_gang(rerun: Rerun) -> None:
+    found = set()
+    for number, line in enumerate(rerun.decisions):
+        if line["event"] == "allocation":
+            name = line["application"]
+            # A task that lost its place is asked for again without its gang.
+            is_member = rerun.plans[name].gang == ATOMIC and "~" not in line["ask"]
+            found.add(name if is_member else str(number))
+    assert rerun.result.report.decisions == len(found)
 
 
 def test_utilisation_of_the_plain_report(rerun: Rerun) -> None:

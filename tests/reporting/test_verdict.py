@@ -144,6 +144,42 @@ def test_tasks_that_fit_nowhere(observe: Observe, number: int, text: str) -> Non
     assert any(sentence.startswith(text) for sentence in observe(work).verdict)
 
 
+def test_the_default_user_is_not_named(observe: Observe) -> None:
+    work = job("x", "root.a", "5h") + job("y", "root.a", "1h", user="bob")
+    assert "The machine was full (cores) on 6 of 6 hours." in observe(ONE_CORE + work).verdict
+
+
+def test_work_without_an_end_is_told_from_work_that_waits(observe: Observe) -> None:
+    running, waiting = job("x", "root.a", "forever"), jobs(2, "root.b", "10s", 60, 0)
+    assert observe(ONE_CORE + running).verdict[:2] == [
+        "1 of 1 application runs without an end.",
+        "No application waited for a second.",
+    ]
+    found = observe(ONE_CORE + running + waiting, TWO_QUEUES).verdict
+    assert found[:3] == [
+        "2 of 3 applications still wait at the end, most often because: the cluster is full.",
+        "1 of 3 applications runs without an end.",
+        "No application that started waited for a second.",
+    ]
+
+
+def test_tasks_of_running_applications_that_wait(observe: Observe) -> None:
+    work = ONE_CORE + job("x", "root.a", "forever").replace("tasks: [{", "tasks: [{count: 3, ")
+    first = observe(work).verdict[0]
+    assert first == (
+        "1 of 1 application runs without an end, and 2 tasks of theirs wait, most often because: "
+        "the cluster is full."
+    )
+
+
+def test_failures_have_their_reason(observe: Observe) -> None:
+    work = job("x", "root.a", "1h", timeout="1m") + job("y", "root.a", "30m", submit=7200)
+    found = observe(ONE_CORE.replace("vcore: 1", "vcore: 2") + work.replace("vcore: 1", "vcore: 2"))
+    (failed,) = [sentence for sentence in found.verdict if "failed" in sentence]
+    assert failed.startswith("1 of 2 applications failed, most often because: ")
+    assert found.report.failures[0].example == "x"
+
+
 def test_verdict_is_the_first_field_of_the_report(observe: Observe) -> None:
     result = observe(ONE_CORE + job("x", "root.a", "20s"))
     assert result.to_json().startswith('{\n  "verdict": [\n    "No application waited')

@@ -44,6 +44,8 @@ _STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
     "hatch.linewidth": 1.2,
+    # Amounts are written out, instead of as a factor such as 1e6 above the axis.
+    "axes.formatter.limits": (-9, 12),
     "axes.grid": True,
     "grid.color": GRID,
     "grid.linewidth": 0.6,
@@ -96,6 +98,16 @@ def area(style: Style) -> dict[str, Any]:
         "hatch": HATCHES[style.pattern],
         "linewidth": 0.8,
     }
+
+
+def stack(
+    axes: Axes, edges: Sequence[float], below: Sequence[float], more: Sequence[float], **options: Any
+) -> list[float]:
+    """Draw values above others, without the edge of an area where they are 0; returns the sums."""
+    above = [one + part for one, part in zip(below, more, strict=True)]
+    drawn = [value if part else math.nan for value, part in zip(above, more, strict=True)]
+    axes.stairs(drawn, edges, baseline=below, **options)
+    return above
 
 
 def line(style: Style, width: float = 1.6) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from yunikorn.errors import printable
 from yunikorn.reporting.formats import Number
-from yunikorn.reporting.palette import DARK, LIGHT, QueueColours
+from yunikorn.reporting.palette import DARK, LIGHT, OTHER_DARK, OTHER_LIGHT, QueueColours
 from yunikorn.reporting.section import Section
 from yunikorn.reporting.tables import Table
 
@@ -50,9 +50,8 @@ def _read(name: str) -> str:
 
 def _style() -> str:
     classes = "\n".join(f".q{number} {{ --c: var(--q{number}); }}" for number in range(len(LIGHT)))
-    style = (
-        _read("page.css").replace("{{ light }}", _variables(LIGHT)).replace("{{ dark }}", _variables(DARK))
-    )
+    style = _read("page.css").replace("{{ light }}", _variables([*LIGHT, *OTHER_LIGHT]))
+    style = style.replace("{{ dark }}", _variables([*DARK, *OTHER_DARK]))
     return f"{style}{classes}\n"
 
 

@@ -1,7 +1,8 @@
 """Colours of queues: one per queue, the same in all plots and tables of all pages of a workload.
 
 There are eight colours, which colour-blind readers can distinguish, and which contrast with a white and with
-a dark background. From the ninth queue on, colours repeat with another pattern.
+a dark background. From the ninth queue on, colours repeat with another pattern. What is no queue, such as
+users, variants and causes, has colours of its own: no colour stands for a queue and for something else.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ LIGHT = ("#0c51bc", "#998d12", "#009c52", "#850075", "#009dd9", "#901000", "#b97
 """Colours on a white background."""
 DARK = ("#4488ff", "#ffd568", "#38f6de", "#a73da7", "#63ccff", "#ff8793", "#756640", "#4a8400")
 """Colours on a dark background, in the order of `LIGHT`."""
+OTHER_LIGHT = ("#d96b00", "#66788c", "#e5348b", "#2b8f86", "#9a6a3a", "#8a73e0", "#5f9400", "#b02a4c")
+"""Colours on a white background of what is no queue."""
+OTHER_DARK = ("#ff9d3c", "#a9b6c6", "#ff6fb5", "#5fb8ae", "#c08a55", "#b6a8ff", "#a8d84a", "#ff5c6c")
+"""Colours on a dark background, in the order of `OTHER_LIGHT`."""
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "||||", "++++")
 """Patterns of areas; the empty one is a plain area."""
 DASHES: tuple[Dashes, ...] = (
@@ -37,22 +42,22 @@ DASHES: tuple[Dashes, ...] = (
 
 @attrs.frozen
 class Style:
-    """Colour and pattern of a queue."""
+    """Colour and pattern of a queue, or of something else."""
 
     number: int
-    """Index of the colour in `LIGHT` and `DARK`."""
+    """Index of the colour in `LIGHT` and `DARK`, continued in `OTHER_LIGHT` and `OTHER_DARK`."""
     pattern: int
     """Index of the pattern in `HATCHES` and `DASHES`."""
 
     @property
     def colour(self) -> str:
         """Colour on a white background."""
-        return LIGHT[self.number]
+        return (*LIGHT, *OTHER_LIGHT)[self.number]
 
 
 def line_style(number: int) -> Style:
-    """Return the style of the line with this number, for lines that do not stand for queues."""
-    return Style(number % len(LIGHT), number // len(LIGHT) % len(HATCHES))
+    """Return the style of the line or area with this number, if it does not stand for a queue."""
+    return Style(len(LIGHT) + number % len(OTHER_LIGHT), number // len(OTHER_LIGHT) % len(HATCHES))
 
 
 class QueueColours:

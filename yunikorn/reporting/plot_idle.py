@@ -6,13 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from yunikorn.reporting.idle_capacity import CAUSES
-from yunikorn.reporting.mpl import INK, OTHERS, amount_scale, paper, shorten, time_scale, top
-from yunikorn.reporting.palette import LIGHT
+from yunikorn.reporting.mpl import INK, amount_scale, area, paper, shorten, stack, time_scale, top
+from yunikorn.reporting.palette import line_style
 from yunikorn.reporting.plots import CLUSTER_PLOTS
 from yunikorn.reporting.time_series import History, PartitionHistory
 
-_COLOURS = dict(zip(CAUSES, (*LIGHT, "#b2df8a", "#6a3d9a", "#fb9a99", OTHERS), strict=True))
-"""A colour for each cause, the same in all pictures."""
+_STYLES = {cause: line_style(number) for number, cause in enumerate(CAUSES)}
+"""A style for each cause, the same in all pictures."""
 
 
 def plot_idle(history: History) -> Figure | None:
@@ -51,9 +51,8 @@ def _stack(axes: Axes, history: History, each: PartitionHistory, name: str) -> N
     for cause in CAUSES:
         part = each.idle.get(cause, {}).get(name)
         if part is not None and any(part):
-            above = [one + more / unit for one, more in zip(below, part, strict=True)]
-            axes.stairs(above, edges, baseline=below, fill=True, color=_COLOURS[cause], label=cause)
-            below = above
+            more = [value / unit for value in part]
+            below = stack(axes, edges, below, more, label=cause, **area(_STYLES[cause]))
     whole = [value / unit for value in capacity]
     axes.stairs(whole, edges, baseline=None, color=INK, lw=1.2, label="capacity")
     axes.set_ylim(0, top(whole))

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from yunikorn.reporting.mpl import INK, OTHERS, amount_scale, area, paper, shorten, time_scale, top
+from yunikorn.reporting.mpl import INK, OTHERS, amount_scale, area, paper, shorten, stack, time_scale, top
 from yunikorn.reporting.palette import line_style
 from yunikorn.reporting.plots import busiest_type
 from yunikorn.reporting.time_series import History, UserHistory
@@ -56,13 +56,11 @@ def _stack(
     """Draw the values of the users above each other; returns their sums."""
     below = [0.0] * (len(edges) - 1)
     for number, (user, more) in enumerate(zip(users, values, strict=True)):
-        above = [one + part for one, part in zip(below, more, strict=True)]
         if user.user:
             label = shorten(user.user, 24)
-            axes.stairs(above, edges, baseline=below, label=label, **area(line_style(number)))
+            below = stack(axes, edges, below, more, label=label, **area(line_style(number)))
         else:
             label = f"{user.users} more users" if user.users > 1 else "1 more user"
-            axes.stairs(above, edges, baseline=below, fill=True, color=OTHERS, label=label)
-        below = above
+            below = stack(axes, edges, below, more, fill=True, color=OTHERS, label=label)
     axes.set_xlim(edges[0], edges[-1])
     return below

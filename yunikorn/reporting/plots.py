@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 from matplotlib import colormaps
 from matplotlib.artist import Artist
@@ -25,6 +26,7 @@ from yunikorn.reporting.mpl import (
     line,
     paper,
     shorten,
+    stack,
     time_scale,
     top,
 )
@@ -241,10 +243,8 @@ def plot_lengths(history: History, colours: QueueColours) -> Figure | None:
     below = [0.0] * history.count
     several = len(history.partitions) > 1
     for queue in ranked[:SHOWN]:
-        above = [one + more for one, more in zip(below, queue.waiting, strict=True)]
         label = queue_label(queue.partition, queue.queue, several=several)
-        axes.stairs(above, edges, baseline=below, label=shorten(label, 30), **area(colours[label]))
-        below = above
+        below = stack(axes, edges, below, queue.waiting, label=shorten(label, 30), **area(colours[label]))
     if len(ranked) > SHOWN:
         label = f"{len(ranked) - SHOWN} more queues"
         axes.stairs(total, edges, baseline=below, fill=True, color=OTHERS, label=label)
@@ -261,47 +261,61 @@ def plot_lengths(history: History, colours: QueueColours) -> Figure | None:
 def plot_distributions(
     curves: Curves, colours: QueueColours | None = None, what: str = "queues"
 ) -> Figure | None:
-    """Plot the cumulative distributions of waits and bounded slowdowns; None if nothing started.
+    """Plot the cumulative distributions of waits and bounded slowdowns; None if there is nothing to see.
 
-    Lines have the style of their queue in `colours`, or styles in their order.
+    Without applications that finished there are no slowdowns. Lines have the style of their queue in
+    `colours`, or styles in their order.
     """
     names = [name for name, waits in curves.waits.items() if waits]
     if not names:
         return None
     shown = sorted(names, key=lambda name: -curves.waits[name][-1])[:SHOWN]
     shown = [name for name in names if name in shown]
-    figure, (waits, slowdowns) = paper(3.6, 1, 2)
     styles = {name: line_style(number) for number, name in enumerate(curves.waits)}
-    for name in shown:
-        style = colours[name] if colours is not None else styles[name]
-        _curve(waits, [max(wait, 1.0) for wait in curves.waits[name]], style, shorten(name, 30))
-        _curve(slowdowns, curves.slowdowns.get(name, []), style, "")
-    longest = max(curves.waits[name][-1] for name in shown)
-    ticks = duration_ticks(longest)
-    waits.set_xscale("log")
-    waits.set_xlim(0.9, max(longest, ticks[-1]) * 1.1)
-    waits.xaxis.set_major_locator(FixedLocator(ticks))
-    waits.xaxis.set_minor_locator(NullLocator())
-    waits.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _first(value)))
-    waits.set_title("Wait until the last task started")
-    waits.set_xlabel("waited no longer than")
-    waits.set_ylabel("share of the applications")
-    slowdowns.set_xscale("log")
-    slowdowns.set_xlim(left=0.9)
-    slowdowns.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    # A range below ten has only one major tick, so the minor ticks get labels.
-    worst = max((curves.slowdowns[name][-1] for name in shown if curves.slowdowns.get(name)), default=1.0)
-    between = FuncFormatter(lambda value, _: f"{value:g}" if value >= 1 and worst < 10 else "")
-    slowdowns.xaxis.set_minor_formatter(between)
-    slowdowns.set_title("Bounded slowdown")
-    slowdowns.set_xlabel("slowed down no more than (times)")
-    for axes in (waits, slowdowns):
-        axes.set_ylim(0, 1.02)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
+    drawn = [(name, colours[name] if colours is not None else styles[name]) for name in shown]
+    has_slowdowns = any(curves.slowdowns.get(name) for name in shown)
+    if not has_slowdowns and all(curves.waits[name][-1] <= 1 for name in shown):
+        return None
+    figure, axes = paper(3.6, 1, 2 if has_slowdowns else 1)
+    _wait_curves(axes[0], curves, drawn)
+    if has_slowdowns:
+        _slowdown_curves(axes[1], curves, drawn)
+    for one in axes:
+        one.set_ylim(0, 1.02)
+        one.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
     more = len(names) - len(shown)
     title = f"{SHOWN} {what} with the\nlongest waits;\n{more} not shown" if more else None
     figure.legend(loc="outside right upper", title=title)
     return figure
+
+
+def _wait_curves(axes: Axes, curves: Curves, drawn: Sequence[tuple[str, Style]]) -> None:
+    for name, style in drawn:
+        _curve(axes, [max(wait, 1.0) for wait in curves.waits[name]], style, shorten(name, 30))
+    longest = max(curves.waits[name][-1] for name, _ in drawn)
+    ticks = duration_ticks(longest)
+    axes.set_xscale("log")
+    axes.set_xlim(0.9, max(longest, ticks[-1]) * 1.1)
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _first(value)))
+    axes.set_title("Wait until the last task started")
+    axes.set_xlabel("waited no longer than")
+    axes.set_ylabel("share of the applications")
+
+
+def _slowdown_curves(axes: Axes, curves: Curves, drawn: Sequence[tuple[str, Style]]) -> None:
+    for name, style in drawn:
+        _curve(axes, curves.slowdowns.get(name, []), style, "")
+    axes.set_xscale("log")
+    axes.set_xlim(left=0.9)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    # A range below ten has only one major tick, so the minor ticks get labels.
+    worst = max((curves.slowdowns[name][-1] for name, _ in drawn if curves.slowdowns.get(name)), default=1.0)
+    between = FuncFormatter(lambda value, _: f"{value:g}" if value >= 1 and worst < 10 else "")
+    axes.xaxis.set_minor_formatter(between)
+    axes.set_title("Bounded slowdown")
+    axes.set_xlabel("slowed down no more than (times)")
 
 
 def _first(seconds: float) -> str:

@@ -10,10 +10,10 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from yunikorn.reporting.mpl import GRID, GUARANTEED, INK, LIMIT, NOTHING, OTHERS, UNUSABLE, USED
-from yunikorn.reporting.palette import LIGHT
+from yunikorn.reporting.palette import LIGHT, OTHER_LIGHT
 
 _VARIABLES = {
-    **{colour: f"var(--q{number})" for number, colour in enumerate(LIGHT)},
+    **{colour: f"var(--q{number})" for number, colour in enumerate((*LIGHT, *OTHER_LIGHT))},
     INK: "currentColor",
     GRID: "var(--line)",
     USED: "var(--used)",

@@ -14,7 +14,9 @@ from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.run_figures import Figures
 from yunikorn.reporting.tables import queue_label
 from yunikorn.reporting.time_series import History, PartitionHistory
+from yunikorn.simulation.counters import RefusalReason
 from yunikorn.simulation.report import Report
+from yunikorn.simulation.scenario_keys import NOBODY
 
 Rule = Callable[[Report, Figures, History], Iterator[str]]
 
@@ -79,7 +81,7 @@ def _rejections(report: Report, _: Figures, __: History) -> Iterator[str]:
     counts = report.applications
     if not counts.rejected:
         return
-    reason = f", most often because: {report.rejections[0].reason}" if report.rejections else ""
+    reason = _most_often(report.rejections)
     if counts.rejected == counts.submitted:
         yield f"Every application was rejected ({counts.rejected}){reason}."
     else:
@@ -90,13 +92,31 @@ def _rejections(report: Report, _: Figures, __: History) -> Iterator[str]:
 def _unfinished(report: Report, _: Figures, __: History) -> Iterator[str]:
     counts, tasks = report.applications, report.tasks
     if counts.failed:
-        yield f"{counts.failed} of {many(counts.submitted, 'application')} failed."
+        reason = _most_often(report.failures)
+        yield f"{counts.failed} of {many(counts.submitted, 'application')} failed{reason}."
     if tasks.too_large:
         fit = "fits" if tasks.too_large == 1 else "fit"
         yield f"{many(tasks.too_large, 'task')} {fit} on no node, however empty."
-    if report.outcome == "complete" and counts.waiting + counts.running:
-        reason = f", most often because: {report.waiting[0].reason}" if report.waiting else ""
-        yield f"{many(counts.waiting + counts.running, 'application')} never finished{reason}."
+    if report.outcome == "complete":
+        yield from _left(report)
+
+
+def _left(report: Report) -> Iterator[str]:
+    """Yield what is left at the end of a complete run: it waits for good, or runs without an end."""
+    counts = report.applications
+    reason = _most_often(report.waiting)
+    if counts.waiting:
+        waits = "waits" if counts.waiting == 1 else "wait"
+        yield f"{counts.waiting} of {many(counts.submitted, 'application')} still {waits} at the end{reason}."
+    if counts.running:
+        runs = "runs" if counts.running == 1 else "run"
+        tasks = many(report.tasks.waiting, "task")
+        more = f", and {tasks} of theirs wait{reason}" if report.tasks.waiting and not counts.waiting else ""
+        yield f"{counts.running} of {many(counts.submitted, 'application')} {runs} without an end{more}."
+
+
+def _most_often(reasons: list[RefusalReason]) -> str:
+    return f", most often because: {reasons[0].reason}" if reasons else ""
 
 
 def _trust(_: Report, figures: Figures, __: History) -> Iterator[str]:
@@ -113,12 +133,13 @@ def _targets(_: Report, figures: Figures, __: History) -> Iterator[str]:
             )
 
 
-def _waits(_: Report, figures: Figures, __: History) -> Iterator[str]:
+def _waits(report: Report, figures: Figures, __: History) -> Iterator[str]:
     wait = figures.whole_wait
     if wait is None:
         return
     if wait.max < 1:
-        yield "No application waited for a second."
+        waiting = report.applications.waiting or report.tasks.waiting
+        yield f"No application{' that started' if waiting else ''} waited for a second."
     elif wait.mean >= NOTABLE:
         yield (
             f"Applications wait {duration(wait.mean)} on average until their last task starts, one in 20 for "
@@ -204,9 +225,9 @@ def _load(report: Report, _: Figures, __: History) -> Iterator[str]:
 
 def _main_user(users: list[GroupReport], use: float) -> str:
     most = max(users, key=lambda user: (user.use, user.name), default=None)
-    if len(users) < 2 or most is None or most.use < MAJOR * use:
+    if len(users) < 2 or most is None or most.use < MAJOR * use or most.name in ("", NOBODY):
         return ""
-    return f", mostly by {most.name or '(no name)'} (used {whole_percent(most.use)} of it over the whole run)"
+    return f", mostly by {most.name} (used {whole_percent(most.use)} of it over the whole run)"
 
 
 def _guarantees(report: Report, figures: Figures, history: History) -> Iterator[str]:

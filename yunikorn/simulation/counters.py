@@ -124,6 +124,8 @@ class Counters:
     applications: ApplicationCounts = attrs.Factory(ApplicationCounts)
     tasks: TaskCounts = attrs.Factory(TaskCounts)
     rejections: RefusalReasons = attrs.Factory(RefusalReasons)
+    failures: RefusalReasons = attrs.Factory(RefusalReasons)
+    """Reasons why applications failed."""
     refusals: RefusalReasons = attrs.Factory(RefusalReasons)
     lost_work: LostWorkTotals = attrs.Factory(LostWorkTotals)
     startups: Waits = attrs.Factory(Waits)
@@ -190,9 +192,10 @@ class Counters:
         self.tasks.dropped += record.unfinished
         self.rejections.add(reason, record.plan.id)
 
-    def broke(self, record: Submitted) -> None:
+    def broke(self, record: Submitted, reason: str) -> None:
         """Count the failure of an application; its running tasks are dropped when the core releases them."""
         self.applications.failed += 1
+        self.failures.add(reason, record.plan.id)
         self.tasks.dropped += record.waiting
 
     def refused(self, record: Submitted, tasks: int, reason: str) -> None:

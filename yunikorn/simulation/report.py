@@ -66,6 +66,8 @@ class Report:
     """`complete`, `until` (ended by `--until`) or `interrupted`."""
     applications: ApplicationCounts
     rejections: list[RefusalReason]
+    failures: list[RefusalReason]
+    """Reasons why applications failed, the most frequent first."""
     tasks: TaskCounts
     refusals: list[RefusalReason]
     application_wait: Summary | None
@@ -150,6 +152,7 @@ def make_report(
             too_large=surveyed.oversized.applications_beyond_cluster,
         ),
         rejections=counters.rejections.ranked(),
+        failures=counters.failures.ranked(),
         tasks=attrs.evolve(
             counters.tasks,
             running=len(manager.running),

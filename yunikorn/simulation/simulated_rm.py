@@ -375,8 +375,8 @@ class SimulatedRM:
             self._counters.done(owner)
             self._recorder.application_ended(self._clock.now(), owner, "finished", "")
         else:
-            self._counters.broke(owner)
             reason = "all its tasks were preempted"
+            self._counters.broke(owner, reason)
             self._recorder.application_ended(self._clock.now(), owner, "failed", reason)
 
     def _close(self, owner: Submitted, *, has_finished: bool = False) -> None:
@@ -417,5 +417,5 @@ class SimulatedRM:
         owner.failing = True
         if update.state == "Failed":
             self._close(owner)
-            self._counters.broke(owner)
+            self._counters.broke(owner, update.message)
             self._recorder.application_ended(self._clock.now(), owner, "failed", update.message)

@@ -1,4 +1,4 @@
-"""Sections of limits that blocked requests, and of reasons for rejections, refusals and waits."""
+"""Sections of limits that blocked requests, and of reasons for rejections, failures, refusals and waits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def limits_section(result: FullReport) -> Section | None:
 
 
 def reasons_section(result: FullReport) -> Section | None:
-    """Return the reasons for refusals and for waits at the end; None if there were none."""
+    """Return the reasons for refusals and failures, and for waits at the end; None if there were none."""
     tables = list(_reason_tables(result.report))
     if not tables:
         return None
@@ -47,6 +47,7 @@ def reasons_section(result: FullReport) -> Section | None:
 def _reason_tables(report: Report) -> Iterator[Table]:
     for title, found in (
         ("Rejected applications", report.rejections),
+        ("Failed applications", report.failures),
         ("Refused tasks", report.refusals),
         ("Waiting tasks", report.waiting),
     ):

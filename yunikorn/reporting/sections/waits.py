@@ -41,8 +41,9 @@ def section(result: FullReport) -> Section | None:
         pictures=[
             Picture(
                 WAITS,
-                "Share of the applications of each queue that waited (left) or were slowed down (right) no "
-                "more than the value below: the further left a curve, the shorter the waits.",
+                "Share of the applications of each queue that waited"
+                + (" (left) or were slowed down (right)" if result.figures.slowdown else "")
+                + " no more than the value below: the further left a curve, the shorter the waits.",
                 draw_waits,
             ),
             Picture(
