@@ -172,9 +172,6 @@ WITH_BLOCKS = [page for page in PAGES if blocks_of(page)]
 def test_blocks_of_a_page_work(page: Path, reader: Reader) -> None:
     blocks = blocks_of(page)
     for block in blocks:
-        if block.file and "wrong" not in block.remarks:
-            reader.sandbox.write(block.file, block.text)
-    for block in blocks:
         for lent in block.remarks.get("with", "").split():
             reader.sandbox.lend(*lent.split("="))
         if block.file:

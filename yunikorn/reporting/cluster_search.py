@@ -23,7 +23,7 @@ class Trial:
     verdicts: tuple[Verdict, ...]
     """Verdicts on the targets; with several seeds the worst one on each."""
     by_seed: dict[int, tuple[Verdict, ...]] = attrs.Factory(dict)
-    """Verdicts of each seed; empty for a workload that was not drawn."""
+    """Verdicts of all seeds; empty for a workload that was not drawn."""
 
     @classmethod
     def of_seeds(cls, nodes: int, by_seed: dict[int, tuple[Verdict, ...]]) -> Trial:
