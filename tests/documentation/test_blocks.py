@@ -12,8 +12,9 @@ The test of a block depends on its language; `pages.py` lists the remarks that c
 | `json`, `toml` | parsed |
 | `mermaid` | printed by `yunikorn states` |
 
-Blocks of one page share a folder with the files that the page shows. A block without a language, or in
-another language, is refused, because it would be unchecked.
+Blocks of one page share a folder. A block sees the files that the page has shown above it, as a reader does
+who goes from top to bottom. A block without a language, or in another language, is refused, because it would
+be unchecked.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -168,9 +169,8 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reader:
 WITH_BLOCKS = [page for page in PAGES if blocks_of(page)]
 
 
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=shown)
-def test_blocks_of_a_page_work(page: Path, reader: Reader) -> None:
-    blocks = blocks_of(page)
+def follow(blocks: Iterable[Block], reader: Reader) -> None:
+    """Take blocks from top to bottom; raises `AssertionError` with the place of the first wrong one."""
     for block in blocks:
         for lent in block.remarks.get("with", "").split():
             reader.sandbox.lend(*lent.split("="))
@@ -180,6 +180,11 @@ def test_blocks_of_a_page_work(page: Path, reader: Reader) -> None:
             reader.take(block)
         except Exception as error:
             raise AssertionError(f"{block.place}: {error}") from error
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=shown)
+def test_blocks_of_a_page_work(page: Path, reader: Reader) -> None:
+    follow(blocks_of(page), reader)
 
 
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=shown)
@@ -255,6 +260,17 @@ def test_wrong_block_is_detected(text: str, reader: Reader) -> None:
 )
 def test_right_block_is_accepted(text: str, reader: Reader) -> None:
     reader.take(page_with(text, reader.sandbox.folder))
+
+
+def test_a_block_sees_only_files_shown_above_it(reader: Reader) -> None:
+    command = "```sh\ncat notes/a.txt\n```\n"
+    shown_file = "<!-- file: notes/a.txt -->\n```text\nhello\n```\n"
+    page = reader.sandbox.folder / "page.md"
+    page.write_text(shown_file + command, "utf-8")
+    above = [attrs.evolve(block, page=PAGES[0]) for block in blocks_of(page)]
+    with pytest.raises(AssertionError, match="No such file"):
+        follow(reversed(above), reader)
+    follow(above, reader)
 
 
 def test_unknown_remark_is_rejected(tmp_path: Path) -> None:
