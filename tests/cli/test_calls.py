@@ -154,26 +154,60 @@ _yunikorn_completion yunikorn; echo "${COMPREPLY[@]}"
 """
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-def test_bash_completes_after_loading_the_script_twice(tmp_path: Path) -> None:
-    program = tmp_path / "yunikorn"
+def in_shell(folder: Path, *call: str) -> list[str]:
+    """Run a shell that finds `yunikorn`, in the folder of the examples; return its lines."""
+    program = folder / "yunikorn"
     start = "import sys; from yunikorn.cli.main import main; sys.exit(main())"
     program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{start}' \"$@\"\n")
     program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "HOME": str(folder)}
     done = subprocess.run(
-        ["bash", "--norc", "-c", TRY],
-        capture_output=True,
-        text=True,
-        cwd=QUICKSTART.parents[1],
-        check=True,
-        env=environment,
+        call, capture_output=True, text=True, cwd=QUICKSTART.parents[1], check=True, env=environment
     )
-    registered, commands, values = done.stdout.splitlines()
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_after_loading_the_script_twice(tmp_path: Path) -> None:
+    registered, commands, values = in_shell(tmp_path, "bash", "--norc", "-c", TRY)
     assert registered == "complete -o nosort -F _yunikorn_completion yunikorn"
     assert commands == "validate"
     assert values == "rejected waiting failed"
-    assert done.stderr == ""
+
+
+TRY_ZSH = """
+eval "$(yunikorn completion zsh)"
+eval "$(yunikorn completion zsh)"
+print -r -- $_comps[yunikorn]
+compadd() { shift $#; print -r -- $completions }
+_describe() { print -r -- ${(P)4} }
+words=(yunikorn simulate --fail-on ''); CURRENT=4
+_yunikorn_completion
+"""
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
+def test_zsh_completes_without_a_start_file(tmp_path: Path) -> None:
+    # The line of the documentation is enough: the script turns the completion of zsh on.
+    registered, values = in_shell(tmp_path, "zsh", "-f", "-c", TRY_ZSH)
+    assert registered == "_yunikorn_completion"
+    assert values == "rejected waiting failed"
+
+
+TRY_FISH = """
+yunikorn completion fish | source
+yunikorn completion fish | source
+complete -C "yunikorn val"
+complete -C "yunikorn simulate --fail-on "
+"""
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_fish_completes_after_loading_the_script_twice(tmp_path: Path) -> None:
+    command, *values = in_shell(tmp_path, "fish", "--no-config", "-c", TRY_FISH)
+    assert command.startswith("validate\t")
+    assert sorted(values) == ["failed", "rejected", "waiting"]
 
 
 @pytest.mark.parametrize(("shell", "part"), [("zsh", "#compdef yunikorn"), ("fish", "complete --no-files")])

@@ -10,6 +10,8 @@ from yunikorn.cli.output import echo
 VARIABLE = "_YUNIKORN_COMPLETE"
 """Variable by which the script asks for completions; `yunikorn.cli.main` handles it."""
 SHELLS = ("bash", "zsh", "fish")
+_ZSH_COMPLETION = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
+"""Command that turns on the completion of zsh, which is off unless ~/.zshrc does so."""
 
 
 @click.command()
@@ -20,7 +22,7 @@ def command(context: click.Context, shell: str) -> None:
 
     Bash, in ~/.bashrc:  eval "$(yunikorn completion bash)"
 
-    Zsh, in ~/.zshrc after compinit:  eval "$(yunikorn completion zsh)"
+    Zsh, in ~/.zshrc:  eval "$(yunikorn completion zsh)"
 
     Fish, in ~/.config/fish/config.fish:  yunikorn completion fish | source
     """
@@ -28,4 +30,9 @@ def command(context: click.Context, shell: str) -> None:
     assert found is not None
     # Click's own class for bash would start bash to look for its version, which fails where there is none.
     made = found(context.find_root().command, {}, "yunikorn", VARIABLE)
-    echo(made.source_template % made.source_vars())
+    script = made.source_template % made.source_vars()
+    if shell == "zsh":
+        # The first line is a mark for zsh, which loads the script by it from a folder of completions.
+        mark, _, rest = script.partition("\n")
+        script = f"{mark}\n{_ZSH_COMPLETION}\n{rest}"
+    echo(script)
