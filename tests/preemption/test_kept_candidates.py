@@ -29,8 +29,9 @@ from yunikorn.interface.constants import TERMINATING_TAG
 from yunikorn.interface.messages import NodeAction
 from yunikorn.model.ask import REQUIRED_NODE_TAG
 from yunikorn.resources import Resource
-from yunikorn.scheduling.preemption import kept_candidates
-from yunikorn.scheduling.preemption.kept_candidates import CandidateStore, KeptPool
+from yunikorn.scheduling.preemption import candidate_store
+from yunikorn.scheduling.preemption.candidate_store import CandidateStore
+from yunikorn.scheduling.preemption.kept_pool import KeptPool
 from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search
 from yunikorn.scheduling.preemption.victims import Candidates, Pool
 
@@ -122,7 +123,7 @@ class Compared:
             assert PLAN(search, *arguments) == found
             self.counts["found" if found else "none"] += 1
             self.counts["several victims"] += found is not None and len(found.victims) > 1
-            self.counts["reserved nodes"] += any(node.reservations for node in kept._kept.nodes)
+            self.counts["reserved nodes"] += any(node.reservations for node in kept._kept.table.nodes)
         else:
             self.counts["not kept"] += 1
         return found
@@ -324,10 +325,12 @@ class History:
         self.rm.reload(tree(self.draw, self.policy))
 
 
-def compare(seed: int, policy: str, compared: Compared, steps: int = 60) -> None:
+def compare(
+    seed: int, policy: str, compared: Compared, steps: int = 60, kind: type[History] = History
+) -> None:
     """Play a history, and compare all searches."""
     with mock.patch.object(Search, "plan", lambda *arguments: compared(*arguments)):
-        history = History(Random(seed), policy)
+        history = kind(Random(seed), policy)
         history.run(steps)
     for release in history.rm.entries("released_allocations"):
         compared.counts[release.termination_type.name] += 1
@@ -378,15 +381,15 @@ def test_memory_is_bounded_by_live_nodes() -> None:
     original = CandidateStore.find
 
     def find(store: CandidateStore, *arguments: Any) -> KeptPool | None:
-        found, live = original(store, *arguments), arguments[-1]
+        found, live = original(store, *arguments), store._changes._partition.nodes
         assert found is not None
-        assert {node.id for node in found._kept.nodes} == set(live)
-        assert len(found._kept.candidates) == len(found._kept._positions) == len(live)
+        assert {node.id for node in found._kept.table.nodes} == set(live)
+        assert len(found._kept.table.candidates) == len(found._kept.table.positions) == len(live)
         sizes.append(len(store._kept))
         assert sizes[-1] <= max(1, limit // len(live))
         return found
 
-    with mock.patch.object(kept_candidates, "KEPT", limit), mock.patch.object(CandidateStore, "find", find):
+    with mock.patch.object(candidate_store, "KEPT", limit), mock.patch.object(CandidateStore, "find", find):
         history = History(Random(1), "standard")
         history.run(80)
         for _ in range(60):

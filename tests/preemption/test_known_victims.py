@@ -11,7 +11,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Allocation, PreemptionCause, PreemptionPolicy
-from yunikorn.scheduling.preemption.kept_candidates import CandidateStore
+from yunikorn.scheduling.preemption.candidate_store import CandidateStore
 from yunikorn.scheduling.preemption.known_victims import KnownVictims
 from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search
 

@@ -249,7 +249,7 @@ class AllocationAccounting:
         app, ask = allocation.app, allocation.ask
         allocation.ensure_extras().hold = None
         allocation.placed = now
-        allocation.node.victims_version += 1
+        allocation.node.reorder_victims()
         app.unannounced -= 1
         watcher = self.pending_accounting.watcher
         if watcher is not None and ask is not None and not ask.pending:

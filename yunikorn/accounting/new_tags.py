@@ -31,7 +31,7 @@ def change_tags(accounting: AllocationAccounting, allocation: Allocation, tags: 
     if books is not None:
         books.placed(allocation, node)
     # Predicates may read the allocations of the node.
-    node.version += 1
+    node.mark_changed()
     node.unfit = 0
     accounting.node_changed(node, gained=True)
     note_end(accounting, allocation)

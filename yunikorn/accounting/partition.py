@@ -336,7 +336,7 @@ class Partition:
 
     def request_release(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
         """Request the release of an allocation; its resources count as used until the RM confirms."""
-        allocation.ensure_extras().releasing = termination
+        allocation.mark_releasing(termination)
         self.outbox.releases.append(Release(allocation, termination, message))
 
     def release(
@@ -422,7 +422,7 @@ class Partition:
             node.resize(capacity, occupied)
         if attributes is not None:
             node.attributes = MappingProxyType(dict(attributes))
-            node.version += 1
+            node.mark_changed()
         self.accounting.node_reservations.capacity_changed(node)
         if node.capacity != before:
             self._resize(gained=node.capacity, lost=before)

@@ -203,7 +203,7 @@ class PartitionGangs:
 
     def end(self, placeholder: Allocation, termination: TerminationType, message: str) -> None:
         """Request the release of a placeholder; its resources count as used until the RM confirms."""
-        placeholder.ensure_extras().releasing = termination
+        placeholder.mark_releasing(termination)
         self._group(placeholder.app, placeholder).placeholders.pop(placeholder.uuid, None)
         self._outbox.releases.append(Release(placeholder, termination, message))
 
@@ -248,7 +248,7 @@ class PartitionGangs:
         asked = placeholder.ask
         real.ensure_extras().placeholder_requested = placeholder.placed if asked is None else asked.created
         real.placed = self._clock.now()
-        real.node.victims_version += 1
+        real.node.reorder_victims()
         self._accounting.enter(real, on_node=on_its_node)
         # The last placeholder starts an application. The first real allocation does not, even while other
         # placeholders are pending: as in YuniKorn 1.9 the application is Accepted until the second real

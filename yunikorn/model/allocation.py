@@ -75,7 +75,7 @@ class Eviction:
             if extras.eviction is not None:
                 extras.eviction.left(victim)
             extras.eviction = self
-            victim.node.victims_version += 1
+            victim.node.log_change()
             self.outstanding[victim.uuid] = victim.resource
             for queue in victim.app.chain:
                 grow(queue.preempting, victim.resource)
@@ -222,6 +222,11 @@ class Allocation(WithSpec):
         if self.extras is None:
             self.extras = AllocationExtras()
         return self.extras
+
+    def mark_releasing(self, termination: TerminationType) -> None:
+        """Note that the RM was asked to end the allocation, which is no possible victim from now on."""
+        self.ensure_extras().releasing = termination
+        self.node.log_change()
 
     @property
     def eviction(self) -> Eviction | None:

@@ -24,6 +24,7 @@ class Node:
         "attributes",
         "available",
         "capacity",
+        "change_log",
         "classes",
         "domains",
         "drained_by_operator",
@@ -63,7 +64,9 @@ class Node:
         self.version = 0
         """Incremented whenever the available resources or the attributes change."""
         self.victims_version = 0
-        """Incremented whenever the possible victims here change in another way than by `version`."""
+        """Incremented whenever the order of the possible victims changes in another way than by `version`."""
+        self.change_log: list[Node] | None = None
+        """List to which the node is appended at its next change, for preemption; None if it is there."""
         self.position: Any = None
         """Position in the node order used by most requests; maintained by the scheduling layer."""
         self.is_dirty = False
@@ -123,10 +126,29 @@ class Node:
     def on_state_change(self, before: str, reason: str) -> None:
         """Do nothing; called by the state machine after a change."""
 
+    def mark_changed(self) -> None:
+        """Note that answers for the node may have changed."""
+        self.version += 1
+        self.log_change()
+
+    def reorder_victims(self) -> None:
+        """Note that the order of possible victims here may have changed."""
+        self.victims_version += 1
+        self.log_change()
+
+    def log_change(self) -> None:
+        """Note that the available resources or the possible victims here may have changed."""
+        log = self.change_log
+        if log is not None:
+            self.change_log = None
+            log.append(self)
+
     def take(self, allocation: Allocation) -> None:
         """Add `allocation`; a recovered allocation may exceed the available resources."""
         self.allocations[allocation.uuid] = allocation
         self.version += 1
+        if self.change_log is not None:
+            self.log_change()
         available = self.available
         for name, amount in allocation.resource.items():
             available[name] = available.get(name, 0) - amount
@@ -135,6 +157,8 @@ class Node:
         """Remove `allocation`."""
         del self.allocations[allocation.uuid]
         self.version += 1
+        if self.change_log is not None:
+            self.log_change()
         self.unfit = 0
         available = self.available
         for name, amount in allocation.resource.items():
@@ -149,7 +173,7 @@ class Node:
         self._shift(resource, -1)
 
     def _shift(self, resource: Resource, times: int) -> None:
-        self.version += 1
+        self.mark_changed()
         self.unfit = 0
         available = self.available
         for name, amount in resource.items():
@@ -169,7 +193,7 @@ class Node:
             self.reported = without_zeros(occupied)
         named = [foreign.resource for foreign in self.foreign.values()]
         self.occupied = without_zeros(sum_of([self.reported, *named])) if named else self.reported
-        self.version += 1
+        self.mark_changed()
         self.unfit = 0
         self.available = dict(self.capacity)
         shrink(self.available, self.occupied)

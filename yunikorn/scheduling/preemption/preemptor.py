@@ -8,7 +8,7 @@ it, have a higher priority than its victims.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +18,7 @@ from yunikorn.event_types import EventType
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.obstacles import first_obstacle, obstacles
-from yunikorn.scheduling.preemption.kept_candidates import CandidateStore
+from yunikorn.scheduling.preemption.candidate_store import CandidateStore
 from yunikorn.scheduling.preemption.schedule import (
     NEVER,
     RETRY_INTERVAL,
@@ -50,6 +50,7 @@ from yunikorn.states import STOPPED
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.config.queues_yaml import PreemptionConfig
+    from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
@@ -181,8 +182,8 @@ class Preemptor:
         self.config = config
         self.policy = policy
         self.evictor = Evictor(partition)
-        self._kept = CandidateStore(policy)
         self._partition = partition
+        self._kept = CandidateStore(policy, partition)
         self._cycle = cycle
         self._orders = orders
         self._schedule: PreemptionSchedule[Queue | str] = PreemptionSchedule(
@@ -210,7 +211,7 @@ class Preemptor:
     def reconfigure(self, config: PreemptionConfig, policy: VictimPolicy) -> None:
         """Reschedule all pending requests after a change of guarantees, properties or the policy."""
         self.config, self.policy = config, policy
-        self._kept = CandidateStore(policy)
+        self._kept = CandidateStore(policy, self._partition)
         self._schedule.clear()
         self._required.clear()
         for app in self._partition.applications.values():
@@ -403,7 +404,7 @@ class Preemptor:
         kind: Literal["guarantee", "priority"] = "priority" if entitled is None else "guarantee"
         cause = PreemptionCause(kind, leaf, ask.priority)
         nodes = self._partition.nodes
-        pool = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs, nodes)
+        pool = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs)
         search = Search(
             ask, snapshot, bounds, pool or attempts.pool(ask, eligible, cause), eligible, self._accepts
         )
@@ -411,12 +412,10 @@ class Preemptor:
 
     def _may_host(self, ask: Ask, node: Node) -> bool:
         """Return True if victims on `node` could make room for `ask`."""
-        return (
-            node.schedulable
-            and node.id not in ask.ask_class.avoids
-            and node.could_host(ask.ask_class.pairs)
-            and self._may_take_over(node, ask)
-        )
+        if node.reservations and not self._may_take_over(node, ask):
+            return False
+        ask_class = ask.pending_class.ask_class
+        return node.schedulable and node.id not in ask_class.avoids and node.could_host(ask_class.pairs)
 
     def _room_is_coming(self, ask: Ask, snapshot: PreemptionSnapshot) -> bool:
         """Return True if `ask` will have room once allocations end that the RM is ending by itself.
@@ -429,9 +428,7 @@ class Preemptor:
             return False
         nodes = {one.node.id: one.node for one in ends.values()}
         return any(
-            self._may_host(ask, node)
-            and not shortage(room_on(node), pairs)
-            and self._accepts(ask, without(node, ()))
+            self._may_host(ask, node) and not shortage(room_on(node), pairs) and self._accepts(ask, node, ())
             for node in nodes.values()
         )
 
@@ -442,21 +439,23 @@ class Preemptor:
         return self._orders.find(ask) is not None
 
     def _may_take_over(self, node: Node, ask: Ask) -> bool:
-        return not node.reservations or all(
-            other is ask
-            or not (
+        for other in node.reservations:
+            if other is not ask and (
                 other.ask_class.required or other.priority > ask.priority or self.evictor.is_waiting(other)
-            )
-            for other in node.reservations
-        )
+            ):
+                return False
+        return True
 
-    def _accepts(self, ask: Ask, node: Node) -> bool:
+    def _accepts(self, ask: Ask, node: Node, victims: Sequence[Allocation]) -> bool:
+        """Return True if predicates accept `node` without `victims`, and without what is being released."""
+        if self._orders.chain is None and self._orders.books is None:
+            return True
         # The node is hypothetical: answers cached for the real node do not apply.
+        rest = without(node, victims)
         self._versions -= 1
-        node.version = self._versions
-        running = self._partition.nodes[node.id].allocations
-        gone = [one for uuid, one in running.items() if uuid not in node.allocations]
-        return self._orders.judge_without(ask, node, gone) is None
+        rest.version = self._versions
+        gone = [one for uuid, one in node.allocations.items() if uuid not in rest.allocations]
+        return self._orders.judge_without(ask, rest, gone) is None
 
     # -- required nodes -----------------------------------------------------------------------------
 

@@ -46,12 +46,13 @@ class Evictor:
         eviction = Eviction(ask, node, partition.clock.now())
         eviction.add(victims)
         for victim in victims:
-            hold, victim.ensure_extras().releasing = victim.hold, TerminationType.PREEMPTED_BY_SCHEDULER
+            hold = victim.hold
+            victim.mark_releasing(TerminationType.PREEMPTED_BY_SCHEDULER)
             if hold is not None:
                 # The RM is not informed of such a placement. The other members of a gang end with the victim,
                 # and are no candidates any more.
                 for one in hold.members:
-                    one.ensure_extras().releasing = TerminationType.PREEMPTED_BY_SCHEDULER
+                    one.mark_releasing(TerminationType.PREEMPTED_BY_SCHEDULER)
                 partition.held.take_back(hold, event)
             elif victim.uuid in eviction.outstanding:
                 release = Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message)
@@ -96,8 +97,9 @@ class Evictor:
 
     def promised(self) -> Iterator[Ask]:
         """Yield the requests that wait for the room of their victims, oldest first."""
+        now = self._partition.clock.now()
         for ask in list(self._evictions):
-            if self.is_waiting(ask):
+            if now < self.waits_until(ask):
                 yield ask
             elif ask.eviction is None or not ask.eviction.is_awaited:
                 del self._evictions[ask]

@@ -217,9 +217,12 @@ class PreemptionSnapshot:
     def __init__(self, promised: Iterable[Ask] = ()) -> None:
         self._used: dict[Queue, Tally] = {}
         self._promised: dict[Queue, Tally] = {}
+        leaves: dict[Queue, Tally] = {}
         for ask in promised:
-            for queue in ask.app.chain:
-                grow(self._promised.setdefault(queue, {}), ask.resource)
+            grow(leaves.setdefault(ask.app.chain[0], {}), ask.resource)
+        for leaf, amount in leaves.items():
+            for queue in leaf.chain:
+                grow(self._promised.setdefault(queue, {}), amount)
 
     def renewed(self) -> PreemptionSnapshot:
         """Return a snapshot as this one was when it was created."""

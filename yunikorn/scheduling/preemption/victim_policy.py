@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from operator import le
 from typing import TYPE_CHECKING, Any
 
@@ -170,13 +170,14 @@ class VictimPolicy:
                     if text is None or not text.strip():
                         return None
                     continue
-                rank = self._rank(victim, cause)
-                if not _is_number(rank) and not (type(rank) is tuple and all(map(_is_number, rank))):
-                    return None
-                found.append((rank, victim))
+                found.append((self._rank(victim, cause), victim))
         except contained():
             return None
-        return found if len({type(rank) is tuple for rank, _ in found}) < 2 else None
+        ranks = [rank for rank, _ in found]
+        kinds = set(map(type, ranks))
+        if kinds == {tuple}:
+            ranks = list(chain.from_iterable(ranks))
+        return found if all(map(_is_number, ranks)) else None
 
     # -- cost ---------------------------------------------------------------------------------------
 

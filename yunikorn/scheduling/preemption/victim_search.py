@@ -25,6 +25,7 @@ import attrs
 from yunikorn.api import PreemptionCause
 from yunikorn.model.node import Node
 from yunikorn.resources import INT64_MAX, Tally, grow, shrink
+from yunikorn.scheduling.preemption.known_nodes import total_of
 from yunikorn.scheduling.preemption.known_victims import needs_of, spares
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, apart
 from yunikorn.scheduling.preemption.victims import Pool, prune, room_on, shortage, uses_any_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.preemption.kept_candidates import KeptPool
+    from yunikorn.scheduling.preemption.kept_pool import Glance, KeptPool
     from yunikorn.scheduling.preemption.known_victims import Entry, KnownVictims
     from yunikorn.scheduling.preemption.snapshot import Bound
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
@@ -111,12 +112,12 @@ class Search:
         bounds: Sequence[Bound],
         pool: Pool | KeptPool,
         eligible: EligibleLeaves,
-        accepts: Callable[[Ask, Node], bool],
+        accepts: Callable[[Ask, Node, Sequence[Allocation]], bool],
     ) -> None:
         """Create a search among the candidates of `pool` in `eligible` leaves.
 
         Candidates that are already being released are ignored. `snapshot` includes the request; `accepts`
-        asks the predicates about a node.
+        asks the predicates about a node without some allocations.
         """
         self._ask = ask
         self._leaf = ask.app.chain[0]
@@ -126,8 +127,8 @@ class Search:
         self._pool = pool
         self._eligible = eligible
         self._accepts = accepts
-        self._above: dict[Queue, Tally | None] = {}
-        """Known results of `_above_guarantees`."""
+        self._known_above: dict[Queue, Tally | None] = {}
+        """Known results of `_above`."""
 
     def _alive(self, candidates: Iterable[Allocation]) -> Iterator[Allocation]:
         eligible = self._eligible
@@ -167,7 +168,7 @@ class Search:
         """Yield the possible nodes and the victims there, lowest cost first, then by node id."""
         pool = self._pool
         if not isinstance(pool, Pool):
-            return pool.by_cost(fits, self._glance, self._on_node)
+            return pool.by_cost(fits, self._glance, self._on_node, self._may_lose)
         entries = pool.choices(nodes, fits)
         known = pool.known(self._eligible)
         if known.hold_for(self._snapshot, self._leaf, self._pairs):
@@ -209,34 +210,34 @@ class Search:
             return victims
         return self._on_node(node)
 
-    def _glance(self, node: Node) -> tuple[int, list[Allocation] | None]:
-        """Return the least possible number of victims on `node`; 0 if no victims make room there.
-
-        The victims themselves are returned if they are known: always if there is a single one.
-        """
+    def _glance(self, node: Node) -> Glance:
+        """Return the least possible number of victims on `node`; see `Glance`."""
         short = self._pool.shortage(node)
         if not short:
-            return 0, None
-        there = filter(self._may_go_first, self._alive(self._pool.on(node)))
-        chosen, enough = first_that_help(there, dict(short))
+            return 0, None, ()
+        chosen, enough = first_that_help(self._alive(self._pool.on(node)), dict(short))
         if not enough:
-            return 0, None
+            # Less would help with guarantees.
+            return 0, None, ()
+        is_free = all(map(self._may_go_first, chosen))
+        if not is_free:
+            there = filter(self._may_go_first, self._alive(self._pool.on(node)))
+            chosen, enough = first_that_help(there, dict(short))
+            if not enough:
+                return 0, None, None
         if len(chosen) > 1 and not self._may_go_together(chosen):
             victims = self._on_node(node)
-            return len(victims or ()), victims
+            return len(victims or ()), victims, None
         last = chosen[-1]
         for name, amount in short.items():
             if last.resource.get(name, 0) < amount:
-                return 2, None
+                return 2, None, chosen if is_free else None
         # Those before the last one do not suffice, and are not needed if the last one does.
-        return 1, [last]
+        return 1, [last], None
 
     def _may_go_first(self, victim: Allocation) -> bool:
         """Return True if the queues of `victim` keep their guarantees without it, and lose nothing else."""
-        leaf, resource = victim.app.chain[0], victim.resource
-        if leaf not in self._above:
-            self._above[leaf] = self._above_guarantees(leaf)
-        above = self._above[leaf]
+        above, resource = self._above(victim.app.chain[0]), victim.resource
         if above is None:
             return False
         for name, most in above.items():
@@ -245,11 +246,18 @@ class Search:
                 return False
         return True
 
-    def _above_guarantees(self, leaf: Queue) -> Tally | None:
+    def _above(self, leaf: Queue) -> Tally | None:
         """Return what queues of victims in `leaf` use above their guarantees, the least for each type.
 
         None if nothing may go, because no requested type is above a guarantee.
         """
+        try:
+            return self._known_above[leaf]
+        except KeyError:
+            above = self._known_above[leaf] = self._above_guarantees(leaf)
+            return above
+
+    def _above_guarantees(self, leaf: Queue) -> Tally | None:
         above: Tally = {}
         for queue in apart(leaf, self._leaf):
             used = self._snapshot.used(queue) if queue.guaranteed else {}
@@ -259,23 +267,22 @@ class Search:
 
     def _may_go_together(self, victims: list[Allocation]) -> bool:
         """Return True if queues keep their guarantees even if all `victims` were in the same leaf."""
-        total: Tally = {}
-        leaves = set()
-        for victim in victims:
-            leaves.add(victim.app.chain[0])
-            for name, amount in victim.resource.items():
-                total[name] = total.get(name, 0) + amount
-        for leaf in leaves:
-            above = self._above[leaf]
-            if above is None:
+        total = total_of(victims)
+        return all(self._may_lose(leaf, total) for leaf in {victim.app.chain[0] for victim in victims})
+
+    def _may_lose(self, leaf: Queue, total: Tally) -> bool:
+        """Return True if `leaf` may lose victims until `total` has gone."""
+        above = self._above(leaf)
+        if not above:
+            return above is not None
+        for name, most in above.items():
+            if total.get(name, 0) > most:
                 return False
-            for name, most in above.items():
-                if total.get(name, 0) > most:
-                    return False
-            # A requested type is above the guarantee until the last victim has gone.
-            if above and not any(total.get(name, 0) < above.get(name, 0) for name, _ in self._pairs):
-                return False
-        return True
+        # A requested type is above the guarantee until the last victim has gone.
+        for name, _ in self._pairs:
+            if total.get(name, 0) < above.get(name, 0):
+                return True
+        return False
 
     def _on_node(self, node: Node) -> list[Allocation] | None:
         """Return the victims that make room on `node`; None if they cannot, or if none are needed."""
@@ -348,7 +355,7 @@ class Search:
 
     def _extend(self, node: Node, victims: list[Allocation]) -> PreemptionPlan | None:
         """Return the complete plan with these victims on `node`, or None if there is none."""
-        if not self._accepts(self._ask, without(node, victims)):
+        if not self._accepts(self._ask, node, victims):
             return None
         for victim in victims:
             self._snapshot.go(victim)
