@@ -334,6 +334,37 @@ def test_a_second_signal_ends_at_once(
     assert (status, out) == (128 + number, "")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_copies_of_a_signal_are_one_signal(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    moments = [0.0, 0.5, 0.9]
+    monkeypatch.setattr("yunikorn.cli.signals.monotonic", lambda: moments.pop(0))
+
+    def hang_up(self: FolderRecorder, *arguments: Any) -> None:
+        while moments:
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(FolderRecorder, "allocated", hang_up)
+    status, out, _ = call("--json", "--out", str(tmp_path / "out"), workload=SCENARIO)
+    assert (status, report_of(out)["outcome"]) == (128 + number, "interrupted")
+
+
+def test_the_same_signal_later_is_a_second_one(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = [0.0, 1.1]
+    monkeypatch.setattr("yunikorn.cli.signals.monotonic", lambda: moments.pop(0))
+
+    def press(self: FolderRecorder, *arguments: Any) -> None:
+        while moments:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(FolderRecorder, "allocated", press)
+    status, out, _ = call("--out", str(tmp_path / "out"), workload=SCENARIO)
+    assert (status, out) == (128 + signal.SIGTERM, "")
+
+
 def test_a_third_ctrl_c_ends_a_plugin_that_suppresses_the_second(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

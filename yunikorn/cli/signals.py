@@ -7,6 +7,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from time import monotonic
+from types import FrameType
 
 from yunikorn.cli.output import echo
 from yunikorn.containment import Interrupts
@@ -15,6 +17,8 @@ SIGNALLED = 128
 """Exit status after a signal, to which its number is added."""
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end a command."""
+ECHO = 1.0
+"""Seconds after the first signal in which the same one, if no key sends it, is a copy of it."""
 
 
 @contextlib.contextmanager
@@ -23,10 +27,17 @@ def ending_early(message: str, then: Callable[[], object] = lambda: None) -> Ite
 
     The second signal raises `Interruption`, which removes unfinished files and restores the terminal. The
     third kills the process. Signals that the process ignores, as SIGHUP after `nohup`, stay ignored.
+
+    A closed terminal and its shell both send SIGHUP, and `timeout` sends its signal to the process and to its
+    group: copies of the first signal do not count.
     """
     terminals = [number for number in (1, 2) if _is_terminal(number)]
 
+    since = 0.0
+
     def first(number: int) -> None:
+        nonlocal since
+        since = monotonic()
         if number != signal.SIGINT:
             _leave(terminals)
         with contextlib.suppress(OSError):
@@ -34,6 +45,11 @@ def ending_early(message: str, then: Callable[[], object] = lambda: None) -> Ite
         then()
 
     handler = Interrupts(first)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if number != handler.number or number == signal.SIGINT or monotonic() - since > ECHO:
+            handler(number, frame)
+
     if threading.current_thread() is not threading.main_thread():
         yield handler
         return
@@ -42,7 +58,7 @@ def ending_early(message: str, then: Callable[[], object] = lambda: None) -> Ite
         for number in ENDING
         if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN
     ]
-    before = {number: signal.signal(number, handler) for number in numbers}
+    before = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield handler
     finally:

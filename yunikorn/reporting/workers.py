@@ -22,7 +22,8 @@ class WorkerPool(Executor):
     def __init__(self, workers: int) -> None:
         # Spawned processes behave the same on every system, and share no state of this process.
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(workers, context, initializer=begin_worker)
+        with _held_back():  # starts a process that keeps track of semaphores
+            self._pool = ProcessPoolExecutor(workers, context, initializer=begin_worker)
         self._stopped = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
