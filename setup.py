@@ -35,6 +35,7 @@ HOT = {
         "node_reservations",
         "allocation_accounting",
         "ask_batch",
+        "booking",
         "gang_formation",
         "user_group_usage",
     ),

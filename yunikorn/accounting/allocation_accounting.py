@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.booking import book, book_decision
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
@@ -19,7 +20,7 @@ from yunikorn.model.lifetime_usage import LifetimeUsage
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from yunikorn.accounting.allocation_gangs import AllocationGangs
     from yunikorn.accounting.books import Books
@@ -28,11 +29,10 @@ if TYPE_CHECKING:
     from yunikorn.accounting.user_group_usage import UserGroupUsage
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras, AskSpec
-    from yunikorn.model.ask_class import Pairs
     from yunikorn.model.measurements import Measurements
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
-    from yunikorn.resources import Resource, Tally
+    from yunikorn.resources import Resource
 
 _REMOVAL_DETAIL = {
     TerminationType.UNKNOWN: EventDetail.ALLOC_NODEREMOVED,
@@ -171,7 +171,12 @@ class AllocationAccounting:
         if not ask.pending:
             ask.state = _PENDING_NEXT
             self.pending_accounting.unqueue(ask)
-        self._count_as_allocated(app, ask.pending_class.ask_class.pairs, now)
+        pairs = ask.pending_class.ask_class.pairs
+        book_decision(app, pairs)
+        if not app.usage_dirty:
+            self.usage.book(app, pairs)
+        elif self.event_recorder.wants_usage:
+            self.event_recorder.used(app, EventChange.ADD, pairs, now)
         if spec.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
@@ -212,7 +217,7 @@ class AllocationAccounting:
         if not ask.pending:
             ask.state = _PENDING_NEXT
             self.pending_accounting.unqueue(ask)
-        self.pending_accounting.book(ask.app, ask.resource, -1)
+        book(ask.app, ask.resource, pending=-1)
 
     # -- placements that permit policies decide about -----------------------------------------------
 
@@ -239,7 +244,7 @@ class AllocationAccounting:
             # The state changes afterwards, because a watcher reports a request in the new state as scheduled.
             self.pending_accounting.unqueue(ask)
             ask.state = _PENDING_NEXT
-        self.pending_accounting.book(app, ask.resource, -1)
+        book(app, ask.resource, pending=-1)
         app.unannounced += 1
         self.recount(app)
         return allocation
@@ -289,7 +294,7 @@ class AllocationAccounting:
         app.lose(allocation)
         node.give_back(allocation)
         self.node_changed(node, gained=gained)
-        self._book_allocated(app, _less(allocation.resource))
+        book(app, allocation.resource, allocated=-1)
         self.usage.unbook(app, tuple(allocation.resource.items()))
         if gained:
             for queue in app.chain:
@@ -351,39 +356,8 @@ class AllocationAccounting:
             self.node_changed(node, gained=False)
         app.waiting_since = allocation.placed
         app.misses = 0
-        pairs = tuple(allocation.resource.items())
-        self._book_allocated(app, pairs)
-        self.usage.book(app, pairs)
-
-    def _count_as_allocated(self, app: Application, pairs: Pairs, now: int) -> None:
-        """Count pending resources as allocated in the application and its queues; `demand` is unchanged."""
-        allocated = app.allocated
-        if allocated:
-            try:
-                for name, amount in pairs:
-                    allocated[name] += amount
-            except KeyError:
-                _restart(allocated, pairs, name)
-        else:
-            allocated.update(pairs)
-        if not app.is_dirty:
-            app.mark_dirty()
-        for queue in app.chain:
-            allocated = queue.allocated
-            if queue.observer is not None:
-                queue.observer.note()
-            try:
-                for name, amount in pairs:
-                    allocated[name] += amount
-            except KeyError:
-                _restart(allocated, pairs, name)
-            if not queue.is_dirty:
-                queue.is_dirty = True
-                queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always dirty
-        if not app.usage_dirty:
-            self.usage.book(app, pairs)
-        elif self.event_recorder.wants_usage:
-            self.event_recorder.used(app, EventChange.ADD, pairs, now)
+        book(app, allocation.resource, allocated=1)
+        self.usage.book(app, tuple(allocation.resource.items()))
 
     def recover(
         self,
@@ -408,9 +382,8 @@ class AllocationAccounting:
         app.obtain(allocation)
         node.take(allocation)
         self.node_changed(node, gained=False)
-        pairs = tuple(resource.items())
-        self._book_allocated(app, pairs)
-        self.usage.book(app, pairs)
+        book(app, resource, allocated=1)
+        self.usage.book(app, tuple(resource.items()))
         if app.state == NEW:
             app.advance("allocation recovered")
         if allocation.placeholder:
@@ -440,9 +413,9 @@ class AllocationAccounting:
         if books is not None:
             books.placed(allocation, node)
         self.node_changed(node, gained=True)
-        self._book_allocated(app, _less(before))
+        book(app, before, allocated=-1)
         self.usage.unbook(app, tuple(before.items()))
-        self._book_allocated(app, resource.items())
+        book(app, resource, allocated=1)
         self.usage.book(app, tuple(resource.items()))
         for queue in app.chain:
             if queue.over_quota:
@@ -467,7 +440,7 @@ class AllocationAccounting:
         app.lose(allocation)
         node.give_back(allocation)
         self.node_changed(node, gained=True)
-        self._book_allocated(app, _less(allocation.resource))
+        book(app, allocation.resource, allocated=-1)
         self.usage.unbook(app, tuple(allocation.resource.items()))
         for queue in app.chain:
             if queue.over_quota:
@@ -491,23 +464,6 @@ class AllocationAccounting:
             ask.live -= 1
             if not ask.live and not ask.pending and ask.app.asks.get(ask.key) is ask:
                 del ask.app.asks[ask.key]
-
-    @staticmethod
-    def _book_allocated(app: Application, pairs: Iterable[tuple[str, int]]) -> None:
-        demand, allocated = app.demand, app.allocated
-        for name, amount in pairs:
-            demand[name] = demand.get(name, 0) + amount
-            allocated[name] = allocated.get(name, 0) + amount
-        for queue in app.chain:
-            demand, allocated = queue.demand, queue.allocated
-            if queue.observer is not None:
-                queue.observer.note()
-            for name, amount in pairs:
-                demand[name] = demand.get(name, 0) + amount
-                allocated[name] = allocated.get(name, 0) + amount
-            if not queue.is_dirty:
-                queue.mark_dirty()
-        app.mark_dirty()
 
     # -- nodes and applications ---------------------------------------------------------------------
 
@@ -543,16 +499,3 @@ class AllocationAccounting:
             app.counted = False
             for queue in app.chain:
                 queue.count_running(-1)
-
-
-def _less(resource: Mapping[str, int]) -> list[tuple[str, int]]:
-    return [(name, -amount) for name, amount in resource.items()]
-
-
-def _restart(allocated: Tally, pairs: Pairs, stuck: str) -> None:
-    """Resume adding `pairs` at the resource type `stuck`, which `allocated` does not contain yet."""
-    behind = False
-    for name, amount in pairs:
-        behind = behind or name == stuck
-        if behind:
-            allocated[name] = allocated.get(name, 0) + amount

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from yunikorn.accounting.booking import book
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import REACTIVATED
 from yunikorn.states import ASK, PENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from yunikorn.accounting.event_recorder import EventRecorder
     from yunikorn.accounting.key_indexes import AskIndex
@@ -92,7 +93,7 @@ class PendingAccounting:
         if first.spec.task_group:
             assert len(asks) == 1
             self._queue_up(first)
-            self.book(app, first.resource, first.pending)
+            book(app, first.resource, pending=first.pending)
             self.gangs.count(first, first.pending)
         else:
             self._queue_up_all(app, asks)
@@ -121,7 +122,7 @@ class PendingAccounting:
             for name, amount in pending_class.ask_class.pairs:
                 demand[name] = demand.get(name, 0) + amount * count
         app.activate(bits)
-        self.book(app, demand, 1)
+        book(app, demand, pending=1)
 
     def _report_new(self, app: Application, asks: Sequence[Ask]) -> None:
         if self.index is not None:
@@ -282,7 +283,7 @@ class PendingAccounting:
             ask.pending = 0
             self.unqueue(ask)
         ask.pending = pending
-        self.book(ask.app, ask.resource, difference)
+        book(ask.app, ask.resource, pending=difference)
         if ask.task_group:
             self.gangs.count(ask, difference)
 
@@ -304,7 +305,7 @@ class PendingAccounting:
             self._queue_up(ask)
             if self.watcher is not None:
                 self.watcher.pending_added(ask)
-        self.book(ask.app, ask.resource, 1)
+        book(ask.app, ask.resource, pending=1)
 
     def drop(
         self, ask: Ask, termination: TerminationType = TerminationType.STOPPED_BY_RM, message: str = ""
@@ -314,7 +315,7 @@ class PendingAccounting:
         left, ask.pending = ask.pending, 0
         if left:
             self.unqueue(ask)
-            self.book(app, ask.resource, -left)
+            book(app, ask.resource, pending=-left)
         del app.asks[ask.key]
         if ask.task_group:
             if left:
@@ -336,24 +337,6 @@ class PendingAccounting:
                 app=app,
             )
         app.conclude()
-
-    @staticmethod
-    def book(app: Application, resource: Mapping[str, int], times: int) -> None:
-        """Add `times` (may be negative) times `resource` to the demand of the application and its queues."""
-        pairs = resource.items()
-        tally = app.demand
-        for name, amount in pairs:
-            tally[name] = tally.get(name, 0) + amount * times
-        if not app.is_dirty:
-            app.mark_dirty()
-        for queue in app.chain:
-            tally = queue.demand
-            for name, amount in pairs:
-                tally[name] = tally.get(name, 0) + amount * times
-            if queue.lender is not None:
-                queue.lender.note()
-            if not queue.is_dirty:
-                queue.mark_dirty()
 
 
 def _count(app: Application, more: int) -> None:
