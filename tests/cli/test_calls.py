@@ -74,6 +74,36 @@ def test_swapped_files_are_recognised(run: Run) -> None:
     )
 
 
+FOREIGN = {
+    "batch_task.csv": ("M1,1,j_1,1,Terminated,1,6,100,0.5\nR2_1,2,j_1,1,Terminated,6,9,100,0.5\n", "2018"),
+    "with_header.csv": ("task_name,instance_num,job_name,task_type\nM1,1,j_1,1\n", "2018"),
+    "instances.csv": ("ins_1,M1,j_1,1,Terminated,1,6,m_1,1,1,1,1,1,1\n", "task instances"),
+    "wfcommons.json": ('{"name": "w", "workflow": {"tasks": [{"id": "a", "parents": []}]}}', "WfCommons"),
+    "flow.dax": ('<?xml version="1.0"?>\n<adag name="w"><job id="a" runtime="1"/></adag>', "DAX"),
+    "flow.yml": ('pegasus: "5.0"\njobs: []\njobDependencies: [{id: a, children: [b]}]\n', "Pegasus"),
+    "graph.dot": ("digraph w { a -> b }", "DOT"),
+    "argo.yaml": ("apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nspec: {}\n", "Argo"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_graphs_of_tasks_in_other_formats_say_what_to_do(run: Run, tmp_path: Path, name: str) -> None:
+    text, known_as = FOREIGN[name]
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    for command in (("simulate", "--config", CONFIG, "--workload", str(path)), ("workload", str(path))):
+        status, out, err = run(*command)
+        assert (status, out) == (2, "")
+        assert err.startswith(f"Error: {path}: is ")
+        assert known_as in err
+        assert "with `after` for their predecessors" in err
+
+
+def test_a_queues_yaml_is_no_description_of_a_workload(run: Run) -> None:
+    status, _, err = run("workload", CONFIG)
+    assert (status, err) == (2, f"Error: {CONFIG}: is a queues.yaml, not a workload\n")
+
+
 @pytest.mark.parametrize(
     ("command", "status"),
     [

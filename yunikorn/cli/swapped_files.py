@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from yunikorn.cli.foreign_workloads import describe_foreign, foreign_format
 from yunikorn.errors import UsageError
 from yunikorn.simulation.source import InputError
 
@@ -33,8 +34,12 @@ def check_config_text(text: str, name: str) -> None:
         raise UsageError(f"{name}: {NOT_A_CONFIG}: {ADVICE}")
 
 
-def explained(error: InputError, text: str, name: str) -> InputError | UsageError:
-    """Return a better error for a workload that is a queues.yaml, else the same one."""
+def explained(error: InputError, text: str, name: str, *, has_config: bool = True) -> InputError | UsageError:
+    """Return a better error for a workload that is a queues.yaml or in a format that is not read.
+
+    Other errors stay as they are. `has_config` says that the command reads a queues.yaml, too.
+    """
     if is_config(text):
-        return UsageError(f"{name}: is a queues.yaml, not a workload: {ADVICE}")
-    return error
+        return UsageError(f"{name}: is a queues.yaml, not a workload{f': {ADVICE}' if has_config else ''}")
+    foreign = foreign_format(text[:LOOKED_AT])
+    return UsageError(f"{name}: {describe_foreign(foreign)}") if foreign else error

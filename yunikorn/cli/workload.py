@@ -360,7 +360,10 @@ def command(
 
 def _read(text: str, file: str, description: Path | None, seed: int | None) -> Workload:
     if description is not None:
-        return read_scenario(text, file, description.name, seed=seed)
+        try:
+            return read_scenario(text, file, description.name, seed=seed)
+        except InputError as error:
+            raise explained(error, text, file, has_config=False) from error
     try:
         return read_scenario(text, file, "workload")
     except InputError as error:
