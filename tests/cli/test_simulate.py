@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from yunikorn.cli.main import main
+from yunikorn.clock import SECOND
 from yunikorn.simulation.decisions import FolderRecorder
 
 QUICKSTART = Path(__file__).parent.parent.parent / "examples" / "quickstart"
@@ -338,8 +339,8 @@ def test_a_second_signal_ends_at_once(
 def test_copies_of_a_signal_are_one_signal(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    moments = [0.0, 0.5, 0.9]
-    monkeypatch.setattr("yunikorn.cli.signals.monotonic", lambda: moments.pop(0))
+    moments = [0, SECOND // 2, SECOND]
+    monkeypatch.setattr("yunikorn.cli.signals.stopwatch", lambda: moments.pop(0))
 
     def hang_up(self: FolderRecorder, *arguments: Any) -> None:
         while moments:
@@ -353,8 +354,8 @@ def test_copies_of_a_signal_are_one_signal(
 def test_the_same_signal_later_is_a_second_one(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moments = [0.0, 1.1]
-    monkeypatch.setattr("yunikorn.cli.signals.monotonic", lambda: moments.pop(0))
+    moments = [0, SECOND + 1]
+    monkeypatch.setattr("yunikorn.cli.signals.stopwatch", lambda: moments.pop(0))
 
     def press(self: FolderRecorder, *arguments: Any) -> None:
         while moments:

@@ -7,18 +7,18 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from time import monotonic
 from types import FrameType
 
 from yunikorn.cli.output import echo
+from yunikorn.clock import SECOND, stopwatch
 from yunikorn.containment import Interrupts
 
 SIGNALLED = 128
 """Exit status after a signal, to which its number is added."""
 ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end a command."""
-ECHO = 1.0
-"""Seconds after the first signal in which the same one, if no key sends it, is a copy of it."""
+ECHO = SECOND
+"""Time (ns) after the first signal in which the same one, if no key sends it, is a copy of it."""
 
 
 @contextlib.contextmanager
@@ -33,11 +33,11 @@ def ending_early(message: str, then: Callable[[], object] = lambda: None) -> Ite
     """
     terminals = [number for number in (1, 2) if _is_terminal(number)]
 
-    since = 0.0
+    since = 0
 
     def first(number: int) -> None:
         nonlocal since
-        since = monotonic()
+        since = stopwatch()
         if number != signal.SIGINT:
             _leave(terminals)
         with contextlib.suppress(OSError):
@@ -47,7 +47,7 @@ def ending_early(message: str, then: Callable[[], object] = lambda: None) -> Ite
     handler = Interrupts(first)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if number != handler.number or number == signal.SIGINT or monotonic() - since > ECHO:
+        if number != handler.number or number == signal.SIGINT or stopwatch() - since > ECHO:
             handler(number, frame)
 
     if threading.current_thread() is not threading.main_thread():
