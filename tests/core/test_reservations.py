@@ -292,6 +292,29 @@ def test_asks_of_a_reserved_node_are_served_in_policy_order() -> None:
     assert [node for _, node in served] == ["n3", "n2", "n1", "n3", "n2", "n1"]
 
 
+def test_withdrawn_requests_hide_no_request_from_a_reserved_node() -> None:
+    rm = RM(configuration(queue("a"), queue("b"), queue("c")))
+    rm.node(vcore=10)
+    rm.app("small", "root.a")
+    rm.ask("small", "s", 10, vcore=1)
+    rm.schedule()
+    rm.app("big", "root.a")
+    rm.ask("big", "B", vcore=10)
+    rm.schedule()
+    rm.pass_time(2)
+    assert reserved(rm) == {"n1": ["B"]}
+    # root.c is the first queue: its request is the most urgent, but larger than the node.
+    rm.app("huge", "root.c")
+    rm.ask("huge", "H", vcore=11, priority=9)
+    rm.ask("huge", "withdrawn", vcore=5, priority=9)
+    rm.app("urgent", "root.b")
+    rm.ask("urgent", "U", vcore=5, priority=5)
+    rm.schedule()
+    rm.release_ask("huge", "withdrawn")
+    rm.release("small")
+    assert rm.schedule()[0] == ("urgent", "U", "n1")
+
+
 def test_reservation_ends_when_the_node_becomes_too_small() -> None:
     rm = busy()
     rm.pass_time(2)

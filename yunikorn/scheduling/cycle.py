@@ -210,21 +210,24 @@ class Cycle:
 
     def foremost(self, wanted: int) -> Ask | None:
         """Return the first request with any of the `wanted` bits; leaves all schedulable bits as they are."""
-        queue = self._root
-        wanted &= queue.bits
-        while wanted:
+        queue = root = self._root
+        following = wanted & root.bits
+        while following:
             if (
                 queue.dirty
                 or queue.sorted_members.version != queue.cluster.version
                 or queue.order.time_dependent
             ):
                 self.resort(queue)
-            member = queue.sorted_members.first(wanted)
+            member = queue.sorted_members.first(following)
             if member is None:
-                return None
-            wanted &= member.bits
+                # A dead end: the requests that the bits of the queue stood for are gone.
+                queue.bits &= ~following
+                queue, following = root, wanted & root.bits
+                continue
+            following &= member.bits
             if queue.is_leaf:
-                ask: Ask | None = member.requests.first(wanted >> 1 if member.not_started else wanted)
+                ask: Ask | None = member.requests.first(following >> 1 if member.not_started else following)
                 return ask
             queue = member
         return None

@@ -205,7 +205,7 @@ class Preemptor:
             self._schedule.notice(node_id, self._partition.clock.now())
         elif self.config.enabled and ask.spec.may_preempt:
             leaf = ask.app.chain[0]
-            if leaf in self._schedule or _has_cause(leaf):
+            if leaf in self._schedule.entries or _has_cause(leaf):
                 self._schedule.notice(leaf, ask.created + leaf.settings.preemption_delay)
 
     def reconfigure(self, config: PreemptionConfig, policy: VictimPolicy) -> None:
@@ -223,13 +223,13 @@ class Preemptor:
 
     def is_due(self) -> bool:
         """Return True if another round is due now, because the last one reached its limits."""
-        if not self._schedule or self._partition.state == STOPPED:
+        if not self._schedule.entries or self._partition.state == STOPPED:
             return False
         return self._schedule.is_due(self._partition.clock.now())
 
     def review(self) -> None:
         """Preempt where that is due; called when nothing can be placed."""
-        if not self._schedule or self._partition.state == STOPPED:
+        if not self._schedule.entries or self._partition.state == STOPPED:
             return
         now = self._partition.clock.now()
         due = self._schedule.due(now)

@@ -137,22 +137,17 @@ class PreemptionSchedule(Generic[S]):
     def __init__(self, timers: Timers, accounting: AllocationAccounting) -> None:
         self._timers = timers
         self._accounting = accounting
-        self._watches: dict[S, ScheduleEntry[S]] = {}
+        self.entries: dict[S, ScheduleEntry[S]] = {}
+        """Entries by queue or node; empty while no request may preempt."""
         self._eligible_at = self._retry = NEVER
         self._seen = -1
         self._timer: Timer | None = None
 
-    def __len__(self) -> int:
-        return len(self._watches)
-
-    def __contains__(self, subject: S) -> bool:
-        return subject in self._watches
-
     def notice(self, subject: S, eligible_at: int) -> None:
         """Schedule a request of `subject` that may preempt from `eligible_at` (ns) on."""
-        entry = self._watches.get(subject)
+        entry = self.entries.get(subject)
         if entry is None:
-            self._watches[subject] = ScheduleEntry(subject, eligible_at)
+            self.entries[subject] = ScheduleEntry(subject, eligible_at)
         elif eligible_at < entry.eligible_at:
             entry.eligible_at = eligible_at
         if eligible_at < self._eligible_at:
@@ -166,11 +161,11 @@ class PreemptionSchedule(Generic[S]):
             if changes != self._seen:
                 self._alarm(self._retry)
             return []
-        return [entry for entry in self._watches.values() if entry.is_due(now, changes)]
+        return [entry for entry in self.entries.values() if entry.is_due(now, changes)]
 
     def is_due(self, now: int) -> bool:
         """Return True if a round is due by time, without a change."""
-        return now >= self._eligible_at and bool(self._watches)
+        return now >= self._eligible_at and bool(self.entries)
 
     def reschedule(self, entry: ScheduleEntry[S], *, eligible_at: int, retry: int) -> None:
         """Schedule the next round: at `eligible_at`, or from `retry` on after a further change."""
@@ -179,16 +174,16 @@ class PreemptionSchedule(Generic[S]):
 
     def drop(self, subject: S) -> None:
         """Remove a queue or node without pending requests."""
-        self._watches.pop(subject, None)
+        self.entries.pop(subject, None)
 
     def clear(self) -> None:
         """Remove all entries."""
-        self._watches.clear()
+        self.entries.clear()
 
     def set_timer(self) -> None:
         """Set the timer for the next round, after all due entries have been processed."""
         changes = self._seen = self._accounting.changes
-        entries = self._watches.values()
+        entries = self.entries.values()
         self._retry = min((entry.retry for entry in entries), default=NEVER)
         changed = min((entry.retry for entry in entries if entry.seen != changes), default=NEVER)
         self._eligible_at = min(changed, min((entry.eligible_at for entry in entries), default=NEVER))
