@@ -33,23 +33,14 @@ def ending_early(message: str, then: Callable[[], object] = lambda: None) -> Ite
     """
     terminals = [number for number in (1, 2) if _is_terminal(number)]
 
-    since = 0
-
     def first(number: int) -> None:
-        nonlocal since
-        since = stopwatch()
         if number != signal.SIGINT:
             _leave(terminals)
         with contextlib.suppress(OSError):
             echo(message, err=True)
         then()
 
-    handler = Interrupts(first)
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        if number != handler.number or number == signal.SIGINT or stopwatch() - since > ECHO:
-            handler(number, frame)
-
+    handler = _WithoutCopies(first)
     if threading.current_thread() is not threading.main_thread():
         yield handler
         return
@@ -58,12 +49,28 @@ def ending_early(message: str, then: Callable[[], object] = lambda: None) -> Ite
         for number in ENDING
         if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN
     ]
-    before = {number: signal.signal(number, handle) for number in numbers}
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield handler
     finally:
         for number, other in before.items():
             signal.signal(number, other)
+
+
+class _WithoutCopies(Interrupts):
+    """Handler that takes a signal and its copies as one."""
+
+    def __init__(self, first: Callable[[int], object]) -> None:
+        super().__init__(first)
+        self._since = 0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal."""
+        if not self.number:
+            self._since = stopwatch()
+        elif number == self.number != signal.SIGINT and stopwatch() - self._since <= ECHO:
+            return
+        super().__call__(number, frame)
 
 
 def status_of(handler: Interrupts) -> int:
