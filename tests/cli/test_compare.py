@@ -169,6 +169,25 @@ applications:
     assert "quota of queue root.b" in found["sentence"]
 
 
+def test_an_earlier_decision_of_a_variant_is_explained_by_the_first_one(call: Call) -> None:
+    queues = "queues: [{name: a, resources: {max: {vcore: 1}}}, {name: b}]"
+    config = f"partitions: [{{name: default, queues: [{{name: root, submitacl: '*', {queues}}}]}}]\n"
+    task = "tasks: [{resources: {vcore: 1}, runtime: 10}]"
+    workload = (
+        "nodes: [{name: n, resources: {vcore: 4}}]\napplications:\n"
+        f"  - {{id: one, queue: root.a, {task}}}\n  - {{id: two, queue: root.a, submit: 1, {task}}}\n"
+        f"  - {{id: three, queue: root.b, submit: 5, {task}}}\n"
+    )
+    setting = "root.a.resources.max.vcore=1,2"
+    status, out, _ = call("--set", setting, config=config, workload=workload)
+    assert status == 0
+    assert (
+        "At 1s, after 1 equal decision, max.vcore=1 makes no decision until 5s, when it places task-1 of "
+        "three (root.b) on n, while max.vcore=2 places task-1 of two (root.a) on n; under max.vcore=1 two is "
+        "stopped by: over the quota of queue root.a"
+    ) in " ".join(out.split())
+
+
 def test_table_marks_significant_differences(call: Call) -> None:
     _, out, _ = call("--set", f"{POLICY}=fifo,fair")
     lines = {line.split("  ")[1].strip(): line for line in out.splitlines() if line.startswith("   ")}
@@ -451,7 +470,7 @@ def test_a_second_signal_ends_a_comparison_at_once(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> None:
-        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
 
     monkeypatch.setattr(runs, "_play", interrupted)

@@ -17,6 +17,7 @@ from yunikorn.reporting.decision_log import (
     describe,
     find_divergence,
     question,
+    question_to_first,
     unpack,
 )
 from yunikorn.resources import Resource
@@ -117,6 +118,24 @@ def test_a_later_placement_of_the_same_task_is_explained() -> None:
         "At 1m25s, after 3 equal decisions, a makes no decision until 1m30s, when it places task of x "
         "(root.a) on n1, while b places task of x (root.a) on n2."
     )
+
+
+def test_an_earlier_placement_is_asked_of_the_first_run() -> None:
+    later = Decision(95 * SECOND, "preempted", "y", "t", "n", "q")
+    for one in (placing(90, "x"), placing(95, "y"), None, later):
+        found = Divergence(3, one, placing(85, "x", "n2"))
+        assert str(question_to_first(found)) == "x@1m25s"
+        sentence = describe("a", "b", found, 3, answer("no room"), is_of_first=True).sentence
+        assert sentence.endswith("; under a x is stopped by: no room; position: 2nd of 3 requests that wait.")
+    released = Decision(85 * SECOND, "preempted", "y", "t", "n", "q")
+    for found in (
+        Divergence(3, placing(85, "y"), placing(85, "x")),
+        Divergence(3, placing(80, "y"), placing(85, "x")),
+        Divergence(3, released, placing(90, "x")),
+        Divergence(3, placing(90, "x"), released),
+        Divergence(3, placing(90, "x"), None),
+    ):
+        assert question_to_first(found) is None
 
 
 def test_idle_and_later_decisions_are_described() -> None:

@@ -157,10 +157,16 @@ def _divergences(
     found = [find_divergence(first.decisions, other.decisions) for other in played[1:]]
     reasons = [DivergenceReason()] * len(found)
     if executor is not None:
-        reasons = find_reasons(orders[1:], found, executor)
+        reasons = find_reasons(orders[1:], found, executor, first=orders[0])
     return [
         describe(
-            first.name, other.name, divergence, _decisions(first, divergence), reason.answer, reason.text
+            first.name,
+            other.name,
+            divergence,
+            _decisions(first, divergence),
+            reason.answer,
+            reason.text,
+            is_of_first=reason.is_of_first,
         )
         for other, divergence, reason in zip(played[1:], found, reasons, strict=True)
     ]

@@ -154,6 +154,14 @@ def question(divergence: Divergence) -> DivergenceQuestion | None:
     return DivergenceQuestion(one.application, one.time if other is None else min(one.time, other.time))
 
 
+def question_to_first(divergence: Divergence) -> DivergenceQuestion | None:
+    """Return the question to the first run why the other run's earlier placement does not happen there."""
+    one, other = divergence.one, divergence.other
+    if other is None or not other.is_placing or (one is not None and one.time <= other.time):
+        return None
+    return DivergenceQuestion(other.application, other.time)
+
+
 def describe(
     first: str,
     second: str,
@@ -161,10 +169,13 @@ def describe(
     decisions: int,
     answer: ExplainAnswer | None,
     reason: str = "",
+    *,
+    is_of_first: bool = False,
 ) -> DivergenceReport:
     """Describe where `second` diverges from `first`.
 
-    `reason` is that of the order under `second`, and `answer` the answer of `second` to the `question`.
+    `reason` is that of the order under `second`, and `answer` the answer of `second` to the `question`, or
+    that of `first` to `question_to_first` if `is_of_first`.
     """
     if divergence is None:
         text = f"Neither {first} nor {second} makes any decision."
@@ -176,7 +187,9 @@ def describe(
     here, there = _action(first, divergence.one, moment), _action(second, divergence.other, moment)
     equal = f"{divergence.equal:,} equal decision{'' if divergence.equal == 1 else 's'}"
     before = f"after {equal}" if divergence.equal else "with the first decision"
-    because = f"; {reason}" if reason else _reason(second, divergence, answer)
+    because = f"; {reason}" if reason else _reason(second, divergence, None if is_of_first else answer)
+    if is_of_first and answer is not None and answer.requests and divergence.other is not None:
+        because = _obstacle(first, divergence.other, answer)
     text = f"At {spell_duration(moment)}, {before}, {here}, while {there}{because}."
     return DivergenceReport(second, divergence.equal, moment / SECOND, printable(text))
 
@@ -204,6 +217,10 @@ def _reason(who: str, divergence: Divergence, answer: ExplainAnswer | None) -> s
             return ""  # No question was asked about the first run.
     if not answer.requests:
         return f"; under {who} {one.application} is allocated at the same time"
-    request = next((each for each in answer.requests if each.ask == one.task), answer.requests[0])
+    return _obstacle(who, one, answer)
+
+
+def _obstacle(who: str, decision: Decision, answer: ExplainAnswer) -> str:
+    request = next((each for each in answer.requests if each.ask == decision.task), answer.requests[0])
     stopped = f"is stopped by: {request.causes[0].detail}" if request.causes else "is stopped by nothing"
-    return f"; under {who} {one.application} {stopped}; position: {request.place}"
+    return f"; under {who} {decision.application} {stopped}; position: {request.place}"

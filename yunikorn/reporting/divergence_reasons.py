@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 
 import attrs
 
-from yunikorn.reporting.decision_log import Divergence, question
+from yunikorn.reporting.decision_log import Divergence, question, question_to_first
 from yunikorn.reporting.order_reason import order_question
 from yunikorn.reporting.runs import Order, play_all
 from yunikorn.simulation.explain_requests import ExplainAnswer
@@ -19,6 +19,8 @@ class DivergenceReason:
 
     answer: ExplainAnswer | None = None
     """Answer of the second run to the question why it did not make the first run's decision."""
+    is_of_first: bool = False
+    """True if the answer is that of the first run, to the question why it did not make the second run's."""
     text: str = ""
     """Reason in words; empty if there is only the answer, or nothing."""
     unknown: str = ""
@@ -30,16 +32,24 @@ def find_reasons(
     divergences: Sequence[Divergence | None],
     executor: Executor,
     is_stopped: Callable[[], bool] = lambda: False,
+    *,
+    first: Order | None = None,
 ) -> list[DivergenceReason]:
     """Repeat runs up to their divergences from the first run; raises `RunFailed`.
+
+    With the order of the `first` run, that one is repeated where it lacks a decision that another run makes.
 
     A run without a divergence or without an order is not repeated. After `is_stopped` returns True, reasons
     that were not found are unknown.
     """
-    again = [_repeated(order, found) for order, found in zip(orders, divergences, strict=True)]
+    asked = [_repeated_first(first, found) for found in divergences]
+    again = [
+        of_first or _repeated(order, found)
+        for of_first, order, found in zip(asked, orders, divergences, strict=True)
+    ]
     runs = iter(play_all([order for order in again if order is not None], executor, is_stopped=is_stopped))
     reasons = []
-    for order in again:
+    for of_first, order in zip(asked, again, strict=True):
         run = None if order is None else next(runs)
         if run is None:
             reasons.append(DivergenceReason())
@@ -47,7 +57,7 @@ def find_reasons(
         answer = run.result.report.explanations[0] if run.result else None
         is_known = answer is not None or run.reason
         unknown = "interrupted" if is_stopped() and not is_known else ""
-        reasons.append(DivergenceReason(answer, run.reason, unknown))
+        reasons.append(DivergenceReason(answer, of_first is not None, run.reason, unknown))
     return reasons
 
 
@@ -57,6 +67,14 @@ def is_explained_by_a_run(divergence: Divergence | None) -> bool:
         return False
     by_order = order_question(divergence.equal, divergence.one, divergence.other)
     return by_order is not None or question(divergence) is not None
+
+
+def _repeated_first(order: Order | None, divergence: Divergence | None) -> Order | None:
+    """Return the order of the first run that explains an earlier decision of another run, or None."""
+    asked = None if divergence is None else question_to_first(divergence)
+    if order is None or asked is None:
+        return None
+    return attrs.evolve(order, until=asked.moment, questions=(str(asked),), folder=None)
 
 
 def _repeated(order: Order | None, divergence: Divergence | None) -> Order | None:
