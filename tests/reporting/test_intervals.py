@@ -21,15 +21,15 @@ def test_integral_is_exact_for_any_width(changes: list[tuple[int, int]], start: 
     timeline.begin(start)
     series = timeline.series()
     for moment, value in changes:
-        series.set(moment, value)
+        series.record(moment, {"of": value})
     end = max(changes[-1][0], start) + 7
     timeline.reach(end)
     series.wind(end)
     steps = [*changes, (end, 0)]
     exact = sum(value * max(after - max(moment, start), 0) for (moment, value), (after, _) in pairwise(steps))
     lengths = timeline.lengths(end)
-    assert series.total() == exact
-    assert sum(series.sums(len(lengths))) == exact
+    assert series.total("of") == exact
+    assert sum(series.sums("of", len(lengths))) == exact
     assert sum(lengths) == end - start
     assert len(lengths) <= 8
     assert timeline.width == SECOND or len(lengths) > 4
@@ -55,17 +55,17 @@ def test_a_series_that_absorbs_another_is_their_sum(
         change = value - values[id(series)]
         values[id(series)] = value
         if merged:
-            one.set(moment, one.value + change)
+            one.grow(moment, {"of": change}, 1)
         else:
-            series.set(moment, value)
-        total.set(moment, sum(values.values()))
+            series.record(moment, {"of": value})
+        total.record(moment, {"of": sum(values.values())})
     if not merged:
         one.absorb(other, when)
     end = 6_001 * SECOND
     one.wind(end)
     total.wind(end)
     count = len(timeline.lengths(end))
-    assert one.sums(count) == total.sums(count)
+    assert one.sums("of", count) == total.sums("of", count)
 
 
 def test_rows_of_nodes_are_merged_when_there_are_many() -> None:

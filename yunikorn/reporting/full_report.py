@@ -12,7 +12,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
 from yunikorn.reporting.metrics import jain_index
-from yunikorn.reporting.observations import ApplicationRow
+from yunikorn.reporting.observations import RUNNING, WAITING, ApplicationRow
 from yunikorn.reporting.observer import Observer
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.run_figures import Curves, Fairness, Figures
@@ -128,8 +128,8 @@ def _history(observer: Observer, figures: Figures) -> History:
                 used=observation.used.means(lengths),
                 unusable=observation.unusable.means(lengths),
                 idle=observation.idle.means(lengths),
-                waiting=observation.waiting_tasks.means(lengths),
-                running=observation.running_tasks.means(lengths),
+                waiting=observation.tasks.means_of(WAITING, lengths),
+                running=observation.tasks.means_of(RUNNING, lengths),
             )
             for name, observation in sorted(observer.cluster.partitions.items())
         ],
@@ -140,8 +140,8 @@ def _history(observer: Observer, figures: Figures) -> History:
                 is_leaf=observation.is_leaf,
                 used=observation.used.means(lengths),
                 wanted=observation.wanted.means(lengths),
-                waiting=observation.waiting_tasks.means(lengths),
-                running=observation.running_tasks.means(lengths),
+                waiting=observation.tasks.means_of(WAITING, lengths),
+                running=observation.tasks.means_of(RUNNING, lengths),
                 quotas=observation.steps,
             )
             for partition, path, observation in observer.queues

@@ -21,7 +21,7 @@ import attrs
 from yunikorn.reporting.core_view import CoreView, PartitionView
 from yunikorn.reporting.free_room import Rooms
 from yunikorn.reporting.reserved_rooms import ReservedRooms
-from yunikorn.reporting.time_series import AmountSeries, Timeline
+from yunikorn.reporting.time_series import Series, Timeline
 from yunikorn.resources import Resource, Tally, fits, grow
 from yunikorn.simulation.blocked_amounts import APPLICATIONS, LIMIT, QUOTA, BlockedAmounts
 from yunikorn.simulation.statistics import DIGITS
@@ -130,7 +130,7 @@ class IdleCapacity:
         self.wanted = WantedAmounts()
         self.placeholders: Tally = {}
         """Amounts that placeholders hold."""
-        self.series: dict[str, AmountSeries] = {cause: AmountSeries(timeline) for cause in CAUSES}
+        self.series: dict[str, Series] = {cause: timeline.series() for cause in CAUSES}
         self._partition = partition
         self._view = view
         self._blocked = blocked
@@ -215,7 +215,7 @@ class IdleCapacity:
 
     def means(self, lengths: list[int]) -> dict[str, dict[str, list[float]]]:
         """Return the means over each interval by cause and type, without causes that did not occur."""
-        return {cause: series.means(lengths) for cause, series in self.series.items() if series}
+        return {cause: series.means(lengths) for cause, series in self.series.items() if series.names}
 
 
 def _split(room: int, held_back: bool, refused: int, gangs: int) -> list[tuple[str, int]]:

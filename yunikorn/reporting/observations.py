@@ -11,7 +11,7 @@ from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.free_room import FreeRoom, Room, Rooms, find_free_room
 from yunikorn.reporting.idle_capacity import IdleCapacity
 from yunikorn.reporting.metrics import bounded_slowdown, own_time
-from yunikorn.reporting.time_series import AmountSeries, NodeRows, Timeline
+from yunikorn.reporting.time_series import NodeRows, Series, Timeline
 from yunikorn.resources import Resource, Tally, grow
 from yunikorn.simulation.rm_state import Submitted, partition_name
 from yunikorn.simulation.statistics import DIGITS, seconds
@@ -168,8 +168,9 @@ class LoadObservation:
         self.waiting = 0
         self.dirty = False
         """True after a change that has not been recorded."""
-        self.used = AmountSeries(timeline)
-        self.running_tasks, self.waiting_tasks = timeline.series(), timeline.series()
+        self.used = timeline.series()
+        self.tasks = timeline.series()
+        """Numbers of running and waiting tasks, by `RUNNING` and `WAITING`."""
         self._levels = (self, *ancestors)
 
     def allocate(self, amount: Resource, sign: int) -> None:
@@ -193,18 +194,13 @@ class LoadObservation:
     def record(self, moment: int) -> None:
         """Record the current state; called after all changes of `moment`."""
         self.dirty = False
-        if self.waiting != self.waiting_tasks.value:
-            self.waiting_tasks.set(moment, self.waiting)
-        if self.running != self.running_tasks.value:
-            self.running_tasks.set(moment, self.running)
+        self.tasks.record(moment, {RUNNING: self.running, WAITING: self.waiting})
         self.used.record(moment, self.allocated)
 
-    def wind(self, moment: int, *more: AmountSeries) -> None:
+    def wind(self, moment: int, *more: Series) -> None:
         """Complete the series of this class, and `more` series, at the end of the simulation."""
-        for series in (self.used, *more):
+        for series in (self.used, self.tasks, *more):
             series.wind(moment)
-        self.waiting_tasks.wind(moment)
-        self.running_tasks.wind(moment)
 
 
 class PartitionObservation(LoadObservation):
@@ -217,9 +213,9 @@ class PartitionObservation(LoadObservation):
         self.sizes: Counter[Resource] = Counter()
         """Number of waiting requests by resource amounts."""
         self.capacity: Tally = {}
-        self.had = AmountSeries(timeline)
-        self.unusable = AmountSeries(timeline)
-        self._contested = AmountSeries(timeline)
+        self.had = timeline.series()
+        self.unusable = timeline.series()
+        self._contested = timeline.series()
         """Free amounts while requests waited for the type."""
         self._credit = SAVINGS
         self._last = NOTHING_WAITS
@@ -250,7 +246,7 @@ class PartitionObservation(LoadObservation):
 
     def fragmentation(self) -> dict[str, Fragmentation]:
         """Return the fragmentation by resource type of the nodes. Call `close` before."""
-        return {name: self._fragmentation(name) for name in sorted(self.had)}
+        return {name: self._fragmentation(name) for name in self.had.names}
 
     def _fragmentation(self, name: str) -> Fragmentation:
         unusable, contested = self.unusable.total(name), self._contested.total(name)
@@ -368,6 +364,6 @@ class ClusterObservation:
     def capacities(self) -> dict[str, dict[str, int]]:
         """Return the capacity integrated over time (amounts times nanoseconds), by partition."""
         return {
-            name: {kind: series.total() for kind, series in observation.had.items()}
+            name: {kind: observation.had.total(kind) for kind in observation.had.names}
             for name, observation in self.partitions.items()
         }

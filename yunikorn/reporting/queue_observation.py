@@ -8,7 +8,7 @@ import attrs
 
 from yunikorn.reporting.core_view import CoreView, QueueQuota
 from yunikorn.reporting.observations import LoadObservation
-from yunikorn.reporting.time_series import AmountSeries, QuotaStep, Timeline
+from yunikorn.reporting.time_series import QuotaStep, Timeline
 from yunikorn.resources import Tally, grow
 from yunikorn.simulation.statistics import DIGITS, seconds
 
@@ -40,11 +40,13 @@ class QueueObservation(LoadObservation):
         self.pending: Tally = {}
         """Total amounts of waiting requests."""
         self.steps: list[QuotaStep] = []
-        self.wanted = AmountSeries(timeline)
+        self.wanted = timeline.series()
         self._quota = QueueQuota()
-        self._guaranteed = AmountSeries(timeline)
-        self._owed = AmountSeries(timeline)
-        self._kept = AmountSeries(timeline)
+        self._types: list[str] = []
+        """Resource types that have had a guarantee."""
+        self._guaranteed = timeline.series()
+        self._owed = timeline.series()
+        self._kept = timeline.series()
 
     def ask(self, size: Mapping[str, int], requests: int) -> None:
         """Add waiting requests of this size to the queue and its ancestors."""
@@ -59,16 +61,17 @@ class QueueObservation(LoadObservation):
         self._quota = quota
         self.steps.append(QuotaStep(seconds(moment), dict(quota.guaranteed), dict(quota.max)))
         self._guaranteed.record(moment, quota.guaranteed)
+        self._types = self._guaranteed.names
         self.record(moment)
 
     def record(self, moment: int) -> None:
         """Record the current state; called after all changes of `moment`."""
         super().record(moment)
         self.wanted.record(moment, self.pending)
-        if self._guaranteed:
+        if self._types:
             allocated, pending, guaranteed = self.allocated, self.pending, self._quota.guaranteed
             owed, kept = {}, {}
-            for name in self._guaranteed:
+            for name in self._types:
                 used = allocated.get(name, 0)
                 owed[name] = due = min(guaranteed.get(name, 0), used + pending.get(name, 0))
                 kept[name] = min(used, due)
@@ -85,10 +88,10 @@ class QueueObservation(LoadObservation):
         return {
             name: Guarantee(
                 guaranteed=self._quota.guaranteed.get(name, 0),
-                used=_ratio(self.used.total(name), series.total()),
+                used=_ratio(self.used.total(name), self._guaranteed.total(name)),
                 kept=_ratio(self._kept.total(name), self._owed.total(name)),
             )
-            for name, series in sorted(self._guaranteed.items())
+            for name in self._types
         }
 
 

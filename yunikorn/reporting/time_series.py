@@ -1,4 +1,4 @@
-"""Time series over a bounded number of equal intervals, of single values and of amounts by resource type.
+"""Time series over a bounded number of equal intervals, of amounts by resource type and of counts.
 
 A timeline starts with intervals of one second. When the number of intervals exceeds the limit, neighbours are
 merged and the width doubles, for all series at once. A series keeps the integral of its value over each
@@ -12,7 +12,7 @@ number of nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 
@@ -37,9 +37,9 @@ class Timeline:
         if self.start is None:
             self.start = moment
 
-    def series(self, value: int = 0) -> Series:
-        """Create a series with an initial value."""
-        made = Series(self, value)
+    def series(self) -> Series:
+        """Create a series."""
+        made = Series(self)
         self._series[made] = None
         return made
 
@@ -65,138 +65,141 @@ class Timeline:
 
 
 class Series:
-    """A value that changes over time, and its integral over each interval."""
+    """Values by name that change over time, such as amounts by resource type, and their integrals.
 
-    __slots__ = ("_end", "_since", "_sums", "_timeline", "value")
+    Names share the times of changes, because the amounts of all types mostly change together.
+    """
 
-    def __init__(self, timeline: Timeline, value: int) -> None:
-        self.value = value
+    __slots__ = ("_count", "_end", "_since", "_sums", "_timeline", "values")
+
+    def __init__(self, timeline: Timeline) -> None:
+        self.values: dict[str, int] = {}
+        """Present values; names that are missing have the value 0."""
         self._timeline = timeline
         self._since = 0
-        self._sums: list[int] = []
+        self._sums: dict[str, list[int]] = {}
+        """Integrals over each interval, by name; all lists have the length `_count`."""
+        self._count = 0
         self._end = 0
         """End of the last interval of `_sums` (ns); 0 after a change of the intervals."""
 
-    def set(self, moment: int, value: int) -> None:
-        """Change the value from `moment` (ns) on."""
-        before = self.value
-        if value == before:
+    def record(self, moment: int, values: Mapping[str, int]) -> None:
+        """Set all values from `moment` (ns) on; names missing from `values` become 0."""
+        if values == self.values:
             return
-        if moment <= self._end:
-            # Most changes fall into the interval of the change before.
-            since = self._since
-            if moment > since:
-                self._sums[-1] += before * (moment - since)
-                self._since = moment
-        else:
+        if moment > self._since:
             self.wind(moment)
-        self.value = value
+        self.values = dict(values)
+        if not self._sums.keys() >= values.keys():
+            self._name(values)
+
+    def grow(self, moment: int, amounts: Mapping[str, int], sign: int) -> None:
+        """Increase values (`sign` 1), or reduce them (-1), from `moment` on."""
+        if moment > self._since:
+            self.wind(moment)
+        values = self.values
+        for name, amount in amounts.items():
+            values[name] = values.get(name, 0) + sign * amount
+        if not self._sums.keys() >= amounts.keys():
+            self._name(amounts)
+
+    def _name(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._sums:
+                self._sums[name] = [0] * self._count
 
     def wind(self, moment: int) -> None:
-        """Add the integral up to `moment` (ns)."""
+        """Add the integrals up to `moment` (ns)."""
+        if moment > self._end:
+            self._extend(moment)
+            return
+        # Most changes fall into the interval of the change before.
+        since, sums = self._since, self._sums
+        if moment > since:
+            span, self._since = moment - since, moment
+            for name, value in self.values.items():
+                sums[name][-1] += value * span
+
+    def _extend(self, moment: int) -> None:
+        """Add the integrals up to a `moment` that may be in a later interval than those before."""
         timeline = self._timeline
         if timeline.start is None or moment <= timeline.start:
             return
         since, self._since = max(self._since, timeline.start), moment
-        if not self.value or moment <= since:
+        if moment <= since or not any(self.values.values()):
             return
         timeline.reach(moment)
-        start, width, sums = timeline.start, timeline.width, self._sums
+        start, width = timeline.start, timeline.width
         first, last = (since - start) // width, (moment - start - 1) // width
-        if len(sums) <= last:
-            sums.extend([0] * (last + 1 - len(sums)))
-        self._end = start + len(sums) * width
-        if first == last:
-            sums[last] += self.value * (moment - since)
-            return
-        sums[first] += self.value * (start + (first + 1) * width - since)
-        for index in range(first + 1, last):
-            sums[index] += self.value * width
-        sums[last] += self.value * (moment - start - last * width)
+        if self._count <= last:
+            for sums in self._sums.values():
+                sums.extend([0] * (last + 1 - self._count))
+            self._count = last + 1
+        self._end = start + self._count * width
+        for name, value in self.values.items():
+            if value:
+                _integrate(self._sums[name], value, since - start, moment - start, width, first, last)
 
     def fold(self) -> None:
         """Merge each pair of neighbouring intervals; called by the timeline."""
-        sums = self._sums
-        if len(sums) % 2:
-            sums.append(0)
-        self._sums = [sums[index] + sums[index + 1] for index in range(0, len(sums), 2)]
+        odd = self._count % 2
+        for name, sums in self._sums.items():
+            if odd:
+                sums.append(0)
+            self._sums[name] = [sums[index] + sums[index + 1] for index in range(0, len(sums), 2)]
+        self._count = (self._count + odd) // 2
         self._end = 0
 
     def absorb(self, other: Series, moment: int) -> None:
         """Add `other` to this series for all times; `other` must not be used afterwards."""
         self.wind(moment)
         other.wind(moment)
-        longer, shorter = self._sums, other._sums
-        if len(longer) < len(shorter):
-            longer, shorter = list(shorter), longer
-        for index, amount in enumerate(shorter):
-            longer[index] += amount
-        self._sums, self._end = longer, 0
-        self.value += other.value
+        self._name(other._sums)
+        self._count = max(self._count, other._count)
+        for name, sums in self._sums.items():
+            sums.extend([0] * (self._count - len(sums)))
+            for index, amount in enumerate(other._sums.get(name, ())):
+                sums[index] += amount
+        for name, value in other.values.items():
+            self.values[name] = self.values.get(name, 0) + value
+        self._end = 0
         self._timeline.forget(other)
 
-    def total(self) -> int:
-        """Return the integral over all recorded time: value times nanoseconds."""
-        return sum(self._sums)
-
-    def sums(self, count: int) -> list[int]:
-        """Return the integral over each of the first `count` intervals."""
-        return (self._sums + [0] * count)[:count]
-
-    def means(self, lengths: list[int]) -> list[float]:
-        """Return the mean over each interval, given the lengths of the intervals (ns)."""
-        return [amount / length for amount, length in zip(self.sums(len(lengths)), lengths, strict=True)]
-
-
-class AmountSeries(dict[str, Series]):
-    """Series of amounts by resource type; the series of a further type is created on access."""
-
-    def __init__(self, timeline: Timeline) -> None:
-        super().__init__()
-        self._timeline = timeline
-
-    def __missing__(self, name: str) -> Series:
-        series = self[name] = self._timeline.series()
-        return series
-
-    def record(self, moment: int, amounts: Mapping[str, int]) -> None:
-        """Set the amounts of all types from `moment` on; types missing from `amounts` become 0."""
-        for name, value in amounts.items():
-            series = self[name]
-            if value != series.value:
-                series.set(moment, value)
-        if len(self) > len(amounts):
-            for name, series in self.items():
-                if name not in amounts:
-                    series.set(moment, 0)
-
-    def grow(self, moment: int, amounts: Mapping[str, int], sign: int) -> None:
-        """Increase the amounts (`sign` 1), or reduce them (-1), from `moment` on."""
-        for name, value in amounts.items():
-            series = self[name]
-            series.set(moment, series.value + sign * value)
-
-    def absorb(self, other: AmountSeries, moment: int) -> None:
-        """Add `other` for all times; `other` must not be used afterwards."""
-        for name, series in other.items():
-            self[name].absorb(series, moment)
-
-    def wind(self, moment: int) -> None:
-        """Add the integrals up to `moment` (ns)."""
-        for series in self.values():
-            series.wind(moment)
+    @property
+    def names(self) -> list[str]:
+        """Names that have had a value, in alphabetical order."""
+        return sorted(self._sums)
 
     def total(self, name: str) -> int:
-        """Return the integral of a type over all recorded time: amount times nanoseconds."""
-        return self[name].total() if name in self else 0
+        """Return the integral of a value over all recorded time: value times nanoseconds."""
+        return sum(self._sums.get(name, ()))
 
     def sums(self, name: str, count: int) -> list[int]:
-        """Return the integral of a type over each of the first `count` intervals."""
-        return self[name].sums(count) if name in self else [0] * count
+        """Return the integral of a value over each of the first `count` intervals."""
+        return (self._sums.get(name, []) + [0] * count)[:count]
 
     def means(self, lengths: list[int]) -> dict[str, list[float]]:
-        """Return the means over each interval, by type in alphabetical order."""
-        return {name: series.means(lengths) for name, series in sorted(self.items())}
+        """Return the means over each interval, given the lengths of the intervals (ns), by name."""
+        return {name: self.means_of(name, lengths) for name in self.names}
+
+    def means_of(self, name: str, lengths: list[int]) -> list[float]:
+        """Return the mean of one value over each interval."""
+        return [
+            amount / length for amount, length in zip(self.sums(name, len(lengths)), lengths, strict=True)
+        ]
+
+
+def _integrate(
+    sums: list[int], value: int, since: int, until: int, width: int, first: int, last: int
+) -> None:
+    """Add the integral of a constant value to the intervals from `first` to `last`."""
+    if first == last:
+        sums[last] += value * (until - since)
+        return
+    sums[first] += value * ((first + 1) * width - since)
+    for index in range(first + 1, last):
+        sums[index] += value * width
+    sums[last] += value * (until - last * width)
 
 
 ROWS = 64
@@ -212,7 +215,7 @@ class NodeRows:
         self.nodes = 0
         self._timeline = timeline
         self._limit = limit
-        self._rows: list[tuple[AmountSeries, AmountSeries]] = []
+        self._rows: list[tuple[Series, Series]] = []
         """Capacity and usage of each row."""
         self.names: list[str] = []
         """Name of the first node of each row."""
@@ -224,7 +227,7 @@ class NodeRows:
         while number // self.per_row >= self._limit:
             self._merge(moment)
         if number // self.per_row == len(self._rows):
-            self._rows.append((AmountSeries(self._timeline), AmountSeries(self._timeline)))
+            self._rows.append((self._timeline.series(), self._timeline.series()))
             self.names.append(name)
         return number
 
@@ -255,7 +258,7 @@ class NodeRows:
 
         Values are None for a row without capacity of the type. Call `close` before.
         """
-        names = sorted({name for capacity, _ in self._rows for name in capacity})
+        names = sorted({name for capacity, _ in self._rows for name in capacity.names})
         return {
             name: [
                 [

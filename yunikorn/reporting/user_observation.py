@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from yunikorn.reporting.time_series import AmountSeries, Timeline, UserHistory
+from yunikorn.reporting.observations import RUNNING, WAITING
+from yunikorn.reporting.time_series import Timeline, UserHistory
 from yunikorn.resources import Resource, Tally, grow
 from yunikorn.simulation.statistics import seconds
 
@@ -32,33 +33,29 @@ class UserSeries:
     def __init__(self, timeline: Timeline, since: int | None = None) -> None:
         self.since = since
         """Time (ns) at which the series of this user began; None if at the start of the simulation."""
-        self.used, self.wanted = AmountSeries(timeline), AmountSeries(timeline)
-        self.running, self.waiting = timeline.series(), timeline.series()
+        self.used, self.wanted, self.tasks = timeline.series(), timeline.series(), timeline.series()
 
     def grow(self, moment: int, change: UserState, sign: int) -> None:
         """Add the state of a user from `moment` on (`sign` 1), or subtract it (-1)."""
         self.used.grow(moment, change.used, sign)
         self.wanted.grow(moment, change.wanted, sign)
-        self.running.set(moment, self.running.value + sign * change.running)
-        self.waiting.set(moment, self.waiting.value + sign * change.waiting)
+        self.tasks.grow(moment, {RUNNING: change.running, WAITING: change.waiting}, sign)
 
     def record(self, moment: int, state: UserState) -> None:
         """Set the state of the user from `moment` on."""
         self.used.record(moment, state.used)
         self.wanted.record(moment, state.wanted)
-        self.running.set(moment, state.running)
-        self.waiting.set(moment, state.waiting)
+        self.tasks.record(moment, {RUNNING: state.running, WAITING: state.waiting})
 
     def absorb(self, other: UserSeries, moment: int) -> None:
         """Add `other` for all times; `other` must not be used afterwards."""
         self.used.absorb(other.used, moment)
         self.wanted.absorb(other.wanted, moment)
-        self.running.absorb(other.running, moment)
-        self.waiting.absorb(other.waiting, moment)
+        self.tasks.absorb(other.tasks, moment)
 
     def wind(self, moment: int) -> None:
         """Complete the series at the end of the simulation."""
-        for series in (self.used, self.wanted, self.running, self.waiting):
+        for series in (self.used, self.wanted, self.tasks):
             series.wind(moment)
 
     def history(self, name: str, users: int, lengths: list[int]) -> UserHistory:
@@ -69,8 +66,8 @@ class UserSeries:
             since=None if self.since is None else seconds(self.since),
             used=self.used.means(lengths),
             wanted=self.wanted.means(lengths),
-            waiting=self.waiting.means(lengths),
-            running=self.running.means(lengths),
+            waiting=self.tasks.means_of(WAITING, lengths),
+            running=self.tasks.means_of(RUNNING, lengths),
         )
 
 
