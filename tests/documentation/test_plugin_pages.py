@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import types
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def test_example_of_a_page_is_complete_and_tested(kind: Kind) -> None:
 @every_kind
 def test_every_optional_member_is_used_in_a_test(kind: Kind) -> None:
     """Methods and attributes of every base class are implemented, and so called, somewhere in the tests."""
-    implemented = IMPLEMENTED.get(kind.base.__name__, set())
+    implemented = implementations().get(kind.base.__name__, set())
     assert public(kind.base) <= implemented | LIFE_CYCLE
 
 
@@ -156,6 +157,7 @@ LIFE_CYCLE = {"opened", "reloaded", "closed"}
 """Common to all kinds: tested for each in tests/plugins and tests/core."""
 
 
+@cache
 def implementations() -> dict[str, set[str]]:
     """Return the names that classes of tests, examples and defaults define, by the base class they name."""
     found: dict[str, set[str]] = {}
@@ -173,9 +175,6 @@ def _defined(node: ast.ClassDef) -> set[str]:
     targets = [target for inner in node.body if isinstance(inner, ast.Assign) for target in inner.targets]
     annotated = [inner.target for inner in node.body if isinstance(inner, ast.AnnAssign)]
     return names | {target.id for target in [*targets, *annotated] if isinstance(target, ast.Name)}
-
-
-IMPLEMENTED = implementations()
 
 
 # -- the modules that the pages show -----------------------------------------------------------------------
