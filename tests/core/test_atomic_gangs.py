@@ -11,7 +11,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import configuration, document, partition, queue, with_plugins
 from yunikorn import api
 from yunikorn.clock import SECOND
-from yunikorn.explain.explain import why
+from yunikorn.explain.explain import answers, why
 from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
@@ -334,6 +334,28 @@ def test_overdue_gang_holds_back_later_requests() -> None:
     # Afterwards the other applications are served.
     end(rm, "app", 2)
     assert [app for app, _, _ in rm.schedule()] == ["crowd"] * 2
+
+
+@pytest.mark.parametrize(
+    ("gangs", "more"), [(3, []), (4, ["1 more overdue gang"]), (6, ["3 more overdue gangs"])]
+)
+def test_a_few_overdue_gangs_are_named(gangs: int, more: list[str]) -> None:
+    rm = cluster(timeouts=Timeouts(gang_patience=PATIENCE * SECOND, reservation=None))
+    fill(rm, 8)
+    for number in range(gangs):
+        gang(rm, f"app{number}", 8)
+    rm.schedule()
+    rm.pass_time(PATIENCE)
+    end(rm, "filler", 1)
+    rm.app("late", "root.a")
+    rm.ask("late", "c", 1, vcore=1)
+    assert rm.schedule() == []
+    fixes = answers(rm.at_work(), rm.find_app("late").asks["c"])[1]
+    named = [f"the gang of application app{number} must be allocated or removed" for number in range(3)]
+    assert list(fixes) == [
+        *named,
+        *(f"those of {count} that precede the request must be, too" for count in more),
+    ]
 
 
 def test_requests_before_an_overdue_gang_are_served() -> None:

@@ -107,6 +107,12 @@ def test_wait_that_has_not_ended_breaks_an_upper_bound(observe: Observe) -> None
     assert judge(parse_assertion("root.web.never_started == 1"), result).holds
 
 
+def test_wait_targets_that_were_not_given_are_asked_for(four: FullReport) -> None:
+    assert str(judge(parse_assertion("root.web.slo >= 95%"), four)).endswith(
+        "root.web has no such value: give its wait target with --slo root.web=TIME"
+    )
+
+
 def test_queue_without_applications_has_no_wait(four: FullReport) -> None:
     known = {("default", "root.spare")}
     for text in ("root.spare.wait.p95 < 60s", "root.spare.wait.p95 > 60s", "root.spare.wait.max != 1s"):

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 
+GANGS_SHOWN = 3
+"""Maximum number of overdue gangs that are named, those that have been overdue for the longest time."""
+
+
 def suggested_fixes(at: PartitionScheduler, ask: Ask, scan: NodeScan = SCAN) -> Iterator[str]:
     """Yield the fixes for `ask` in the order of the checks; nothing if no check fails."""
     app = ask.app
@@ -43,10 +47,13 @@ def suggested_fixes(at: PartitionScheduler, ask: Ask, scan: NodeScan = SCAN) -> 
 
 
 def fix_of_position(at: PartitionScheduler) -> Iterator[str]:
-    """Yield the fixes for a request that only the back-pressure of an overdue gang blocks."""
-    for gang in at.partition.gangs.formation.overdue.values():
-        if gang.overdue:
-            yield f"the gang of {gang.app.label} must be allocated or removed"
+    """Yield the fixes for a request that only the back-pressure of overdue gangs blocks."""
+    overdue = [gang for gang in at.partition.gangs.formation.overdue.values() if gang.overdue]
+    for gang in overdue[:GANGS_SHOWN]:
+        yield f"the gang of {gang.app.label} must be allocated or removed"
+    if len(overdue) > GANGS_SHOWN:
+        more = _count(len(overdue) - GANGS_SHOWN, "more overdue gang")
+        yield f"those of {more} that precede the request must be, too"
 
 
 # -- the application ------------------------------------------------------------------------------------

@@ -234,6 +234,8 @@ def judge(assertion: Assertion, result: FullReport, queues: Collection[tuple[str
     if value is None:
         nothing = not subject.applications
         reason = f"no application was in {subject.name}" if nothing else f"{subject.name} has no such value"
+        if assertion.figure == "slo" and not nothing:
+            reason += f": give its wait target with --slo {subject.name}=TIME"
         return Verdict(assertion, None, False, reason)
     return Verdict(assertion, value, OPERATORS[assertion.operator](value, assertion.bound))
 
