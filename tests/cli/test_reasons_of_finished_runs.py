@@ -130,6 +130,26 @@ def test_folders_give_the_reasons_of_the_comparison_that_made_them(
     )
 
 
+def test_the_first_run_is_repeated_where_another_one_decides_earlier(
+    tmp_path: Path, compare: Compare
+) -> None:
+    (tmp_path / "queues.yaml").write_text(CONFIG, "utf-8")
+    (tmp_path / "work.yaml").write_text(WORKLOAD, "utf-8")
+    out = ["--out", str(tmp_path / "out"), "--no-plots", "--jobs", "1"]
+    setting = ["--workload", str(tmp_path / "work.yaml"), "--set", "root.a.resources.max.vcore=1,2"]
+    whole = compare(*setting, *out, files=True)[1]
+    sentence = whole["divergences"][0]["sentence"]
+    names = sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir())
+    _, found, err = compare(*(str(tmp_path / "out" / name) for name in names))
+    for variant, name in zip(whole["variants"], names, strict=True):
+        sentence = sentence.replace(variant, name)
+    assert "is stopped by: " in sentence
+    assert (found["divergences"][0]["sentence"], err) == (sentence, "")
+    (tmp_path / "work.yaml").unlink()
+    err = compare(*(str(tmp_path / "out" / name) for name in names))[2]
+    assert f"of {names[1]}: {tmp_path / 'work.yaml'} does not exist" in err
+
+
 def test_nodes_and_plugin_files_are_found_again(tmp_path: Path, compare: Compare) -> None:
     policy = """
 from yunikorn.api import AppSortPolicy, hookimpl

@@ -21,8 +21,8 @@ from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import YunikornError
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.input_files import InputFile
-from yunikorn.reporting.divergence_reasons import DivergenceReason, find_reasons
-from yunikorn.reporting.finished_folders import DivergedRun
+from yunikorn.reporting.divergence_reasons import DivergenceReason, find_reasons, is_explained_by_the_first
+from yunikorn.reporting.finished_folders import DivergedRun, FinishedRun
 from yunikorn.reporting.input_places import InputPlaces, read_places
 from yunikorn.reporting.provenance import (
     NODES,
@@ -55,34 +55,44 @@ class RunRepeater:
     make_executor: Callable[[int], WorkerPool | HereAndNow]
     """Returns an executor for a number of runs."""
 
-    def __call__(self, diverged: Sequence[DivergedRun]) -> list[DivergenceReason]:
+    def __call__(self, first: FinishedRun, diverged: Sequence[DivergedRun]) -> list[DivergenceReason]:
         """Return the reasons; those of runs that cannot be repeated are unknown."""
+        first_order: Order | None = None
         orders: list[Order | None] = []
         problems = []
-        for run in diverged:
-            try:
-                orders.append(self._order(run))
-                problems.append("")
-            except YunikornError as error:
-                orders.append(None)
-                problems.append(str(error))
-        found = self._find(orders, diverged) if any(orders) else [DivergenceReason()] * len(orders)
+        for one in diverged:
+            of_first = is_explained_by_the_first(one.divergence)
+            order, problem = self._try(first if of_first else one.run)
+            problems.append(problem)
+            orders.append(None if of_first else order)
+            first_order = (order if of_first else None) or first_order
+        found = self._find(first_order, orders, diverged)
         return [
             attrs.evolve(reason, unknown=reason.unknown or problem)
             for reason, problem in zip(found, problems, strict=True)
         ]
 
-    def _find(self, orders: list[Order | None], diverged: Sequence[DivergedRun]) -> list[DivergenceReason]:
-        executor = self.make_executor(sum(1 for order in orders if order is not None))
+    def _try(self, run: FinishedRun) -> tuple[Order | None, str]:
+        """Return the order that repeats a run, or why there is none."""
+        try:
+            return self._order(run), ""
+        except YunikornError as error:
+            return None, str(error)
+
+    def _find(
+        self, first: Order | None, orders: list[Order | None], diverged: Sequence[DivergedRun]
+    ) -> list[DivergenceReason]:
+        divergences = [one.divergence for one in diverged]
+        if first is None and not any(orders):
+            return [DivergenceReason()] * len(orders)
+        executor = self.make_executor(len(orders))
         with ending_early(_STOPPING, executor.stop) as signals, executor:
             try:
-                return find_reasons(
-                    orders, [run.divergence for run in diverged], executor, lambda: bool(signals.number)
-                )
+                return find_reasons(orders, divergences, executor, lambda: bool(signals.number), first=first)
             except (RunFailed, BrokenExecutor) as error:
-                return [DivergenceReason(unknown=str(error) if order else "") for order in orders]
+                return [DivergenceReason(unknown=str(error))] * len(orders)
 
-    def _order(self, run: DivergedRun) -> Order:
+    def _order(self, run: FinishedRun) -> Order:
         """Return the order that repeats a run; raises `CannotRepeat`, and errors of its inputs."""
         recorded = run.result.provenance
         if recorded is None:

@@ -1,4 +1,4 @@
-"""Reasons of divergences: the second run is repeated up to the first decision that differs."""
+"""Reasons of divergences: one of the runs is repeated up to the first decision that differs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,12 @@ def is_explained_by_a_run(divergence: Divergence | None) -> bool:
     if divergence is None:
         return False
     by_order = order_question(divergence.equal, divergence.one, divergence.other)
-    return by_order is not None or question(divergence) is not None
+    return by_order is not None or question(divergence) is not None or is_explained_by_the_first(divergence)
+
+
+def is_explained_by_the_first(divergence: Divergence) -> bool:
+    """Return True if the first run is repeated for a divergence, in place of the second one."""
+    return question_to_first(divergence) is not None
 
 
 def _repeated_first(order: Order | None, divergence: Divergence | None) -> Order | None:

@@ -38,17 +38,24 @@ class FinishedVariant:
 
 
 @attrs.frozen
-class DivergedRun:
-    """A finished run whose decisions differ from those of the first one."""
+class FinishedRun:
+    """A finished run, which may be repeated for the reason of a divergence."""
 
     name: str
     folder: Path
     result: FullReport
+
+
+@attrs.frozen
+class DivergedRun:
+    """A finished run whose decisions differ from those of the first one."""
+
+    run: FinishedRun
     divergence: Divergence
 
 
-Explainer = Callable[[Sequence[DivergedRun]], Sequence[DivergenceReason]]
-"""Finds the reasons of divergences, perhaps by repeating the runs."""
+Explainer = Callable[[FinishedRun, Sequence[DivergedRun]], Sequence[DivergenceReason]]
+"""Finds the reasons of divergences from the first run, perhaps by repeating runs."""
 
 
 def compare_folders(paths: Sequence[Path], explain: Explainer | None = None) -> Comparison:
@@ -112,19 +119,28 @@ def _divergences(
         for other, result, divergence in zip(others, results[1:], found, strict=True)
     }
     diverged = [
-        DivergedRun(other.name, other.folders[seed], result, divergence)
+        DivergedRun(FinishedRun(other.name, other.folders[seed], result), divergence)
         for other, result, divergence in zip(others, results[1:], found, strict=True)
         if divergence is not None and is_explained_by_a_run(divergence)
         if not reasons[other.name].text and _have_equal_work(results[0], result)
     ]
     if explain is not None and diverged:
-        names = [run.name for run in diverged]
-        reasons.update(zip(names, explain(diverged), strict=True))
+        names = [one.run.name for one in diverged]
+        first_run = FinishedRun(first.name, first.folders[seed], results[0])
+        reasons.update(zip(names, explain(first_run, diverged), strict=True))
     reports = []
     for other, divergence in zip(others, found, strict=True):
         equal = sum(1 for _ in unpack(baseline)) if divergence is None else divergence.equal
         reason = reasons[other.name]
-        report = describe(first.name, other.name, divergence, equal, reason.answer, reason.text)
+        report = describe(
+            first.name,
+            other.name,
+            divergence,
+            equal,
+            reason.answer,
+            reason.text,
+            is_of_first=reason.is_of_first,
+        )
         reports.append(attrs.evolve(report, reason_unknown=reason.unknown))
     return reports
 
