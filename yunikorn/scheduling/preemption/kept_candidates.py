@@ -133,6 +133,8 @@ class KeptCandidates:
             raise Unkeepable
         ranked.reverse()
         ranked.sort(key=itemgetter(0))
+        if len({rank for rank, _ in ranked}) == len(ranked):
+            return [one for _, one in ranked]
         ordered: list[Allocation] = []
         for _, equals in groupby(ranked, key=itemgetter(0)):
             ordered += order.reversed([one for _, one in equals])

@@ -235,8 +235,10 @@ class PreemptionSnapshot:
         used = self._used.get(queue)
         if used is None:
             used = dict(queue.allocated)
-            shrink(used, queue.preempting)
-            grow(used, self._promised.get(queue, NOTHING))
+            if queue.preempting:
+                shrink(used, queue.preempting)
+            if queue in self._promised:
+                grow(used, self._promised[queue])
             self._used[queue] = used
         return used
 

@@ -159,25 +159,35 @@ class VictimPolicy:
         None if any answer is invalid, or if a rank is neither a number nor a tuple of numbers: ranks of all
         allocations then have to be compared, and failures reported.
         """
-        found: list[tuple[Any, Allocation]] = []
         try:
-            for victim in victims:
-                if self._protects is None:
-                    if victim.spec.originator and cause.kind != "quota":
-                        continue
-                elif (reason := self._protects(victim, cause)) is not None:
-                    text = text_or_none(reason)
-                    if text is None or not text.strip():
-                        return None
-                    continue
-                found.append((self._rank(victim, cause), victim))
+            found = self._unprotected(victims, cause)
+            if found is None:
+                return None
+            # A loop in C; a `StopIteration` of the plugin ends `map` without an error.
+            ranks = list(map(self._rank, found, repeat(cause)))
         except contained():
             return None
-        ranks = [rank for rank, _ in found]
-        kinds = set(map(type, ranks))
-        if kinds == {tuple}:
-            ranks = list(chain.from_iterable(ranks))
-        return found if all(map(_is_number, ranks)) else None
+        if len(ranks) != len(found) or not _are_numbers(ranks):
+            return None
+        return list(zip(ranks, found, strict=True))
+
+    def _unprotected(self, victims: Iterable[Allocation], cause: PreemptionCause) -> list[Allocation] | None:
+        """Return the victims that are not protected; None if any answer is invalid. May raise."""
+        protects = self._protects
+        if protects is None:
+            if cause.kind == "quota":
+                return list(victims)
+            return [victim for victim in victims if not victim.spec.originator]
+        found: list[Allocation] = []
+        for victim in victims:
+            reason = protects(victim, cause)
+            if reason is None:
+                found.append(victim)
+            else:
+                text = text_or_none(reason)
+                if text is None or not text.strip():
+                    return None
+        return found
 
     # -- cost ---------------------------------------------------------------------------------------
 
@@ -205,6 +215,15 @@ class VictimPolicy:
 def _is_number(value: Any) -> bool:
     """Return True for numbers that compare with each other; NaN does not."""
     return type(value) is int or (type(value) is float and value == value)
+
+
+def _are_numbers(ranks: list[Any]) -> bool:
+    """Return True if all ranks are numbers, or all are tuples of numbers."""
+    kinds = set(map(type, ranks))
+    if kinds == {tuple}:
+        ranks = list(chain.from_iterable(ranks))
+        kinds = set(map(type, ranks))
+    return kinds <= {int} or all(map(_is_number, ranks))
 
 
 def _is_rising(ranks: list[Any]) -> bool:
