@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from unittest import mock
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
@@ -74,14 +74,15 @@ def test_victims_are_those_of_a_search_that_keeps_nothing(seed: int, policy: str
     compare(seed, policy, Compared(), 150, Claims)
 
 
-@given(seed=st.integers(0, 2**32), most=st.integers(0, 3), nodes=st.integers(0, 60))
+@example(seed=8, most=2, nodes=500_000)
+@given(seed=st.integers(0, 2**32), most=st.integers(0, 3), nodes=st.sampled_from([0, 40, 500_000]))
 def test_logs_and_memory_may_end_at_any_time(seed: int, most: int, nodes: int) -> None:
     with (
         mock.patch.object(node_changes, "LOG", most),
         mock.patch.object(kept_candidates, "LOG", most),
         mock.patch.object(kept_candidates, "KNOWN", nodes),
     ):
-        compare(seed, "standard", Compared(), 100, Claims)
+        compare(seed, "standard", Compared(), 150, Claims)
 
 
 def test_histories_contain_nodes_without_a_single_victim() -> None:
