@@ -103,6 +103,13 @@ def test_wrong_conditions_are_refused_before_the_run(simulate: Run) -> None:
     assert simulate("--assert=wait.p95")[0] == 2
 
 
+def test_all_assertions_about_what_the_report_lacks_are_named(simulate: Run) -> None:
+    status, _, err = simulate("--assert=use.gpu < 1", "--assert=root.a.use.vcroe < 1")
+    assert status == 2
+    assert "--assert 'use.gpu < 1': unknown resource type 'gpu' in use.gpu; known: vcore" in err
+    assert "--assert 'root.a.use.vcroe < 1': unknown resource type 'vcroe' in use.vcroe, did you mean" in err
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("1d", 86400), ("1d 2h", 93600), ("1d2h3m4s", 93784), ("0.5d", 43200), ("3h 4m", 11040), ("4m 5s", 245)],

@@ -11,7 +11,7 @@ import click
 from yunikorn.cli.configured_queues import creates_queues
 from yunikorn.cli.output import echo
 from yunikorn.config.load import load_config
-from yunikorn.errors import ConfigError, printable
+from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.assertions import Assertion, check_queues, judge, parse_assertions
 from yunikorn.reporting.full_report import FullReport
@@ -83,8 +83,11 @@ class RunConditions:
         return cls(fail_on, assertions, queues)
 
     def unmet(self, result: FullReport) -> list[str]:
-        """Return the conditions that a report does not meet, with the expected and actual values."""
-        found = []
+        """Return the conditions that a report does not meet, with the expected and actual values.
+
+        Raises `UsageError` that lists all assertions about what the report does not have.
+        """
+        found, problems = [], []
         for kind in dict.fromkeys(self.fail_on):
             for figure, meaning in FAILURES[kind].items():
                 (assertion,) = parse_assertions([f"{figure} == 0"])
@@ -92,9 +95,15 @@ class RunConditions:
                 if count:
                     found.append(f"--fail-on {kind}: {meaning}: {count:.0f}")
         for assertion in self.assertions:
-            verdict = judge(assertion, result, self.queues)
+            try:
+                verdict = judge(assertion, result, self.queues)
+            except UsageError as error:
+                problems.append(f"--assert '{assertion}': {error}")
+                continue
             if not verdict.holds:
                 found.append(f"--assert {verdict}")
+        if problems:
+            raise UsageError("\n".join(problems))
         return found
 
     def report(self, result: FullReport) -> int:

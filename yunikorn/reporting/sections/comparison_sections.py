@@ -73,6 +73,9 @@ def _waits(comparison: Comparison) -> Section:
         return plot_bars(comparison)
 
     seed = f" (seed {comparison.seeds[0]})" if len(comparison.seeds) > 1 else ""
+    slowed = any(variant.results[0].curves.all_slowdowns for variant in comparison.variants)
+    waited = "waited (left) or were slowed down (right)" if slowed else "waited"
+    bars = "Mean waits and slowdowns" if slowed else "Mean waits"
     return Section(
         "waits",
         "Waits",
@@ -80,13 +83,13 @@ def _waits(comparison: Comparison) -> Section:
         pictures=[
             Picture(
                 WAITS,
-                "Share of the applications that waited (left) or were slowed down (right) no more than the "
-                f"value below{seed}: the further left a curve, the shorter the waits.",
+                f"Share of the applications that {waited} no more than the value below{seed}: the further "
+                "left a curve, the shorter the waits.",
                 draw,
             ),
             Picture(
                 BARS,
-                "Mean waits and slowdowns of the queues that waited longest, with a bar for each variant; "
+                f"{bars} of the queues that waited longest, with a bar for each variant; "
                 "lines on the bars are 95 % confidence intervals, if there are several seeds.",
                 draw_bars,
             ),
