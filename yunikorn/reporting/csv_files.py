@@ -15,9 +15,9 @@ from typing import IO, Generic, NamedTuple, TypeVar
 
 import attrs
 
+from yunikorn.reporting.history import History, PartitionHistory, QueueHistory, QuotaStep, UserHistory
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.observations import ApplicationRow
-from yunikorn.reporting.time_series import History, PartitionHistory, QueueHistory, QuotaStep, UserHistory
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import Running, partition_name

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 import attrs
 
+from yunikorn.reporting.history import History
 from yunikorn.reporting.tables import queue_label
-from yunikorn.reporting.time_series import History
 
 Dashes = str | tuple[int, tuple[int, ...]]
 """A pattern of lines as matplotlib takes it."""

@@ -8,11 +8,11 @@ from matplotlib.ticker import FuncFormatter
 
 from yunikorn.reporting.comparison import Comparison, FigureRow
 from yunikorn.reporting.figures import MEAN_WAIT
+from yunikorn.reporting.history import History
 from yunikorn.reporting.mpl import INK, amount_scale, line, paper, shorten, time_scale, top
 from yunikorn.reporting.palette import LIGHT, line_style
 from yunikorn.reporting.plots import busiest_type, plot_distributions
 from yunikorn.reporting.run_figures import Curves
-from yunikorn.reporting.time_series import History
 
 SHOWN = len(LIGHT)
 """Maximum number of drawn variants, the first ones; each has a colour of its own."""

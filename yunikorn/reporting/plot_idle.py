@@ -5,11 +5,11 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from yunikorn.reporting.history import History, PartitionHistory
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.mpl import INK, amount_scale, area, paper, shorten, stack, time_scale, top
 from yunikorn.reporting.palette import line_style
 from yunikorn.reporting.plots import CLUSTER_PLOTS
-from yunikorn.reporting.time_series import History, PartitionHistory
 
 _STYLES = {cause: line_style(number) for number, cause in enumerate(CAUSES)}
 """A style for each cause, the same in all pictures."""

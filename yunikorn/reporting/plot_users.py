@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from yunikorn.reporting.history import History, UserHistory
 from yunikorn.reporting.mpl import INK, OTHERS, amount_scale, area, paper, shorten, stack, time_scale, top
 from yunikorn.reporting.palette import line_style
 from yunikorn.reporting.plots import busiest_type
-from yunikorn.reporting.time_series import History, UserHistory
 
 
 def plot_users(history: History) -> Figure | None:

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
+from yunikorn.reporting.history import History, PartitionHistory, QueueHistory
 from yunikorn.reporting.mpl import (
     INK,
     LIMIT,
@@ -33,7 +34,6 @@ from yunikorn.reporting.mpl import (
 from yunikorn.reporting.palette import LIGHT, QueueColours, Style, line_style
 from yunikorn.reporting.run_figures import Curves
 from yunikorn.reporting.tables import queue_label
-from yunikorn.reporting.time_series import History, PartitionHistory, QueueHistory
 
 CLUSTER_PLOTS = 8
 QUEUE_PLOTS = 12

@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from yunikorn.reporting.history import UserHistory
 from yunikorn.reporting.observations import RUNNING, WAITING
-from yunikorn.reporting.time_series import Timeline, UserHistory
+from yunikorn.reporting.time_series import Timeline
 from yunikorn.resources import Resource, Tally, grow
 from yunikorn.simulation.statistics import seconds
 
