@@ -17,6 +17,7 @@ COMPILER = ["mypy >= 1.18", "types-PyYAML"]
 
 HOT = {
     "yunikorn/index": ("sorted_blocks", "sorted_members"),
+    "yunikorn": ("clock",),
     "yunikorn/model": (
         "allocation",
         "usage_tracker",
@@ -28,8 +29,10 @@ HOT = {
         "queue",
         "app_requests",
         "ask_class",
+        "lifetime_usage",
     ),
     "yunikorn/accounting": (
+        "partition",
         "pending_accounting",
         "event_recorder",
         "node_reservations",
@@ -48,7 +51,9 @@ HOT = {
         "obstacles",
         "unschedulable_queue",
     ),
-    "yunikorn/interface": ("delivery",),
+    "yunikorn/interface": ("delivery", "rm_partitions"),
+    "yunikorn/simulation": ("event_queue", "simulated_rm"),
+    "yunikorn/reporting": ("time_series", "observer"),
     "policies/yunikorn_policies": ("shares",),
 }
 """Modules on the path of a decision, by folder.
