@@ -10,6 +10,7 @@ from tests.core.event_collector import EventCollector
 from tests.core.gangs import GangRM
 from tests.core.kit import partition, queue
 from tests.core.test_atomic_gangs import cluster
+from yunikorn.build import PURE, kind_of_build
 from yunikorn.explain.explain import why
 from yunikorn.explain.suggested_fixes import suggested_fixes
 from yunikorn.interface.messages import NodeAction
@@ -187,6 +188,9 @@ def test_members_released_one_by_one_are_replaced_by_the_remaining_ones() -> Non
     assert rm.schedule() == [("app", "t7", "n1")]
 
 
+@pytest.mark.skipif(
+    kind_of_build() != PURE, reason="compiled code calls the method that the test counts itself"
+)
 def test_members_released_together_are_replaced_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     rm = cluster(nodes=1)
     rm.gang("app", "Atomic", vcore=3)

@@ -409,7 +409,8 @@ class NodeOrder:
     ) -> Node | None:
         """Search as `find`, but pass nodes that are known to refuse; record their reasons if none accepts."""
         bit, both = ask_class.bit, ask_class.bit | known.bit
-        predicates.changed_at = None
+        # Assigned here, None would be the only value that compiled code expects below.
+        predicates.forget_change()
         passed: list[Node] = []
         passed_blocks: list[NodeBlock] = []
         for group in self._groups.blocks:

@@ -253,6 +253,10 @@ class PredicateChain:
         if self._prepared:
             self.prepare_again()
 
+    def forget_change(self) -> None:
+        """Forget that a predicate changed what another one reads."""
+        self.changed_at = None
+
     def prepare_again(self) -> None:
         """Discard the states of predicates with `prepare`, because something has changed."""
         for prepared in self._prepared:
