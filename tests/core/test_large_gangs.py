@@ -189,7 +189,7 @@ def test_members_released_one_by_one_are_replaced_by_the_remaining_ones() -> Non
 
 
 @pytest.mark.skipif(
-    kind_of_build() != PURE, reason="compiled code calls the method that the test counts itself"
+    kind_of_build() != PURE, reason="compiled code calls the counted method directly"
 )
 def test_members_released_together_are_replaced_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     rm = cluster(nodes=1)
