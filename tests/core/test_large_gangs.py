@@ -188,9 +188,7 @@ def test_members_released_one_by_one_are_replaced_by_the_remaining_ones() -> Non
     assert rm.schedule() == [("app", "t7", "n1")]
 
 
-@pytest.mark.skipif(
-    kind_of_build() != PURE, reason="compiled code calls the counted method directly"
-)
+@pytest.mark.skipif(kind_of_build() != PURE, reason="compiled code calls the counted method directly")
 def test_members_released_together_are_replaced_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     rm = cluster(nodes=1)
     rm.gang("app", "Atomic", vcore=3)
