@@ -62,6 +62,7 @@ def test_mutual_tls_authenticates_both_sides(registry: Registry, certificates: P
     serve(registry, scenario, Settings(HERE, tls=served))
 
 
+@pytest.mark.slow  # waits for a clock
 def test_clients_without_a_trusted_certificate_get_no_session(registry: Registry, certificates: Path) -> None:
     served = ServerTls(
         certificates / "scheduler.pem", certificates / "scheduler.key", certificates / "ca.pem"

@@ -49,6 +49,7 @@ def test_the_next_command_is_not_interrupted(sandbox: Sandbox) -> None:
     assert output.text.splitlines()[-2:] == ["once", "left alone"]
 
 
+@pytest.mark.slow  # waits for a clock
 def test_every_command_that_prints_the_text_is_interrupted(sandbox: Sandbox) -> None:
     output = sandbox.run("python counter.py\npython listener.py\npython \\\n  counter.py\n", until="ready")
     assert output.text.splitlines().count("once") == 2

@@ -171,6 +171,7 @@ async def first_of(endings: list[asyncio.Task[Ended]], number: int) -> list[Ende
     return found
 
 
+@pytest.mark.slow  # waits for a clock
 def test_silent_streams_do_not_block_registration_and_health_and_end(registry: Registry) -> None:
     async def scenario(harness: ServiceHarness) -> None:
         endings = [asyncio.create_task(harness.stream().end()) for _ in range(20)]

@@ -210,6 +210,7 @@ def test_ended_core_causes_no_failure(harness: CoreHarness) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+@pytest.mark.slow  # waits for a clock
 def test_service_checks_budgets_and_reports_them_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -247,6 +247,7 @@ def test_stop_sends_outstanding_responses_and_ends_streams(registry: Registry) -
     serve(registry, scenario)
 
 
+@pytest.mark.slow  # waits for a clock
 def test_health_watchers_do_not_delay_the_stop(registry: Registry) -> None:
     async def scenario(harness: ServiceHarness) -> None:
         watch = harness.channel.unary_stream("/grpc.health.v1.Health/Watch")(

@@ -170,6 +170,7 @@ class Client:
         await self.app({**scope, "client": ("127.0.0.1", 1)}, self.receive, self.send)
 
 
+@pytest.mark.slow  # waits for a clock
 def test_a_burst_of_changes_is_one_notice_and_another_at_its_end() -> None:
     rm, store = eventful()
     web = Web(rm, store)
