@@ -1,4 +1,4 @@
-"""Texts for people: suggestions for misspelled names, and Markdown as plain text."""
+"""Texts for people: suggestions for misspelled names, lists, numbers, and Markdown as plain text."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def listed(names: Iterable[str], most: int = MOST_LISTED) -> str:
     known = list(names)
     shown = ", ".join(known[:most]) or "none"
     return f"{shown} and {len(known) - most} more" if len(known) > most else shown
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a number with its noun: `1 task` or `3 tasks`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")

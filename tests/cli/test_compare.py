@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.comparison_kit import WORKLOAD
 from yunikorn.cli import compare, executors
 from yunikorn.cli.main import main
 from yunikorn.cli.workload import WorkloadSource
@@ -36,14 +37,6 @@ partitions:
 GUIDE = Path(__file__).parent.parent.parent / "docs" / "comparing.md"
 POLICY = "partitions[0].queues[0].queues[0].properties.application.sort.policy"
 LIMIT = "partitions[0].queues[0].queues[1].resources.max.vcore"
-# Of two vcores the long job takes both again and again under fifo; under fair the short jobs come between.
-WORKLOAD = """
-nodes: [{name: n, count: 2, resources: {vcore: 1}}]
-applications:
-  - {id: long, queue: root.a, user: ann, tasks: [{name: t, count: 10, resources: {vcore: 1}, runtime: 60}]}
-  - {id: short, count: 3, submit: 10, every: 50, queue: root.a, user: bob,
-     tasks: [{name: t, resources: {vcore: 1}, runtime: 20}]}
-"""
 
 Call = Callable[..., tuple[int, str, str]]
 

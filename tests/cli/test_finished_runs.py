@@ -11,29 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.cli.comparison_kit import CONFIG, WORKLOAD
 from yunikorn import __version__
 from yunikorn.cli.main import main
 from yunikorn.reporting import runs
 from yunikorn.reporting.provenance import digest
 from yunikorn.reporting.saved_run import LOG, RESULT, pack_result, read_result
 
-CONFIG = """
-partitions:
-  - name: default
-    queues:
-      - name: root
-        submitacl: "*"
-        queues:
-          - {name: a, properties: {application.sort.policy: fifo}}
-"""
 POLICY = "partitions[0].queues[0].queues[0].properties.application.sort.policy"
-WORKLOAD = """
-nodes: [{name: n, count: 2, resources: {vcore: 1}}]
-applications:
-  - {id: long, queue: root.a, user: ann, tasks: [{name: t, count: 10, resources: {vcore: 1}, runtime: 60}]}
-  - {id: short, count: 3, submit: 10, every: 50, queue: root.a, user: bob,
-     tasks: [{name: t, resources: {vcore: 1}, runtime: 20}]}
-"""
 
 Call = Callable[..., tuple[int, str, str]]
 

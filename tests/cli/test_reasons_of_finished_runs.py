@@ -11,29 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.cli.comparison_kit import CONFIG, WORKLOAD
 from yunikorn.cli import repeated_runs
 from yunikorn.cli.main import main
 from yunikorn.reporting import order_reason, runs
 from yunikorn.reporting.input_places import PLACES
 from yunikorn.reporting.saved_run import RESULT
 
-CONFIG = """
-partitions:
-  - name: default
-    queues:
-      - name: root
-        submitacl: "*"
-        queues:
-          - {name: a, properties: {application.sort.policy: fifo}}
-"""
 SETTING = "root.a.properties.application.sort.policy=fifo,fair"
-WORKLOAD = """
-nodes: [{name: n, count: 2, resources: {vcore: 1}}]
-applications:
-  - {id: long, queue: root.a, user: ann, tasks: [{name: t, count: 10, resources: {vcore: 1}, runtime: 60}]}
-  - {id: short, count: 3, submit: 10, every: 50, queue: root.a, user: bob,
-     tasks: [{name: t, resources: {vcore: 1}, runtime: 20}]}
-"""
 LIST = """
 nodes: [{name: n, count: 2, resources: {vcore: 1}}]
 applications:

@@ -242,14 +242,14 @@ def test_jobs_are_rigid_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "fate"), [("atomic", "they will never start"), ("tasks", "their tasks start in parts")]
+    ("jobs", "fate"), [("atomic", "which will never start"), ("tasks", "whose tasks start in parts")]
 )
 def test_jobs_larger_than_the_cluster_are_named_before_the_run(jobs: str, fate: str) -> None:
     found = survey(read(line(1, allocated=8), line(2, allocated=9), jobs=jobs))
     assert found.oversized.applications_beyond_cluster == 1
     assert found.notes == [
-        f"1 applications ask for more than the whole cluster has, and {fate}: job-2 asks for 9 tasks of "
-        "vcore 1, there is room for 8"
+        f"1 application larger than the whole cluster, {fate}: job-2 asks for 9 tasks of vcore 1, there is "
+        "room for 8"
     ]
 
 
@@ -291,7 +291,9 @@ def test_a_status_that_no_job_has_is_an_error() -> None:
 
 def test_cancelled_jobs_are_pointed_out() -> None:
     (remark,) = read(full_line(1, status=5), full_line(2)).remarks
-    assert remark == "trace: 1 jobs were cancelled; they run like all others (see --swf-status not-cancelled)"
+    assert (
+        remark == "trace: 1 job of status cancelled, treated like all others (see --swf-status not-cancelled)"
+    )
 
 
 def test_a_job_ends_at_its_requested_time_with_kill_at_limit() -> None:
@@ -306,7 +308,7 @@ def test_parts_of_processors_are_rounded_up_and_said() -> None:
     workload = read(line(1, allocated="2.5"), line(2, allocated="0.25"), line(3, allocated="3.0"))
     assert [application.size for application in workload.applications] == [3, 1, 3]
     assert workload.counts == {"fractional processors, rounded up": 2}
-    assert workload.remarks == ["trace: 2 jobs have a fractional number of processors, rounded up"]
+    assert workload.remarks == ["trace: the fractional number of processors of 2 jobs is rounded up"]
 
 
 def test_lines_of_words_above_the_jobs_are_headers() -> None:

@@ -14,6 +14,7 @@ from yunikorn import __version__
 from yunikorn.cli.output import echo
 from yunikorn.config.load import Outcome
 from yunikorn.errors import Problem
+from yunikorn.text import number_of
 
 TEXT, JSON, SARIF, GITHUB = "text", "json", "sarif", "github"
 FORMATS = (TEXT, JSON, SARIF, GITHUB)
@@ -87,19 +88,15 @@ def _as_text(checked: Checked) -> str:
     if outcome.valid:
         head = f"{checked.name}: valid"
     else:
-        head = f"{checked.name}: invalid, {_counted(len(outcome.problems), 'problem')}"
+        head = f"{checked.name}: invalid, {number_of(len(outcome.problems), 'problem')}"
     if outcome.warnings:
-        head += f", {_counted(len(outcome.warnings), 'warning')}"
+        head += f", {number_of(len(outcome.warnings), 'warning')}"
     lines = [head, *_listed("", outcome.problems), *_listed("warning: ", outcome.warnings)]
     return "\n".join([*lines, *_listed("note: ", outcome.notes), *_listed("hint: ", outcome.hints)])
 
 
 def _listed(prefix: str, problems: Iterable[Problem]) -> list[str]:
     return [f"  {prefix}{problem}" for problem in problems]
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 # -- code scanning ----------------------------------------------------------------------------------------

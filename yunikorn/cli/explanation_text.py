@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from yunikorn.cli.answer_fields import NONE, age, amounts, in_short, number, records, shown, text, texts
 from yunikorn.cli.rest_client import Record
 from yunikorn.errors import printable
+from yunikorn.text import number_of
 
 NAMED = 3
 """Number of keys of equal requests that are named."""
@@ -69,7 +70,7 @@ def _lines(found: Record) -> Iterator[tuple[str, int]]:
 def _waiting(found: Record, waiting: int) -> str:
     if not waiting:
         return "nothing"
-    return f"{counted(waiting, 'task')} of {number(found, 'pendingInQueue')} in the queue"
+    return f"{number_of(waiting, 'task')} of {number(found, 'pendingInQueue')} in the queue"
 
 
 def _group(group: Record) -> Iterator[tuple[str, int]]:
@@ -77,7 +78,7 @@ def _group(group: Record) -> Iterator[tuple[str, int]]:
     more = number(group, "requestCount") - min(len(names), NAMED)
     keys = ", ".join([*map(shown, names[:NAMED]), *([f"{more} more"] if more > 0 else [])])
     held = group.get("placed") is True
-    title = f"{counted(count, 'task')} with {in_short(amounts(group, 'resource'))}"
+    title = f"{number_of(count, 'task')} with {in_short(amounts(group, 'resource'))}"
     yield f"{title} ({keys}){':' if not held else ', placed and held:'}", 4
     details = []
     first, last = number(group, "firstRank"), number(group, "lastRank")
@@ -122,11 +123,6 @@ def state_lines(app: Record, now: int) -> Iterator[str]:
     if rejected:
         yield f"rejected:     {shown(rejected)}"
     yield "waiting:      nothing, because the application has ended"
-
-
-def counted(count: int, noun: str) -> str:
-    """Return `1 task` or `3 tasks`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def ordinal(count: int) -> str:

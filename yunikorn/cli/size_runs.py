@@ -28,6 +28,7 @@ from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.workload import Workload
+from yunikorn.text import number_of
 
 NODES_FRACTION = "--nodes-fraction"
 _OF_SEARCH = {"--target", "--from", "--to", "--neighbours"}
@@ -93,7 +94,10 @@ class SizeRuns:
         }
         trial = Trial.of_seeds(nodes, by_seed) if by_seed else Trial(nodes, by_run[0])
         said = ", ".join(f"{one.assertion.text}: {shown(trial, at)}" for at, one in enumerate(trial.verdicts))
-        echo(printable(f"{_count(nodes)}: {'met' if trial.is_met else 'not met'} ({said})"), err=True)
+        echo(
+            printable(f"{number_of(nodes, 'node')}: {'met' if trial.is_met else 'not met'} ({said})"),
+            err=True,
+        )
         return trial
 
     def _judge(self, run: Played) -> tuple[Verdict, ...]:
@@ -104,7 +108,7 @@ class SizeRuns:
     def _play(self, nodes: int, orders: list[Order]) -> list[Played]:
         if isinstance(self.executor, HereAndNow):
             return [self._play_here(order) for order in orders]
-        with progress_of_runs(f"testing {_count(nodes)}") as on_progress:
+        with progress_of_runs(f"testing {number_of(nodes, 'node')}") as on_progress:
             return play_all(orders, self.executor, on_progress, lambda: bool(self.signals.number))
 
     def _play_here(self, order: Order) -> Played:
@@ -130,7 +134,7 @@ class SizeRuns:
         folder = None if self.out is None else run_folder(self.out, nodes, drawn.seed)
         seed = self.provenance.seed if drawn.seed is None else drawn.seed
         return Order(
-            _count(nodes),
+            number_of(nodes, "node"),
             self.text,
             source,
             drawn.seed,
@@ -144,10 +148,6 @@ class SizeRuns:
             force=self.force,
             places=self.places,
         )
-
-
-def _count(nodes: int) -> str:
-    return "1 node" if nodes == 1 else f"{nodes} nodes"
 
 
 def shown(trial: Trial, target: int) -> str:

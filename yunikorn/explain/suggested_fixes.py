@@ -17,6 +17,7 @@ from yunikorn.quantities import in_words
 from yunikorn.resources import Tally, grow
 from yunikorn.scheduling.obstacles import excess, obstacles, usage_of
 from yunikorn.states import ACTIVE, STOPPED
+from yunikorn.text import number_of
 
 if TYPE_CHECKING:
     from yunikorn.api import Predicate
@@ -40,7 +41,7 @@ def suggested_fixes(at: PartitionScheduler, ask: Ask, scan: NodeScan = SCAN) -> 
     if ask.gang_blocked:
         yield from _of_gang(at, ask, scan)
     elif going:
-        yield f"the resource manager must confirm the release of {_count(len(going), 'allocation')}"
+        yield f"the resource manager must confirm the release of {number_of(len(going), 'allocation')}"
     else:
         yield from _of_bounds(ask)
         yield from _of_nodes(at, ask, scan)
@@ -52,7 +53,7 @@ def fix_of_position(at: PartitionScheduler) -> Iterator[str]:
     for gang in overdue[:GANGS_SHOWN]:
         yield f"the gang of {gang.app.label} must be allocated or removed"
     if len(overdue) > GANGS_SHOWN:
-        more = _count(len(overdue) - GANGS_SHOWN, "more overdue gang")
+        more = number_of(len(overdue) - GANGS_SHOWN, "more overdue gang")
         yield f"those of {more} that precede the request must be, too"
 
 
@@ -72,7 +73,7 @@ def _of_switches(at: PartitionScheduler, app: Application) -> Iterator[str]:
 def _of_running(app: Application) -> Iterator[str]:
     for holder in app.max_apps_blockers:
         over = holder.count - holder.max_applications + 1
-        yield f"{over} of the {_count(holder.count, 'running application')} of {holder.label} must end"
+        yield f"{over} of the {number_of(holder.count, 'running application')} of {holder.label} must end"
 
 
 def _of_order(at: PartitionScheduler, app: Application) -> Iterator[str]:
@@ -213,7 +214,3 @@ def _wish(predicate: Predicate, ask: Ask) -> tuple[str, str]:
         return safe_text(predicate.wanted(ask) or ""), ""
     except contained() as error:
         return "", f" (its wanted() failed: {describe_error(error)})"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

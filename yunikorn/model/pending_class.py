@@ -2,7 +2,8 @@
 
 Nodes answer by ask class, and limits apply by user and group. Queues record the pending classes of
 their schedulable requests as bits. `PendingClasses.schedulable` has the bits of all pending classes that may
-be placed now; a bit is cleared if no node has room or if a user or group limit is exhausted.
+be placed now; a bit is cleared if no request waits, if no node has room, or if a user or group limit is
+exhausted.
 
 The second bit represents the same requests in applications that have not started. These also need to be
 within the limits on running applications. Where such a limit is reached, only the second bit is cleared.

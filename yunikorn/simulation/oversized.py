@@ -10,6 +10,7 @@ from yunikorn.quantities import in_words
 from yunikorn.resources import Resource, fits
 from yunikorn.simulation.rm_state import partition_name
 from yunikorn.simulation.workload import Workload, WorkloadApplication
+from yunikorn.text import number_of
 
 JOB_FORMATS = ("swf", "slurm", "batsim")
 """Formats of traces of parallel jobs, which are named even if their tasks may start in parts."""
@@ -42,10 +43,10 @@ class Oversized:
                 f"allocated: {'; '.join(self.examples)}"
             )
         if self.applications_beyond_cluster:
-            fate = "their tasks start in parts" if self.starts_in_parts else "they will never start"
+            fate = "whose tasks start in parts" if self.starts_in_parts else "which will never start"
             found.append(
-                f"{self.applications_beyond_cluster} applications ask for more than the whole cluster has, "
-                f"and {fate}: {'; '.join(self.examples_beyond_cluster)}"
+                f"{number_of(self.applications_beyond_cluster, 'application')} larger than the whole "
+                f"cluster, {fate}: {'; '.join(self.examples_beyond_cluster)}"
             )
         return found
 

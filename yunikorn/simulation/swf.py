@@ -35,6 +35,7 @@ from yunikorn.simulation.swf_memory import AUTO, SETTINGS, Machine, Reading, cho
 from yunikorn.simulation.swf_node_columns import ExtraColumns
 from yunikorn.simulation.trace_line import UNKNOWN, BadLine, check_templates
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
+from yunikorn.text import number_of
 
 DEFAULT_RUNTIME = 3600
 """Run time (seconds) of a job whose run time and requested time are both unknown."""
@@ -252,15 +253,16 @@ class _Lines:
             )
         if counts[FRACTIONS]:
             found.append(
-                f"{file}: {counts[FRACTIONS]} jobs have a fractional number of processors, rounded up"
+                f"{file}: the fractional number of processors of {number_of(counts[FRACTIONS], 'job')} is "
+                "rounded up"
             )
         if counts[LEFT_OUT]:
-            found.append(f"{file}: {counts[LEFT_OUT]} jobs are left out by their status")
+            found.append(f"{file}: left out {number_of(counts[LEFT_OUT], 'job')} by status")
         if self._statuses[CANCELLED]:
             early = f", {self._cancelled_early} of them before they ran" if self._cancelled_early else ""
             found.append(
-                f"{file}: {self._statuses[CANCELLED]} jobs were cancelled{early}; they run like all others "
-                f"(see --swf-status {NOT}cancelled)"
+                f"{file}: {number_of(self._statuses[CANCELLED], 'job')} of status cancelled{early}, treated "
+                f"like all others (see --swf-status {NOT}cancelled)"
             )
         return found
 
