@@ -185,15 +185,12 @@ def test_a_reading_at_once_cannot_wait_for_a_receiver() -> None:
 def test_parts_are_encoded_while_the_reading_continues(registry: Registry) -> None:
     most = 0
 
-    def reading(gathering: Gathering) -> Reading[str]:
-        def read(_: Scheduler) -> Slices[str]:
-            nonlocal most
-            for number in range(1000):
-                yield from gathering.put(shapes.Bucket(bucket_name=str(number)), f"list {number % 2}")
-                most = max(most, gathering.waiting)
-            return "result"
-
-        return read
+    def reading(_: Scheduler, gathering: Gathering) -> Slices[str]:
+        nonlocal most
+        for number in range(1000):
+            yield from gathering.put(shapes.Bucket(bucket_name=str(number)), f"list {number % 2}")
+            most = max(most, gathering.waiting)
+        return "result"
 
     async def gather() -> None:
         core = AsyncScheduler(ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()))
@@ -215,12 +212,9 @@ def test_parts_are_encoded_while_the_reading_continues(registry: Registry) -> No
 
 
 def test_an_abandoned_answer_ends_its_reading(registry: Registry) -> None:
-    def reading(gathering: Gathering) -> Reading[str]:
-        def read(_: Scheduler) -> Slices[str]:
-            while True:
-                yield from gathering.put(shapes.Bucket())
-
-        return read
+    def reading(_: Scheduler, gathering: Gathering) -> Slices[str]:
+        while True:
+            yield from gathering.put(shapes.Bucket())
 
     async def abandon() -> None:
         core = AsyncScheduler(ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +12,7 @@ import attrs
 from starlette.requests import ClientDisconnect, Request
 
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.access import NOBODY, Access, Caller, Gate
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.encoding import encoded
@@ -20,7 +23,7 @@ from yunikorn.rest.history import History
 from yunikorn.rest.log_levels import LogLevels
 from yunikorn.rest.paths import decoded_twice
 from yunikorn.rest.profiler import Profiler
-from yunikorn.runtime.sliced_reads import Reader, Reading
+from yunikorn.runtime.sliced_reads import Reader, Reading, Slices
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
@@ -102,11 +105,11 @@ class Call:
         async with self.site.reading:
             return await self.site.core.read(reading)
 
-    async def gather(self, reading: Callable[[Gathering], Reading[T]]) -> tuple[T, Gathering]:
+    async def gather(self, reading: Callable[[Scheduler, Gathering], Slices[T]]) -> tuple[T, Gathering]:
         """Carry out a reading that passes parts of its answer on, and return its result and the parts."""
         gathering = Gathering(self.site.stopwatch)
         async with self.site.reading:
-            task = asyncio.ensure_future(self.site.core.read(reading(gathering)))
+            task = asyncio.ensure_future(self.site.core.read(lambda core: reading(core, gathering)))
             try:
                 return await gathering.encode(task), gathering
             finally:
@@ -132,6 +135,8 @@ class Call:
         return Answer(pieces=await encoded(value, self.site.stopwatch), conditional=conditional)
 
 
+Handler = Callable[[Call], Awaitable[Answer]]
+"""Function that answers the requests of a route."""
 COUNT: Mapping[str, object] = {"type": "integer", "minimum": 1, "maximum": 2**64 - 1}
 """JSON schema of a number from 1 on."""
 
@@ -147,16 +152,17 @@ class Query:
     """JSON schema of the value."""
 
 
-@attrs.frozen(kw_only=True)
-class Endpoint:
-    """A route and the function that answers it."""
+@attrs.frozen
+class Route:
+    """A route of the server, and what clients may send there and get from there.
+
+    A route is the decorator of the function that answers its requests; the first line of the docstring is the
+    description in the OpenAPI document.
+    """
 
     path: str
     """Path with parameters in braces, of one segment each."""
-    answer: Callable[[Call], Awaitable[Answer]]
-    summary: str
-    """Description in the OpenAPI document."""
-    result: Any
+    result: Any = None
     """Type of the JSON body: a shape, or `list[SHAPE]`; None for another content."""
     method: str = "GET"
     queries: Sequence[Query] = ()
@@ -180,3 +186,30 @@ class Endpoint:
     def changes(self) -> bool:
         """True if requests change something."""
         return self.method != "GET" and self.access not in (Access.OPEN, Access.READ)
+
+    def __call__(self, answer: Handler, summary: str = "") -> Endpoint:
+        """Return the endpoint that answers requests by a function, described by its docstring by default."""
+        described = summary or _summary(answer)
+        return Endpoint(**attrs.asdict(self, recurse=False), answer=answer, summary=described)
+
+    def reads(self, reading: Callable[[Call, Scheduler], Slices[object]]) -> Endpoint:
+        """Return the endpoint that answers requests with the JSON text of what a reading returns."""
+
+        async def answer(call: Call) -> Answer:
+            return await call.json(await call.read(functools.partial(reading, call)))
+
+        return self(answer, _summary(reading))
+
+
+def _summary(function: Callable[..., object]) -> str:
+    """Return the first line of a docstring, without its full stop."""
+    return (inspect.getdoc(function) or "").partition("\n")[0].removesuffix(".")
+
+
+@attrs.frozen
+class Endpoint(Route):
+    """A route and the function that answers it."""
+
+    answer: Handler = attrs.field(kw_only=True)
+    summary: str = attrs.field(kw_only=True)
+    """Description in the OpenAPI document."""

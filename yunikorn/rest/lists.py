@@ -16,17 +16,17 @@ from urllib.parse import quote, urlencode
 
 import attrs
 
+from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.endpoints import COUNT, Call, Query
+from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.paths import SAFE
+from yunikorn.runtime.sliced_reads import Slices
 
 T = TypeVar("T")
 
 LIMIT = Query(
-    "limit",
-    "maximum number of entries; the header `Link` then leads to the next page",
-    "100",
-    COUNT,
+    "limit", "maximum number of entries; the header `Link` then leads to the next page", "100", COUNT
 )
 CONTINUE = Query("continue", "token of the next page, from the header `X-Continue` of the page before")
 PAGES = (LIMIT, CONTINUE)
@@ -95,6 +95,12 @@ def unsigned(text: str, name: str) -> int:
     return int(text)
 
 
+def limit_of(call: Call, usual: int, most: int) -> int:
+    """Return the parameter `limit`, `most` if it is larger, and `usual` if it is absent; raises `Refused`."""
+    given = call.query("limit")
+    return min(unsigned(given, "limit"), most) if given else usual
+
+
 def _id_of(token: str) -> str:
     try:
         return base64.urlsafe_b64decode(token.encode("ascii")).decode("utf-8")
@@ -102,9 +108,13 @@ def _id_of(token: str) -> str:
         raise Refused(400, '"continue" is not a token of this server') from problem
 
 
-async def listed(call: Call, page: Page, found: object, last: str) -> Answer:
-    """Return the answer for a list; `last` is the last id of the page if another one follows."""
-    answer = await call.json(found)
+async def listed(call: Call, reading: Callable[[Scheduler, Gathering], Slices[str]]) -> Answer:
+    """Answer with the entries that a reading passes on.
+
+    The reading returns the last id of its page if another page follows, else an empty text.
+    """
+    last, gathering = await call.gather(reading)
+    answer = await call.json(gathering.list())
     if not last:
         return answer
     token = base64.urlsafe_b64encode(last.encode("utf-8", "replace")).decode("ascii")

@@ -37,5 +37,5 @@ def pages(stopwatch: Callable[[], int]) -> Pages:
         "/events": events.view,
         "/plugins": plugins.view,
     }
-    endpoints = (*(server.page(path, make) for path, make in found.items()), *server.files(), live.ENDPOINT)
+    endpoints = (*(server.page(path, make) for path, make in found.items()), *server.files(), live.live)
     return Pages(endpoints, server.error_page)

@@ -12,11 +12,10 @@ from collections.abc import AsyncIterator
 import attrs
 
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.event_streams import EVENT_STREAM, HEARTBEAT, EventStream, Stream
 from yunikorn.web.rendering import HEADERS
 
-LIVE = "/live"
 PAUSE = 1.0
 """Seconds between two notices."""
 
@@ -50,8 +49,9 @@ class ChangeStream(EventStream):
             await asyncio.sleep(self.pause)
 
 
+@Route("/live", content_type=EVENT_STREAM, errors=(404, 503), cross_origin=False)
 async def live(call: Call) -> Answer:
-    """Answer with a stream of notices."""
+    """Notices of changes for open pages."""
     hub = call.site.events
     if hub is None:
         raise Refused(404, "no events are kept, so there are no notices of changes")
@@ -60,14 +60,3 @@ async def live(call: Call) -> Answer:
     if not hub.has_room(host):
         raise Refused(503, "Too many streaming connections")
     return ChangeStream(hub=hub, host=host, position=hub.store.bounds[1], as_messages=True, headers=HEADERS)
-
-
-ENDPOINT = Endpoint(
-    path=LIVE,
-    answer=live,
-    summary="Notices of changes for open pages",
-    result=None,
-    content_type=EVENT_STREAM,
-    errors=(404, 503),
-    cross_origin=False,
-)

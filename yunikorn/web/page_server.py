@@ -16,7 +16,7 @@ from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.errors import YunikornError
 from yunikorn.rest.answers import TEXT, Answer, Refused
 from yunikorn.rest.app import STOPPING
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Endpoint, Route
 from yunikorn.runtime.threaded import CoreStopped
 from yunikorn.web.frame import Frame, Unknown
 from yunikorn.web.rendering import HEADERS, HTML, Renderer
@@ -89,14 +89,7 @@ class PageServer:
                 _log.error("page %s failed: %s: %s", path, type(bug).__name__, bug, exc_info=bug)
                 return self._error(500, f"The page cannot be shown: {type(bug).__name__}.")
 
-        return Endpoint(
-            path=path,
-            answer=answer,
-            summary="Page for a browser",
-            result=None,
-            content_type="text/html",
-            cross_origin=False,
-        )
+        return Route(path, content_type="text/html", cross_origin=False)(answer, "Page for a browser")
 
     def files(self) -> list[Endpoint]:
         """Return the endpoints of all files."""
@@ -185,14 +178,8 @@ class PageServer:
         async def answer(_: Call) -> Answer:
             return found
 
-        return Endpoint(
-            path=f"{FOLDER}/{one.name}",
-            answer=answer,
-            summary="File of the pages",
-            result=None,
-            content_type=one.content_type,
-            cross_origin=False,
-        )
+        route = Route(f"{FOLDER}/{one.name}", content_type=one.content_type, cross_origin=False)
+        return route(answer, "File of the pages")
 
 
 def wants_html(request: Request) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yunikorn.rest.answers import Answer
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Endpoint, Route
 from yunikorn.rest.openapi import document
 from yunikorn.rest.routes import (
     applications,
@@ -24,8 +24,9 @@ from yunikorn.rest.routes import (
 )
 
 
+@Route("/ws/v1/openapi.json", dict[str, object])
 async def openapi(call: Call) -> Answer:
-    """Answer with the OpenAPI document."""
+    """This document."""
     return await call.json(document(ENDPOINTS))
 
 
@@ -45,10 +46,5 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *profiling.ENDPOINTS,
     *steering.ENDPOINTS,
     *settings.ENDPOINTS,
-    Endpoint(
-        path="/ws/v1/openapi.json",
-        answer=openapi,
-        summary="This document",
-        result=dict[str, object],
-    ),
+    openapi,
 )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.applications import WORKING, is_waiting, read_application
-from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.endpoints import Call, Query, Route
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
 from yunikorn.rest.lookup import (
@@ -22,7 +22,7 @@ from yunikorn.rest.lookup import (
 )
 from yunikorn.rest.partitions import active_applications_of
 from yunikorn.rest.routes.partitions import PARTITION, QUEUE
-from yunikorn.runtime.sliced_reads import Reading, Slices
+from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import APPLICATION, REJECTED
 
@@ -97,106 +97,89 @@ def is_active(app: Application, at: PartitionScheduler) -> bool:
 
 def _read_list(
     page: Page,
-    all_of_them: Collection[Application],
-    is_known: Wanted,
+    known: Mapping[str, Application] | None,
     wanted: Wanted,
     at: PartitionScheduler,
     gathering: Gathering,
 ) -> Slices[str]:
-    """Pass the wanted applications of a page on; those that are no longer known are left out."""
-    chosen, last = yield from page.select(all_of_them, lambda app: app.id, wanted)
+    """Pass the wanted applications of a page on; those that are no longer known are left out.
+
+    They are chosen among those that are `known` by id, or among all that are active.
+    """
+    everything = active_applications_of(at) if known is None else list(known.values())
+    chosen, last = yield from page.select(everything, lambda app: app.id, wanted)
+
+    def is_known(app: Application) -> bool:
+        return is_active(app, at) if known is None else known.get(app.id) is app
+
     yield from put_applications(chosen, is_known, at, gathering)
     return last
 
 
+@Route(
+    PARTITION + "/applications/{state}",
+    list[shapes.Application],
+    queries=(STATUS, USER, QUEUED, STATE, *PAGES),
+    errors=(400, 404),
+)
 async def by_state(call: Call) -> Answer:
-    """Answer with the applications of a partition that are active, completed or rejected."""
+    """Applications that are `active`, `completed` (ended) or `rejected`."""
     name, kind, page = call.text("partition"), call.text("state").lower(), Page.of(call)
     filters, queue = _filters(call), call.query("queue")
     if queue and kind == ACTIVE and not page.after:
         # Ended applications keep the names of removed queues, and a queue may be removed between two pages.
         await refuse_unknown_queue(call, name, queue)
 
-    def reading(gathering: Gathering) -> Reading[str]:
-        def read(scheduler: Scheduler) -> Slices[str]:
-            _, at = find_partition(scheduler, name)
-            partition = at.partition
-            if kind not in (ACTIVE, COMPLETED, REJECTION):
-                text = "Only following application states are allowed: active, rejected, completed"
-                raise Refused(400, text)
-            status = _status(call) if kind == ACTIVE else ""
+    def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
+        _, at = find_partition(scheduler, name)
+        if kind not in (ACTIVE, COMPLETED, REJECTION):
+            raise Refused(400, "Only following application states are allowed: active, rejected, completed")
+        status = _status(call) if kind == ACTIVE else ""
 
-            def wanted(app: Application) -> bool:
-                if kind == ACTIVE:
-                    return _has_status(app, status) and filters(app)
-                return (app.state == REJECTED) == (kind == REJECTION) and filters(app)
-
+        def wanted(app: Application) -> bool:
             if kind == ACTIVE:
-                active = active_applications_of(at)
-                return (
-                    yield from _read_list(page, active, lambda app: is_active(app, at), wanted, at, gathering)
-                )
-            ended = partition.ended
-            return (
-                yield from _read_list(
-                    page, list(ended.values()), lambda app: ended.get(app.id) is app, wanted, at, gathering
-                )
-            )
+                return _has_status(app, status) and filters(app)
+            return (app.state == REJECTED) == (kind == REJECTION) and filters(app)
 
-        return read
+        known = None if kind == ACTIVE else at.partition.ended
+        return (yield from _read_list(page, known, wanted, at, gathering))
 
-    last, gathering = await call.gather(reading)
-    return await listed(call, page, gathering.list(), last)
+    return await listed(call, read)
 
 
-async def of_queue(call: Call) -> Answer:
+async def _of_queue(call: Call) -> Answer:
     """Answer with the applications of one queue, without those of queues below."""
     name, path, page = call.text("partition"), call.name("queue"), Page.of(call)
     kind = call.request.path_params.get("state")
     filters = _filters(call)
 
-    def reading(gathering: Gathering) -> Reading[str]:
-        def read(scheduler: Scheduler) -> Slices[str]:
-            if kind is None:
-                check_queue_name(path)
-            _, at = find_partition(scheduler, name)
+    def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
+        if kind is None:
             check_queue_name(path)
-            queue = find_queue(at, path)
-            if kind is not None and kind.lower() != ACTIVE:
-                raise Refused(400, "Only following application states are allowed: active")
-            status = _status(call) if kind is not None else ""
+        _, at = find_partition(scheduler, name)
+        check_queue_name(path)
+        queue = find_queue(at, path)
+        if kind is not None and kind.lower() != ACTIVE:
+            raise Refused(400, "Only following application states are allowed: active")
+        status = _status(call) if kind is not None else ""
 
-            def wanted(app: Application) -> bool:
-                return _has_status(app, status) and filters(app)
+        def wanted(app: Application) -> bool:
+            return _has_status(app, status) and filters(app)
 
-            known = queue.applications
-            return (
-                yield from _read_list(
-                    page, list(known.values()), lambda app: known.get(app.id) is app, wanted, at, gathering
-                )
-            )
+        return (yield from _read_list(page, queue.applications, wanted, at, gathering))
 
-        return read
-
-    last, gathering = await call.gather(reading)
-    return await listed(call, page, gathering.list(), last)
+    return await listed(call, read)
 
 
 async def _single(call: Call, find: Callable[[Scheduler], tuple[Application, PartitionScheduler]]) -> Answer:
     """Answer with one application."""
-
-    def reading(gathering: Gathering) -> Reading[shapes.Application]:
-        def read(scheduler: Scheduler) -> Slices[shapes.Application]:
-            return (yield from read_application(*find(scheduler), gathering))
-
-        return read
-
-    found, _ = await call.gather(reading)
+    found, _ = await call.gather(lambda core, gathering: read_application(*find(core), gathering))
     return await call.json(found)
 
 
+@Route(QUEUE + "/application/{application}", shapes.Application, errors=(400, 404))
 async def in_queue(call: Call) -> Answer:
-    """Answer with one application of a queue."""
+    """One application of a queue."""
     name, path, app_id = call.text("partition"), call.name("queue"), call.text("application")
 
     def find(scheduler: Scheduler) -> tuple[Application, PartitionScheduler]:
@@ -207,8 +190,9 @@ async def in_queue(call: Call) -> Answer:
     return await _single(call, find)
 
 
+@Route(PARTITION + "/application/{application}", shapes.Application, errors=(404,))
 async def one(call: Call) -> Answer:
-    """Answer with one application that has not ended."""
+    """One application that has not ended."""
     name, app_id = call.text("partition"), call.text("application")
 
     def find(scheduler: Scheduler) -> tuple[Application, PartitionScheduler]:
@@ -220,42 +204,16 @@ async def one(call: Call) -> Answer:
 
 
 ENDPOINTS = (
-    Endpoint(
-        path=PARTITION + "/applications/{state}",
-        answer=by_state,
-        summary="Applications that are `active`, `completed` (ended) or `rejected`",
-        result=list[shapes.Application],
-        queries=(STATUS, USER, QUEUED, STATE, *PAGES),
-        errors=(400, 404),
-    ),
-    Endpoint(
-        path=PARTITION + "/application/{application}",
-        answer=one,
-        summary="One application that has not ended",
-        result=shapes.Application,
-        errors=(404,),
-    ),
-    Endpoint(
-        path=QUEUE + "/applications",
-        answer=of_queue,
-        summary="Applications of a queue that have not ended",
-        result=list[shapes.Application],
-        queries=(USER, STATE, *PAGES),
-        errors=(400, 404),
-    ),
-    Endpoint(
-        path=QUEUE + "/applications/{state}",
-        answer=of_queue,
-        summary="Applications of a queue; the state is `active`",
-        result=list[shapes.Application],
+    by_state,
+    one,
+    Route(
+        QUEUE + "/applications", list[shapes.Application], queries=(USER, STATE, *PAGES), errors=(400, 404)
+    )(_of_queue, "Applications of a queue that have not ended"),
+    Route(
+        QUEUE + "/applications/{state}",
+        list[shapes.Application],
         queries=(STATUS, USER, STATE, *PAGES),
         errors=(400, 404),
-    ),
-    Endpoint(
-        path=QUEUE + "/application/{application}",
-        answer=in_queue,
-        summary="One application of a queue",
-        result=shapes.Application,
-        errors=(400, 404),
-    ),
+    )(_of_queue, "Applications of a queue; the state is `active`"),
+    in_queue,
 )

@@ -12,7 +12,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.config_shapes import Configuration, shape_of, to_yaml
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Route
 
 LARGEST = 16 << 20
 """Maximum size in bytes of a configuration to validate."""
@@ -36,8 +36,9 @@ async def read_configuration(call: Call) -> Configuration:
     return await asyncio.to_thread(shape_of, configs, extra)
 
 
+@Route("/ws/v1/config", Configuration, other_content_type="application/x-yaml")
 async def configuration(call: Call) -> Answer:
-    """Answer with the configuration in use, as YAML unless only JSON is accepted."""
+    """Configuration in use; JSON if `Accept` is exactly `application/json`, else YAML."""
     found = await read_configuration(call)
     if call.request.headers.get("accept") == "application/json":
         return await call.json(found)
@@ -45,8 +46,9 @@ async def configuration(call: Call) -> Answer:
     return Answer(pieces=(text.encode("utf-8", "replace"),), content_type=YAML, conditional=True)
 
 
+@Route("/ws/v1/validate-conf", shapes.Validation, method="POST", errors=(408, 413), body="application/x-yaml")
 async def validate(call: Call) -> Answer:
-    """Answer whether a configuration is valid, with all its problems."""
+    """Validate a configuration, whose text is the body of the request."""
     text = await call.body(LARGEST)
     async with call.site.validating:
         found = await asyncio.to_thread(validation_of, text, call.site.registry)
@@ -70,21 +72,4 @@ def validation_of(text: bytes, registry: Registry) -> shapes.Validation:
     )
 
 
-ENDPOINTS = (
-    Endpoint(
-        path="/ws/v1/config",
-        answer=configuration,
-        summary="Configuration in use; JSON if `Accept` is exactly `application/json`, else YAML",
-        result=Configuration,
-        other_content_type="application/x-yaml",
-    ),
-    Endpoint(
-        path="/ws/v1/validate-conf",
-        method="POST",
-        answer=validate,
-        summary="Validate a configuration, whose text is the body of the request",
-        result=shapes.Validation,
-        errors=(408, 413),
-        body="application/x-yaml",
-    ),
-)
+ENDPOINTS = (configuration, validate)

@@ -11,9 +11,9 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.output.decisions import Decision, DecisionKind
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.encoding import SLICE
-from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
+from yunikorn.rest.endpoints import COUNT, Call, Query, Route
 from yunikorn.rest.fields import NONE, always, optional
-from yunikorn.rest.lists import unsigned
+from yunikorn.rest.lists import limit_of
 from yunikorn.rest.lookup import QUEUE_PATH, check_queue_name, find_partition, refuse_unknown_queue
 from yunikorn.rest.routes.events import DISABLED
 from yunikorn.rest.routes.partitions import PARTITION
@@ -40,10 +40,22 @@ class DecisionRecord:
     resource: Mapping[str, int] = optional("size of the request or allocation", NONE)
 
 
+@Route(
+    PARTITION + "/decisions",
+    list[DecisionRecord],
+    queries=(
+        Query("application", "only decisions about this application"),
+        Query("queue", "only decisions in this queue and the queues below", "root.a", QUEUE_PATH),
+        Query("node", "only decisions about this node"),
+        Query(
+            "limit", f"maximum number of decisions, {USUAL} by default and {MOST} at most", str(USUAL), COUNT
+        ),
+    ),
+    errors=(400, 404),
+)
 async def decisions(call: Call) -> Answer:
-    """Answer with the latest decisions, newest first."""
-    name, given, path = call.text("partition"), call.query("limit"), call.query("queue")
-    limit = min(unsigned(given, "limit"), MOST) if given else USUAL
+    """Latest decisions, newest first."""
+    name, path, limit = call.text("partition"), call.query("queue"), limit_of(call, USUAL, MOST)
     if path:
         check_queue_name(path)
 
@@ -96,23 +108,4 @@ def _record(one: Decision) -> DecisionRecord:
     )
 
 
-ENDPOINTS = (
-    Endpoint(
-        path=PARTITION + "/decisions",
-        answer=decisions,
-        summary="Latest decisions, newest first",
-        result=list[DecisionRecord],
-        queries=(
-            Query("application", "only decisions about this application"),
-            Query("queue", "only decisions in this queue and the queues below", "root.a", QUEUE_PATH),
-            Query("node", "only decisions about this node"),
-            Query(
-                "limit",
-                f"maximum number of decisions, {USUAL} by default and {MOST} at most",
-                str(USUAL),
-                COUNT,
-            ),
-        ),
-        errors=(400, 404),
-    ),
-)
+ENDPOINTS = (decisions,)

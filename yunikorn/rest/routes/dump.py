@@ -19,7 +19,7 @@ from yunikorn.rest.answers import TEXT, Answer
 from yunikorn.rest.app import redirect
 from yunikorn.rest.config_shapes import Configuration
 from yunikorn.rest.encoding import EncodedList
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.fields import NONE, always, optional
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.partitions import active_applications_of, read_partition, read_rules
@@ -121,12 +121,11 @@ def _list_of_nodes(rm_id: str, name: str) -> str:
     return f"nodes of [{rm_id}]{name}"
 
 
+@Route("/debug/fullstatedump", StateDump)
 async def full_state(call: Call) -> Answer:
-    """Answer with the whole state; one dump at a time."""
+    """The whole state of the scheduler."""
     async with call.site.dumping:
-        found, gathering = await call.gather(
-            lambda gathering: lambda scheduler: read_state(scheduler, gathering)
-        )
+        found, gathering = await call.gather(read_state)
         whole = attrs.evolve(
             found,
             applications=gathering.list(APPLICATIONS),
@@ -147,8 +146,9 @@ async def full_state(call: Call) -> Answer:
         return await call.json(whole, conditional=False)
 
 
+@Route("/debug/stack", content_type="text/plain")
 async def stacks(call: Call) -> Answer:
-    """Answer with the stacks of all threads."""
+    """Stacks of all threads."""
     text = await asyncio.to_thread(_stacks)
     return Answer(pieces=(text.encode("utf-8", "replace"),), content_type=TEXT)
 
@@ -162,34 +162,15 @@ def _stacks() -> str:
     return "\n".join(found)
 
 
-async def moved(call: Call) -> Answer:
+async def _moved(call: Call) -> Answer:
     """Answer with a redirect to the present path of a dump."""
     name = call.request.url.path.rpartition("/")[2]
     return redirect(f"/debug/{name}", call.request.scope["query_string"], permanent=True)
 
 
 ENDPOINTS = (
-    Endpoint(
-        path="/debug/fullstatedump",
-        answer=full_state,
-        summary="The whole state of the scheduler",
-        result=StateDump,
-    ),
-    Endpoint(
-        path="/debug/stack",
-        answer=stacks,
-        summary="Stacks of all threads",
-        result=None,
-        content_type="text/plain",
-    ),
-    Endpoint(
-        path="/ws/v1/fullstatedump",
-        answer=moved,
-        summary="Redirect to /debug/fullstatedump",
-        result=None,
-        errors=(301,),
-    ),
-    Endpoint(
-        path="/ws/v1/stack", answer=moved, summary="Redirect to /debug/stack", result=None, errors=(301,)
-    ),
+    full_state,
+    stacks,
+    Route("/ws/v1/fullstatedump", errors=(301,))(_moved, "Redirect to /debug/fullstatedump"),
+    Route("/ws/v1/stack", errors=(301,))(_moved, "Redirect to /debug/stack"),
 )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
+from yunikorn.rest.endpoints import COUNT, Call, Query, Route
 from yunikorn.rest.event_json import EventBatch
 from yunikorn.rest.event_streams import EVENT_STREAM, EventHub, EventStream
 
+EVENTS = "/ws/v1/events"
+NATURAL = {**COUNT, "minimum": 0}
+"""JSON schema of a number from 0 on."""
 DISABLED = "Event tracking is disabled"
 DETAILS = Query(
     "details", "with any value: records have resource manager, partition, application, queue, node and reason"
@@ -36,8 +39,18 @@ def unsigned(text: str, default: int) -> int:
     return int(significant or "0")
 
 
+@Route(
+    EVENTS + "/batch",
+    EventBatch,
+    queries=(
+        Query("start", "id of the first event, by default 0", "0", NATURAL),
+        Query("count", "maximum number of events, by default and at most 10000", "100", COUNT),
+        DETAILS,
+    ),
+    errors=(400,),
+)
 async def batch(call: Call) -> Answer:
-    """Answer with events from an id on."""
+    """Events from an id on."""
     hub = _hub(call)
     most = hub.limits.records
     count = unsigned(call.query("count"), most)
@@ -59,8 +72,14 @@ async def batch(call: Call) -> Answer:
     return Answer(pieces=(b'%b,"EventRecords":' % head[:-1].encode(), records, b"}\n"))
 
 
+@Route(
+    EVENTS + "/stream",
+    content_type=EVENT_STREAM,
+    queries=(Query("count", "number of past events to begin with, by default 0", "100", NATURAL), DETAILS),
+    errors=(400,),
+)
 async def stream(call: Call) -> Answer:
-    """Answer with a stream of events."""
+    """Events as they occur: one JSON object a line, or Server-Sent Events if accepted."""
     hub = _hub(call)
     client = call.request.client
     host = client.host if client is not None else ""
@@ -89,32 +108,4 @@ def _last_seen(text: str, hub: EventHub) -> int | None:
     return int(number) if int(number) < hub.store.bounds[1] else None
 
 
-EVENTS = "/ws/v1/events"
-ENDPOINTS = (
-    Endpoint(
-        path=EVENTS + "/batch",
-        answer=batch,
-        summary="Events from an id on",
-        result=EventBatch,
-        queries=(
-            Query("start", "id of the first event, by default 0", "0", {**COUNT, "minimum": 0}),
-            Query("count", "maximum number of events, by default and at most 10000", "100", COUNT),
-            DETAILS,
-        ),
-        errors=(400,),
-    ),
-    Endpoint(
-        path=EVENTS + "/stream",
-        answer=stream,
-        summary="Events as they occur: one JSON object a line, or Server-Sent Events if accepted",
-        result=None,
-        content_type=EVENT_STREAM,
-        queries=(
-            Query(
-                "count", "number of past events to begin with, by default 0", "100", {**COUNT, "minimum": 0}
-            ),
-            DETAILS,
-        ),
-        errors=(400,),
-    ),
-)
+ENDPOINTS = (batch, stream)

@@ -11,9 +11,9 @@ from yunikorn.interface.explaining import explained_in_slices
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest.answers import Answer
-from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query
+from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query, Route
 from yunikorn.rest.explain_shapes import QueueRank, WaitExplanation, WaitingRequests, WaitReason
-from yunikorn.rest.lists import unsigned
+from yunikorn.rest.lists import limit_of
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn.rest.routes.partitions import PARTITION, QUEUE
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -25,10 +25,9 @@ LIMIT = Query(
 )
 
 
-async def explanation(call: Call) -> Answer:
-    """Answer why the requests of an application wait."""
-    name, app_id, given = call.text("partition"), call.text("application"), call.query("limit")
-    limit = min(unsigned(given, "limit"), MOST) if given else USUAL
+async def _explanation(call: Call) -> Answer:
+    """Answer with the reasons why the requests of an application wait."""
+    name, app_id, limit = call.text("partition"), call.text("application"), limit_of(call, USUAL, MOST)
     path = call.name("queue") if "queue" in call.request.path_params else None
 
     def read(scheduler: Scheduler) -> Generator[None, None, WaitExplanation]:
@@ -99,21 +98,13 @@ def _reason(one: Reason) -> WaitReason:
     return WaitReason(check=one.check, summary=one.summary, message=one.detail, policy=one.policy)
 
 
+def _explain(above: str, summary: str) -> Endpoint:
+    """Return the endpoint that explains applications of a partition or of a queue."""
+    path = above + "/application/{application}/explain"
+    return Route(path, WaitExplanation, queries=(LIMIT,), errors=(400, 404))(_explanation, summary)
+
+
 ENDPOINTS = (
-    Endpoint(
-        path=PARTITION + "/application/{application}/explain",
-        answer=explanation,
-        summary="Why the requests of an application wait, and the smallest changes that would help",
-        result=WaitExplanation,
-        queries=(LIMIT,),
-        errors=(400, 404),
-    ),
-    Endpoint(
-        path=QUEUE + "/application/{application}/explain",
-        answer=explanation,
-        summary="The same for an application of one queue",
-        result=WaitExplanation,
-        queries=(LIMIT,),
-        errors=(400, 404),
-    ),
+    _explain(PARTITION, "Why the requests of an application wait, and the smallest changes that would help"),
+    _explain(QUEUE, "The same for an application of one queue"),
 )

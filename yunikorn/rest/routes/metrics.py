@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from yunikorn.metrics.families import CONTENT_TYPE
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Route
 from yunikorn.runtime.threaded import CoreStopped
 
 OFF = "metrics are off: start the service with --metrics on"
 
 
+@Route("/ws/v1/metrics", errors=(404, 503), content_type="text/plain")
 async def metrics(call: Call) -> Answer:
-    """Answer with the metrics of the service; the answer is compressed like any other, and so only once."""
+    """Metrics in the text format of Prometheus.
+
+    The answer is compressed like any other, and so only once.
+    """
     source = call.site.metrics
     if source is None:
         raise Refused(404, OFF)
@@ -27,13 +31,4 @@ async def metrics(call: Call) -> Answer:
     return Answer(pieces=(text,), content_type=CONTENT_TYPE)
 
 
-ENDPOINTS = (
-    Endpoint(
-        path="/ws/v1/metrics",
-        answer=metrics,
-        summary="Metrics in the text format of Prometheus",
-        result=None,
-        errors=(404, 503),
-        content_type="text/plain",
-    ),
-)
+ENDPOINTS = (metrics,)

@@ -18,7 +18,7 @@ from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.answers import Answer
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.plugin_shapes import (
     BrokenPlugin,
     InstalledPlugin,
@@ -48,8 +48,9 @@ class Installed:
     faults: tuple[PluginFault, ...]
 
 
+@Route("/ws/v1/plugins", Plugins)
 async def plugins(call: Call) -> Answer:
-    """Answer with the installed plugins, their uses and their faults."""
+    """Installed plugins, where configurations use them, their faults and counted calls."""
     return await call.json(await installed_plugins(call))
 
 
@@ -166,11 +167,4 @@ def _plugin(
     )
 
 
-ENDPOINTS = (
-    Endpoint(
-        path="/ws/v1/plugins",
-        answer=plugins,
-        summary="Installed plugins, where configurations use them, their faults and counted calls",
-        result=Plugins,
-    ),
-)
+ENDPOINTS = (plugins,)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import sys
 import tracemalloc
-from collections.abc import Awaitable, Callable
 
 from yunikorn.rest.answers import TEXT, Answer, Refused, plain_error
-from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.endpoints import Call, Endpoint, Query, Route
 from yunikorn.rest.lists import unsigned
 from yunikorn.rest.pprof import CONTENT_TYPE
 from yunikorn.rest.profiler import heap_profile, thread_profile
@@ -58,13 +57,15 @@ def _profile(data: bytes, name: str) -> Answer:
     return Answer(pieces=(data,), content_type=CONTENT_TYPE, headers=headers, compressible=False)
 
 
+@Route(PPROF, content_type="text/plain")
 async def index(call: Call) -> Answer:
-    """Answer with a list of the profiles."""
+    """List of profiles."""
     return Answer(pieces=(INDEX.encode(),), content_type=TEXT)
 
 
+@Route(PPROF + "profile", content_type=CONTENT_TYPE, queries=(SECONDS,), errors=(400,), plain_errors=True)
 async def profile(call: Call) -> Answer:
-    """Answer with a profile of the next seconds."""
+    """Time by function, in the format of pprof; one at a time."""
     given = call.query("seconds")
     seconds = unsigned(given, "seconds") if given else DEFAULT_SECONDS
     if seconds > MOST_SECONDS:
@@ -76,80 +77,47 @@ async def profile(call: Call) -> Answer:
     return _profile(await profiler.take(seconds, call.request.is_disconnected), "profile")
 
 
+@Route(PPROF + "goroutine", content_type=CONTENT_TYPE, other_content_type="text/plain", queries=(DEBUG,))
 async def threads(call: Call) -> Answer:
-    """Answer with the stacks of all threads, as a profile or as text."""
+    """Stacks of all threads, in the format of pprof."""
     if call.query("debug") not in ("", "0"):
-        return await stacks(call)
+        return await stacks.answer(call)
     return _profile(await asyncio.to_thread(thread_profile), "goroutine")
 
 
+@Route(PPROF + "heap", content_type=CONTENT_TYPE, errors=(501,), plain_errors=True)
 async def heap(call: Call) -> Answer:
-    """Answer with a profile of the allocated memory."""
+    """Allocated memory, in the format of pprof."""
     if not tracemalloc.is_tracing():
         return plain_error(501, NO_HEAP, FOR_PPROF)
     async with call.site.dumping:
         return _profile(await asyncio.to_thread(heap_profile), "heap")
 
 
+@Route(PPROF + "cmdline", content_type="text/plain")
 async def cmdline(call: Call) -> Answer:
-    """Answer with the command line of the process, its parts separated by zero bytes."""
+    """Command line of the process.
+
+    Its parts are separated by zero bytes.
+    """
     return Answer(pieces=("\0".join(sys.orig_argv).encode("utf-8", "replace"),), content_type=TEXT)
 
 
-def _refusing(reason: str) -> Callable[[Call], Awaitable[Answer]]:
+def _refusal(name: str, reason: str) -> Endpoint:
+    """Return the endpoint that refuses a profile with the reason."""
+
     async def refuse(call: Call) -> Answer:
         return plain_error(501, reason, FOR_PPROF)
 
-    return refuse
+    route = Route(PPROF + name, errors=(501,), plain_errors=True, content_type="text/plain")
+    return route(refuse, f"Refused: {reason}")
 
 
 ENDPOINTS = (
-    Endpoint(path=PPROF, answer=index, summary="List of profiles", result=None, content_type="text/plain"),
-    Endpoint(
-        path=PPROF + "profile",
-        answer=profile,
-        summary="Time by function, in the format of pprof; one at a time",
-        result=None,
-        content_type=CONTENT_TYPE,
-        queries=(SECONDS,),
-        errors=(400,),
-        plain_errors=True,
-    ),
-    Endpoint(
-        path=PPROF + "goroutine",
-        answer=threads,
-        summary="Stacks of all threads, in the format of pprof",
-        result=None,
-        content_type=CONTENT_TYPE,
-        other_content_type="text/plain",
-        queries=(DEBUG,),
-    ),
-    Endpoint(
-        path=PPROF + "heap",
-        answer=heap,
-        summary="Allocated memory, in the format of pprof",
-        result=None,
-        content_type=CONTENT_TYPE,
-        errors=(501,),
-        plain_errors=True,
-    ),
-    Endpoint(
-        path=PPROF + "cmdline",
-        answer=cmdline,
-        summary="Command line of the process",
-        result=None,
-        content_type="text/plain",
-    ),
-    *(
-        Endpoint(
-            path=PPROF + name,
-            answer=_refusing(reason),
-            summary=f"Refused: {reason}",
-            result=None,
-            errors=(501,),
-            plain_errors=True,
-            content_type="text/plain",
-        )
-        for name, reason in MISSING.items()
-    ),
+    index,
+    profile,
+    threads,
+    heap,
+    cmdline,
+    *(_refusal(name, reason) for name, reason in MISSING.items()),
 )

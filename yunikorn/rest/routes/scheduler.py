@@ -9,15 +9,16 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
 from yunikorn.rest.access import Access
 from yunikorn.rest.answers import TEXT, Answer, Refused
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.health import check
 
 READY = 5.0
 """Seconds in which a core that is ready answers."""
 
 
+@Route("/ws/v1/scheduler/healthcheck", shapes.Health)
 async def health(call: Call) -> Answer:
-    """Answer with the latest health check, at most half a minute old."""
+    """Health check; the status is 200 even if a check fails."""
     return await call.json(await latest_health(call))
 
 
@@ -44,13 +45,15 @@ def container_history(call: Call) -> list[shapes.ContainerHistory]:
     ]
 
 
+@Route("/ws/v1/history/apps", list[shapes.AppHistory])
 async def applications(call: Call) -> Answer:
-    """Answer with the history of running applications."""
+    """Number of running applications, once a minute for a day, oldest first."""
     return await call.json(app_history(call))
 
 
+@Route("/ws/v1/history/containers", list[shapes.ContainerHistory])
 async def containers(call: Call) -> Answer:
-    """Answer with the history of allocations."""
+    """Number of allocations, once a minute for a day, oldest first."""
     return await call.json(container_history(call))
 
 
@@ -59,15 +62,23 @@ def _nothing(_: Scheduler) -> Generator[None, None, None]:
     yield
 
 
+@Route("/livez", content_type="text/plain", errors=(503,), access=Access.OPEN)
 async def live(call: Call) -> Answer:
-    """Answer unless the core has stopped, after which only a restart helps."""
+    """Liveness probe.
+
+    It fails after the core has stopped, when only a restart helps.
+    """
     if not call.site.core_alive():
         raise Refused(503, "the core has stopped")
     return _plain("ok\n")
 
 
+@Route("/readyz", content_type="text/plain", errors=(503,), access=Access.OPEN)
 async def ready(call: Call) -> Answer:
-    """Answer when the core makes progress, and the rest of the service is ready."""
+    """Readiness probe: the core makes progress.
+
+    The rest of the service has to be ready, too.
+    """
     if reason := call.site.unready():
         raise Refused(503, reason)
     try:
@@ -82,41 +93,4 @@ def _plain(text: str) -> Answer:
     return Answer(pieces=(text.encode(),), content_type=TEXT, headers={"cache-control": "no-store"})
 
 
-ENDPOINTS = (
-    Endpoint(
-        path="/ws/v1/scheduler/healthcheck",
-        answer=health,
-        summary="Health check; the status is 200 even if a check fails",
-        result=shapes.Health,
-    ),
-    Endpoint(
-        path="/ws/v1/history/apps",
-        answer=applications,
-        summary="Number of running applications, once a minute for a day, oldest first",
-        result=list[shapes.AppHistory],
-    ),
-    Endpoint(
-        path="/ws/v1/history/containers",
-        answer=containers,
-        summary="Number of allocations, once a minute for a day, oldest first",
-        result=list[shapes.ContainerHistory],
-    ),
-    Endpoint(
-        path="/livez",
-        answer=live,
-        summary="Liveness probe",
-        result=None,
-        content_type="text/plain",
-        errors=(503,),
-        access=Access.OPEN,
-    ),
-    Endpoint(
-        path="/readyz",
-        answer=ready,
-        summary="Readiness probe: the core makes progress",
-        result=None,
-        content_type="text/plain",
-        errors=(503,),
-        access=Access.OPEN,
-    ),
-)
+ENDPOINTS = (health, applications, containers, live, ready)

@@ -11,7 +11,7 @@ from yunikorn.rest import shapes
 from yunikorn.rest.access import Access
 from yunikorn.rest.answers import Answer, Refused
 from yunikorn.rest.config_changes import ConfigChanger, ConfigRequest, ConfigResult
-from yunikorn.rest.endpoints import Call, Endpoint, Query
+from yunikorn.rest.endpoints import Call, Query, Route
 from yunikorn.rest.log_levels import INHERITED, LEVELS
 from yunikorn.rest.routes.configuration import LARGEST, YAML
 from yunikorn.rest.routes.steering import json_body, steering_of
@@ -22,8 +22,21 @@ _MOST_AUDITED = 100
 """Number of changes in an entry of the audit log."""
 
 
+_OWNERS = (
+    Query("policyGroup", "policy group of the configuration; the default group if absent"),
+    Query("rm", "id of a resource manager that has a configuration of its own"),
+)
+
+
+@Route(
+    "/ws/v1/config/text",
+    content_type="application/x-yaml",
+    queries=_OWNERS,
+    errors=(400, 404, 409),
+    access=Access.ADMIN,
+)
 async def configuration_text(call: Call) -> Answer:
-    """Answer with the text of a configuration in use, as it was given."""
+    """Text of a configuration in use, as it was given; its `ETag` is the checksum."""
     changer = _changer(call)
     found = await changer.text(*_owner(call))
     etag = {"etag": f'"{found.checksum}"', "cache-control": "no-store"}
@@ -45,8 +58,21 @@ def _owner(call: Call) -> tuple[str, str]:
     return policy_group, rm_id
 
 
+@Route(
+    "/ws/v1/config",
+    ConfigResult,
+    method="PUT",
+    queries=(
+        Query("dryRun", "only return what would change", "true"),
+        *_OWNERS,
+        Query("persist", "`false` to use the configuration until the next reload only", "false"),
+    ),
+    errors=(400, 404, 408, 409, 412, 413, 422),
+    body="application/x-yaml",
+    access=Access.ADMIN,
+)
 async def change_configuration(call: Call) -> Answer:
-    """Check a configuration, and use it unless this is a dry run."""
+    """Check a configuration, whose text is the body of the request, and use it."""
     steering, changer = steering_of(call), _changer(call)
     query = call.request.query_params
     policy_group, rm_id = _owner(call)
@@ -122,13 +148,35 @@ def _match(header: str) -> str:
 # -- log levels ------------------------------------------------------------------------------------------
 
 
+@Route("/ws/v1/loglevel", shapes.LogLevels)
 async def log_levels(call: Call) -> Answer:
-    """Answer with the log level of each area."""
+    """Log level of each area."""
     return await call.json(shapes.LogLevels(levels=call.site.log_levels.read()), conditional=False)
 
 
+@Route(
+    "/ws/v1/loglevel",
+    Change,
+    method="PUT",
+    errors=(400, 408, 413),
+    body="application/json",
+    body_schema={
+        "type": "object",
+        "properties": {
+            "levels": {
+                "type": "object",
+                "minProperties": 1,
+                "description": "level by logger, as the answer to GET names them",
+                "additionalProperties": {"enum": [*LEVELS, INHERITED]},
+            }
+        },
+        "required": ["levels"],
+        "additionalProperties": False,
+    },
+    access=Access.ADMIN,
+)
 async def set_log_levels(call: Call) -> Answer:
-    """Set log levels of some areas."""
+    """Set log levels until the end of the process."""
     body, levels = await json_body(call, ("levels",)), call.site.log_levels
     given = body.get("levels")
     if not isinstance(given, dict) or not given:
@@ -153,64 +201,4 @@ async def set_log_levels(call: Call) -> Answer:
     return await call.json(change, conditional=False)
 
 
-_OWNERS = (
-    Query("policyGroup", "policy group of the configuration; the default group if absent"),
-    Query("rm", "id of a resource manager that has a configuration of its own"),
-)
-
-ENDPOINTS = (
-    Endpoint(
-        path="/ws/v1/config/text",
-        answer=configuration_text,
-        summary="Text of a configuration in use, as it was given; its `ETag` is the checksum",
-        result=None,
-        content_type="application/x-yaml",
-        queries=_OWNERS,
-        errors=(400, 404, 409),
-        access=Access.ADMIN,
-    ),
-    Endpoint(
-        path="/ws/v1/config",
-        method="PUT",
-        answer=change_configuration,
-        summary="Check a configuration, whose text is the body of the request, and use it",
-        result=ConfigResult,
-        queries=(
-            Query("dryRun", "only return what would change", "true"),
-            *_OWNERS,
-            Query("persist", "`false` to use the configuration until the next reload only", "false"),
-        ),
-        errors=(400, 404, 408, 409, 412, 413, 422),
-        body="application/x-yaml",
-        access=Access.ADMIN,
-    ),
-    Endpoint(
-        path="/ws/v1/loglevel",
-        answer=log_levels,
-        summary="Log level of each area",
-        result=shapes.LogLevels,
-    ),
-    Endpoint(
-        path="/ws/v1/loglevel",
-        method="PUT",
-        answer=set_log_levels,
-        summary="Set log levels until the end of the process",
-        result=Change,
-        errors=(400, 408, 413),
-        body="application/json",
-        body_schema={
-            "type": "object",
-            "properties": {
-                "levels": {
-                    "type": "object",
-                    "minProperties": 1,
-                    "description": "level by logger, as the answer to GET names them",
-                    "additionalProperties": {"enum": [*LEVELS, INHERITED]},
-                }
-            },
-            "required": ["levels"],
-            "additionalProperties": False,
-        },
-        access=Access.ADMIN,
-    ),
-)
+ENDPOINTS = (configuration_text, change_configuration, log_levels, set_log_levels)

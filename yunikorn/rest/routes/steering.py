@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from yunikorn.errors import printable
@@ -13,7 +13,7 @@ from yunikorn.model.node import Node
 from yunikorn.rest import shapes
 from yunikorn.rest.access import OFF, Access, Caller
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Handler, Route
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn.rest.nodes import drained_by
 from yunikorn.rest.routes.partitions import PARTITION, QUEUE
@@ -26,6 +26,8 @@ LARGEST = 64 << 10
 """Maximum size in bytes of the body of a request."""
 LONGEST_REASON = 1000
 """Maximum number of characters of a reason."""
+ERRORS = (400, 404, 408, 409, 413)
+"""Statuses of errors of changes."""
 
 
 def steering_of(call: Call) -> Steering:
@@ -57,8 +59,8 @@ async def json_body(call: Call, known: Collection[str], largest: int = LARGEST) 
 # -- partitions and queues -------------------------------------------------------------------------------
 
 
-def switch_partition(stops: bool) -> Callable[[Call], Awaitable[Answer]]:
-    """Return the endpoint that stops or starts a partition."""
+def _switch_partition(stops: bool) -> Handler:
+    """Return the function that stops or starts a partition."""
 
     async def switch(call: Call) -> Answer:
         await json_body(call, ())
@@ -77,8 +79,8 @@ def switch_partition(stops: bool) -> Callable[[Call], Awaitable[Answer]]:
     return switch
 
 
-def switch_queue(stops: bool) -> Callable[[Call], Awaitable[Answer]]:
-    """Return the endpoint that stops or starts a queue."""
+def _switch_queue(stops: bool) -> Handler:
+    """Return the function that stops or starts a queue."""
 
     async def switch(call: Call) -> Answer:
         await json_body(call, ())
@@ -106,8 +108,8 @@ def switch_queue(stops: bool) -> Callable[[Call], Awaitable[Answer]]:
 # -- nodes -----------------------------------------------------------------------------------------------
 
 
-def switch_node(drains: bool) -> Callable[[Call], Awaitable[Answer]]:
-    """Return the endpoint that drains a node, or ends that."""
+def _switch_node(drains: bool) -> Handler:
+    """Return the function that drains a node, or ends that."""
 
     async def switch(call: Call) -> Answer:
         await json_body(call, ())
@@ -142,8 +144,21 @@ def _state_of(node: Node | None, at: PartitionScheduler, node_id: str) -> str:
 # -- applications ----------------------------------------------------------------------------------------
 
 
+@Route(
+    PARTITION + "/application/{application}/fail",
+    Change,
+    method="POST",
+    errors=ERRORS,
+    body="application/json",
+    body_schema={
+        "type": "object",
+        "properties": {"reason": {"type": "string", "maxLength": LONGEST_REASON}},
+        "additionalProperties": False,
+    },
+    access=Access.KNOWN,
+)
 async def fail_application(call: Call) -> Answer:
-    """Fail an application."""
+    """Fail an application; the body may give a reason."""
     body = await json_body(call, ("reason",))
     name, app_id, reason = call.text("partition"), call.text("application"), body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > LONGEST_REASON:
@@ -188,8 +203,9 @@ def _check_application(caller: Caller, at: PartitionScheduler, app_id: str) -> s
 # -- credentials -----------------------------------------------------------------------------------------
 
 
+@Route("/ws/v1/whoami", shapes.WhoAmI, access=Access.KNOWN)
 async def who_am_i(call: Call) -> Answer:
-    """Answer with the credential of the client."""
+    """Name, role and groups of the client's credentials."""
     who = call.caller.credential
     if who is None:
         raise Refused(401, "credentials are needed")
@@ -197,74 +213,25 @@ async def who_am_i(call: Call) -> Answer:
     return await call.json(found, conditional=False)
 
 
-_ERRORS = (400, 404, 408, 409, 413)
+def _change(path: str, access: Access) -> Route:
+    """Return the route of a change without a body."""
+    return Route(path, Change, method="POST", errors=ERRORS, access=access)
 
+
+NODE = PARTITION + "/node/{node}"
 ENDPOINTS = (
-    *(
-        Endpoint(
-            path=f"{PARTITION}/{verb}",
-            method="POST",
-            answer=switch_partition(verb == "stop"),
-            summary=summary,
-            result=Change,
-            errors=_ERRORS,
-            access=Access.OPERATE,
-        )
-        for verb, summary in (
-            ("stop", "Stop new applications and allocations in a partition"),
-            ("start", "Start a stopped partition"),
-        )
+    _change(PARTITION + "/stop", Access.OPERATE)(
+        _switch_partition(True), "Stop new applications and allocations in a partition"
     ),
-    *(
-        Endpoint(
-            path=f"{QUEUE}/{verb}",
-            method="POST",
-            answer=switch_queue(verb == "stop"),
-            summary=summary,
-            result=Change,
-            errors=_ERRORS,
-            access=Access.KNOWN,
-        )
-        for verb, summary in (
-            ("stop", "Stop new allocations in a queue and its children"),
-            ("start", "Start a queue that was stopped by a call"),
-        )
+    _change(PARTITION + "/start", Access.OPERATE)(_switch_partition(False), "Start a stopped partition"),
+    _change(QUEUE + "/stop", Access.KNOWN)(
+        _switch_queue(True), "Stop new allocations in a queue and its children"
     ),
-    *(
-        Endpoint(
-            path=PARTITION + "/node/{node}/" + verb,
-            method="POST",
-            answer=switch_node(verb == "drain"),
-            summary=summary,
-            result=Change,
-            errors=_ERRORS,
-            access=Access.OPERATE,
-        )
-        for verb, summary in (
-            ("drain", "Keep new allocations off a node"),
-            ("undrain", "Let a node take part again that was drained by a call"),
-        )
+    _change(QUEUE + "/start", Access.KNOWN)(_switch_queue(False), "Start a queue that was stopped by a call"),
+    _change(NODE + "/drain", Access.OPERATE)(_switch_node(True), "Keep new allocations off a node"),
+    _change(NODE + "/undrain", Access.OPERATE)(
+        _switch_node(False), "Let a node take part again that was drained by a call"
     ),
-    Endpoint(
-        path=PARTITION + "/application/{application}/fail",
-        method="POST",
-        answer=fail_application,
-        summary="Fail an application; the body may give a reason",
-        result=Change,
-        errors=_ERRORS,
-        body="application/json",
-        body_schema={
-            "type": "object",
-            "properties": {"reason": {"type": "string", "maxLength": LONGEST_REASON}},
-            "additionalProperties": False,
-        },
-        access=Access.KNOWN,
-    ),
-    Endpoint(
-        path="/ws/v1/whoami",
-        answer=who_am_i,
-        summary="Name, role and groups of the client's credentials",
-        result=shapes.WhoAmI,
-        access=Access.KNOWN,
-    ),
+    fail_application,
+    who_am_i,
 )

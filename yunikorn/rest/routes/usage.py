@@ -9,13 +9,13 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.endpoints import Call, Endpoint
+from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
 from yunikorn.rest.lookup import check_group_name, check_user_name, find_partition
 from yunikorn.rest.partitions import book_usage, read_group, read_user
 from yunikorn.rest.routes.partitions import PARTITION
-from yunikorn.runtime.sliced_reads import Reading, Slices
+from yunikorn.runtime.sliced_reads import Slices
 
 NAMES_PER_STEP = 20
 """Number of users or groups without usage that are looked at without a pause."""
@@ -41,86 +41,48 @@ async def _all(call: Call, kind: str, read_one: Read) -> Answer:
     """Answer with the usage of all users or groups of a partition."""
     name, page = call.text("partition"), Page.of(call)
 
-    def reading(gathering: Gathering) -> Reading[str]:
-        def read(scheduler: Scheduler) -> Slices[str]:
-            partition = find_partition(scheduler, name)[1].partition
-            return (yield from _read_all(partition, kind, read_one, page, gathering))
+    def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
+        partition = find_partition(scheduler, name)[1].partition
+        return (yield from _read_all(partition, kind, read_one, page, gathering))
 
-        return read
-
-    last, gathering = await call.gather(reading)
-    return await listed(call, page, gathering.list(), last)
+    return await listed(call, read)
 
 
+def _one(
+    call: Call, scheduler: Scheduler, kind: str, read: Read
+) -> Slices[shapes.UserUsage | shapes.GroupUsage]:
+    """Read the usage of the user or group that a request names."""
+    name = call.name(kind)
+    (check_user_name if kind == USER else check_group_name)(name)
+    partition = find_partition(scheduler, call.text("partition"))[1].partition
+    yield from book_usage(partition)
+    if not partition.usage.through(kind, name):
+        raise Refused(404, f"{kind.capitalize()} not found")
+    return (yield from read(partition, name))
+
+
+@Route(PARTITION + "/usage/users", list[shapes.UserUsage], queries=PAGES, errors=(400, 404))
 async def users(call: Call) -> Answer:
-    """Answer with the usage of all users of a partition."""
+    """Usage of all users."""
     return await _all(call, USER, read_user)
 
 
-async def user(call: Call) -> Answer:
-    """Answer with the usage of one user."""
-    name, user_name = call.text("partition"), call.name("user")
-    check_user_name(user_name)
-
-    def read(scheduler: Scheduler) -> Generator[None, None, shapes.UserUsage]:
-        partition = find_partition(scheduler, name)[1].partition
-        yield from book_usage(partition)
-        if not partition.usage.through(USER, user_name):
-            raise Refused(404, "User not found")
-        return (yield from read_user(partition, user_name))
-
-    return await call.json(await call.read(read))
+@Route(PARTITION + "/usage/user/{user}", shapes.UserUsage, errors=(400, 404)).reads
+def user(call: Call, scheduler: Scheduler) -> Slices[object]:
+    """Usage of one user."""
+    return _one(call, scheduler, USER, read_user)
 
 
+@Route(PARTITION + "/usage/groups", list[shapes.GroupUsage], queries=PAGES, errors=(400, 404))
 async def groups(call: Call) -> Answer:
-    """Answer with the usage of all groups of a partition that have a limit."""
+    """Usage of all groups with a limit."""
     return await _all(call, GROUP, read_group)
 
 
-async def group(call: Call) -> Answer:
-    """Answer with the usage of one group that has a limit."""
-    name, group_name = call.text("partition"), call.name("group")
-    check_group_name(group_name)
-
-    def read(scheduler: Scheduler) -> Generator[None, None, shapes.GroupUsage]:
-        partition = find_partition(scheduler, name)[1].partition
-        yield from book_usage(partition)
-        if not partition.usage.through(GROUP, group_name):
-            raise Refused(404, "Group not found")
-        return (yield from read_group(partition, group_name))
-
-    return await call.json(await call.read(read))
+@Route(PARTITION + "/usage/group/{group}", shapes.GroupUsage, errors=(400, 404)).reads
+def group(call: Call, scheduler: Scheduler) -> Slices[object]:
+    """Usage of one group with a limit."""
+    return _one(call, scheduler, GROUP, read_group)
 
 
-ENDPOINTS = (
-    Endpoint(
-        path=PARTITION + "/usage/users",
-        answer=users,
-        summary="Usage of all users",
-        result=list[shapes.UserUsage],
-        queries=PAGES,
-        errors=(400, 404),
-    ),
-    Endpoint(
-        path=PARTITION + "/usage/user/{user}",
-        answer=user,
-        summary="Usage of one user",
-        result=shapes.UserUsage,
-        errors=(400, 404),
-    ),
-    Endpoint(
-        path=PARTITION + "/usage/groups",
-        answer=groups,
-        summary="Usage of all groups with a limit",
-        result=list[shapes.GroupUsage],
-        queries=PAGES,
-        errors=(400, 404),
-    ),
-    Endpoint(
-        path=PARTITION + "/usage/group/{group}",
-        answer=group,
-        summary="Usage of one group with a limit",
-        result=shapes.GroupUsage,
-        errors=(400, 404),
-    ),
-)
+ENDPOINTS = (users, user, groups, group)
