@@ -8,25 +8,15 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.answer_fields import NONE, amounts, in_short, number, records, shown, text, time_text
+from yunikorn.cli.answer_fields import number, records, shown, text, time_text
 from yunikorn.cli.describe import find_object
+from yunikorn.cli.object_tables import named, sized, table
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import QueueNotFound, Record, Server
+from yunikorn.cli.rest_client import QueueNotFound, Server
 from yunikorn.cli.server_options import below_partition, complete, connect, partition_option, server_options
 from yunikorn.cli.text_columns import WIDE, Column, print_table, terminal_width
 
 MOST = 10_000
-COLUMNS = (
-    Column("time", whole=True),
-    Column("decision", whole=True),
-    Column("application"),
-    Column("request"),
-    Column("node"),
-    Column("size", whole=True, optional=True),
-    Column("queue", optional=True),
-    Column("reason"),
-)
-
 FIELDS = {"app": "application", "queue": "queue", "node": "node"}
 """Parameter of the route for each kind of object."""
 
@@ -78,7 +68,17 @@ def command(
         for one in found:
             echo(json.dumps(one))
         return
-    print_table(COLUMNS, [_cells(one) for one in found], width)
+    fields = (
+        (Column("time", whole=True), lambda one: time_text(number(one, "time"))),
+        (Column("decision", whole=True), lambda one: shown(text(one, "decision"))),
+        named("application", "applicationID"),
+        named("request", "allocationKey"),
+        named("node", "nodeID"),
+        sized("size", "resource", optional=True),
+        (Column("queue", optional=True), lambda one: shown(text(one, "queueName"))),
+        named("reason", "message"),
+    )
+    print_table(*table(found, *fields), width)
 
 
 def _has_decisions(server: Server, partition: str, kind: str, name: str) -> bool:
@@ -88,15 +88,3 @@ def _has_decisions(server: Server, partition: str, kind: str, name: str) -> bool
         return bool(records(server.value(path, limit=1, **{FIELDS[kind]: name})))
     except QueueNotFound:
         return False
-
-
-def _cells(one: Record) -> list[str]:
-    fields = ("decision", "applicationID", "allocationKey", "nodeID")
-    size = in_short(amounts(one, "resource"))
-    return [
-        time_text(number(one, "time")),
-        *(shown(text(one, field)) for field in fields),
-        size or NONE,
-        shown(text(one, "queueName")),
-        shown(text(one, "message")),
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from yunikorn.cli import object_tables
@@ -19,12 +19,20 @@ from yunikorn.cli.answer_fields import (
     share,
     shown,
     text,
-    texts,
     time_text,
 )
+from yunikorn.cli.object_tables import Field, aged, counted, joined, named, sized, table
 from yunikorn.cli.rest_client import Record
 from yunikorn.cli.text_columns import Column, print_heading, print_pairs, print_table
 
+QUEUE_AMOUNTS = {
+    "allocated": "allocatedResource",
+    "guaranteed": "guaranteedResource",
+    "quota": "maxResource",
+    "headroom": "headroom",
+    "pending": "pendingResource",
+}
+"""Fields of the amounts of a queue, by the title of their column."""
 NO_PRIORITY = -(2**31)
 """Highest priority of a queue or application that has no pending request."""
 
@@ -37,7 +45,7 @@ def describe_app(app: Record, now: int, width: int | None) -> None:
             ("application", shown(text(app, "applicationID"))),
             ("queue", shown(text(app, "queueName"))),
             ("user", shown(text(app, "user"))),
-            ("groups", _joined(app.get("groups"))),
+            ("groups", joined(app.get("groups"))),
             ("state", shown(text(app, "applicationState"))),
             *([("rejected", shown(rejected))] if rejected else []),
             ("submitted", _when(number(app, "submissionTime"), now)),
@@ -46,7 +54,7 @@ def describe_app(app: Record, now: int, width: int | None) -> None:
             ("most used", in_short(amounts(app, "maxUsedResource"))),
             ("pending", in_short(amounts(app, "pendingResource"))),
             ("priority", _priority(number(app, "maxRequestPriority"))),
-            ("reservations", _joined(app.get("reservations"))),
+            ("reservations", joined(app.get("reservations"))),
         ]
     )
     _states(records(app.get("stateLog")), width)
@@ -69,15 +77,14 @@ def describe_queue(queue: Record, now: int, width: int | None) -> None:
             ("preemption", _preemption(queue)),
         ]
     )
-    fields = ("allocatedResource", "guaranteedResource", "maxResource", "headroom", "pendingResource")
-    titles = ("allocated", "guaranteed", "quota", "headroom", "pending")
-    found = [amounts(queue, field) for field in fields]
-    types = ordered(name for each in found for name in each)
+    found = {title: amounts(queue, field) for title, field in QUEUE_AMOUNTS.items()}
+    types = ordered(name for each in found.values() for name in each)
     if types:
         print_heading("Resources")
-        columns = [Column("type"), *(Column(title, right=True) for title in titles)]
-        rows = [[name, *(_amount(each, name) for each in found)] for name in types]
-        print_table(columns, rows, width)
+        columns = [Column("type"), *(Column(title, right=True) for title in found)]
+        print_table(
+            columns, [[name, *(_amount(each, name) for each in found.values())] for name in types], width
+        )
     _texts("Properties", queue.get("properties"))
     below = [one for one in children(queue) if one is not queue]
     if below:
@@ -98,66 +105,55 @@ def describe_node(node: Record, now: int, width: int | None) -> None:
             *((f"{name} used/size", share(used, size, name)) for name in types),
             ("occupied", in_short(amounts(node, "occupied"))),
             ("available", in_short(amounts(node, "available"))),
-            ("reserved for", _joined(node.get("reservations"))),
+            ("reserved for", joined(node.get("reservations"))),
         ]
     )
     _texts("Attributes", node.get("attributes"))
     _tasks(records(node.get("allocations")), "application", "applicationId", now, width)
     foreign = records(node.get("foreignAllocations"))
-    if foreign:
-        print_heading("Tasks of others")
-        rows = [[shown(text(one, "allocationKey")), in_short(amounts(one, "resource"))] for one in foreign]
-        print_table([Column("key"), Column("size", whole=True)], rows, width)
+    _part("Tasks of others", foreign, width, named("key", "allocationKey"), sized("size", "resource"))
 
 
 # -- parts -----------------------------------------------------------------------------------------------
 
 
-def _states(log: Iterable[Record], width: int | None) -> None:
-    rows = [[time_text(number(one, "time")), shown(text(one, "applicationState"))] for one in log]
-    if rows:
-        print_heading("States")
-        print_table([Column("since"), Column("state")], rows, width)
+def _part(title: str, found: Sequence[Record], width: int | None, *fields: Field) -> None:
+    """Print a table below its title; nothing without objects."""
+    if found:
+        print_heading(title)
+        print_table(*table(found, *fields), width)
 
 
-def _placeholders(found: Iterable[Record], width: int | None) -> None:
-    rows = [
-        [
-            shown(text(one, "taskGroupName")),
-            *(str(number(one, field)) for field in ("count", "replaced", "timedout")),
-            in_short(amounts(one, "minResource")),
-        ]
-        for one in found
-    ]
-    if rows:
-        print_heading("Placeholders")
-        numbers = (Column(title, right=True) for title in ("requested", "replaced", "unused"))
-        print_table([Column("task group"), *numbers, Column("size", whole=True)], rows, width)
+def _states(log: Sequence[Record], width: int | None) -> None:
+    since = Column("since"), lambda one: time_text(number(one, "time"))
+    _part("States", log, width, since, named("state", "applicationState"))
 
 
-def _requests(asks: Iterable[Record], now: int, width: int | None) -> None:
-    rows = [
-        [
-            shown(text(ask, "allocationKey")),
-            str(number(ask, "pendingCount") or 1),
-            age(number(ask, "requestTime"), now),
-            text(ask, "priority") or "0",
-            in_short(amounts(ask, "resource")),
-            _reason(records(ask.get("allocationLog"))),
-        ]
-        for ask in asks
-    ]
-    if rows:
-        print_heading("Waiting requests")
-        columns = [
-            Column("key"),
-            Column("wanted", right=True),
-            Column("age", right=True),
-            Column("priority", right=True, optional=True),
-            Column("size", whole=True),
-            Column("refused by nodes"),
-        ]
-        print_table(columns, rows, width)
+def _placeholders(found: Sequence[Record], width: int | None) -> None:
+    _part(
+        "Placeholders",
+        found,
+        width,
+        named("task group", "taskGroupName"),
+        counted("requested", lambda one: number(one, "count")),
+        counted("replaced", lambda one: number(one, "replaced")),
+        counted("unused", lambda one: number(one, "timedout")),
+        sized("size", "minResource"),
+    )
+
+
+def _requests(asks: Sequence[Record], now: int, width: int | None) -> None:
+    _part(
+        "Waiting requests",
+        asks,
+        width,
+        named("key", "allocationKey"),
+        counted("wanted", lambda ask: number(ask, "pendingCount") or 1),
+        aged("requestTime", now),
+        counted("priority", lambda ask: text(ask, "priority") or "0", optional=True),
+        sized("size", "resource"),
+        (Column("refused by nodes"), lambda ask: _reason(records(ask.get("allocationLog")))),
+    )
 
 
 def _reason(log: list[dict[str, Any]]) -> str:
@@ -169,27 +165,17 @@ def _reason(log: list[dict[str, Any]]) -> str:
     return f"{number(first, 'count')}x {shown(text(first, 'message'))}{more}"
 
 
-def _tasks(found: Iterable[Record], title: str, field: str, now: int, width: int | None) -> None:
-    rows = [
-        [
-            shown(text(one, "allocationKey")),
-            shown(text(one, field)),
-            age(number(one, "allocationTime"), now),
-            in_short(amounts(one, "resource")),
-            _remarks(one),
-        ]
-        for one in found
-    ]
-    if rows:
-        print_heading("Tasks")
-        columns = [
-            Column("key"),
-            Column(title),
-            Column("age", right=True),
-            Column("size", whole=True),
-            Column("remarks", optional=True),
-        ]
-        print_table(columns, rows, width)
+def _tasks(found: Sequence[Record], title: str, field: str, now: int, width: int | None) -> None:
+    _part(
+        "Tasks",
+        found,
+        width,
+        named("key", "allocationKey"),
+        named(title, field),
+        aged("allocationTime", now),
+        sized("size", "resource"),
+        (Column("remarks", optional=True), _remarks),
+    )
 
 
 def _remarks(allocation: Record) -> str:
@@ -221,10 +207,6 @@ def _texts(title: str, found: object) -> None:
 
 def _amount(found: dict[str, int], name: str) -> str:
     return amount_text(name, found[name]) if name in found else NONE
-
-
-def _joined(value: object) -> str:
-    return ", ".join(texts(value)) or NONE
 
 
 def _priority(value: int) -> str:

@@ -1,7 +1,11 @@
-"""Tables of queues, applications, nodes and users, from the JSON objects of the REST interface."""
+"""Tables of queues, applications, nodes and users, from the JSON objects of the REST interface.
+
+A table is a list of fields: a column, and the function that makes its cells.
+"""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -28,6 +32,62 @@ from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 
 Rows = list[list[str]]
 Table = tuple[list[Column], Rows]
+Field = tuple[Column, Callable[[Record], str]]
+"""A column, and its cell for an object."""
+
+
+# -- fields ----------------------------------------------------------------------------------------------
+
+
+def table(found: Iterable[Record], *fields: Field) -> Table:
+    """Return the table of some objects."""
+    return [column for column, _ in fields], [[cell(one) for _, cell in fields] for one in found]
+
+
+def named(title: str, field: str) -> Field:
+    """Return the column of a text."""
+    return Column(title), lambda one: shown(text(one, field))
+
+
+def counted(title: str, cell: Callable[[Record], object], *, optional: bool = False) -> Field:
+    """Return the column of a number."""
+    return Column(title, right=True, optional=optional), lambda one: str(cell(one))
+
+
+def sized(title: str, field: str, *, optional: bool = False) -> Field:
+    """Return the column of amounts of all resource types."""
+    return Column(title, whole=True, optional=optional), lambda one: in_short(amounts(one, field))
+
+
+def aged(field: str, now: int, *, optional: bool = False) -> Field:
+    """Return the column of the time since a moment."""
+    return counted("age", lambda one: age(number(one, field), now), optional=optional)
+
+
+def shares(found: Iterable[Record], used: str, size: str, of: str) -> Iterator[Field]:
+    """Yield a column `USED/SIZE` for each resource type; those of vcore and memory are always shown."""
+    for name in resource_types(found, used, size):
+        column = Column(f"{name} used/{of}", right=True, optional=name not in (VCORE, MEMORY))
+        yield column, functools.partial(share_text, used, size, name)
+
+
+def share_text(used: str, size: str, name: str, one: Record) -> str:
+    """Return `USED/SIZE` of a resource type, from two fields of an object."""
+    return share(amounts(one, used), amounts(one, size), name)
+
+
+def resource_types(found: Iterable[Record], *fields: str) -> list[str]:
+    """Return the resource types of some fields of all objects; vcore and memory always."""
+    used = {name for one in found for field in fields for name in amounts(one, field)}
+    return ordered({VCORE, MEMORY, *used})
+
+
+def joined(value: object) -> str:
+    """Return the texts of a list in one line."""
+    return ", ".join(texts(value)) or NONE
+
+
+# -- tables ----------------------------------------------------------------------------------------------
 
 
 def node_state(node: Record) -> str:
@@ -43,40 +103,14 @@ def running(record: Record, most: str) -> str:
     return f"{count}/{limit}" if limit else str(count)
 
 
-def _types(found: Iterable[Record], *fields: str) -> list[str]:
-    """Return the resource types of some fields of all objects; vcore and memory always."""
-    used = {name for one in found for field in fields for name in amounts(one, field)}
-    return ordered({VCORE, MEMORY, *used})
+def tasks(one: Record) -> int:
+    """Return the number of allocations of an application or on a node."""
+    return len(records(one.get("allocations")))
 
 
-def _shares(types: Sequence[str], of: str) -> list[Column]:
-    return [Column(f"{name} used/{of}", right=True, optional=name not in (VCORE, MEMORY)) for name in types]
-
-
-def queues(found: Sequence[Record], now: int) -> Table:
-    """Return the table of queues."""
-    used, quota = "allocatedResource", "maxResource"
-    types = _types(found, used, quota)
-    columns = [
-        Column("queue"),
-        Column("state"),
-        Column("apps", right=True),
-        *_shares(types, "quota"),
-        Column("guaranteed", whole=True, optional=True),
-        Column("pending", whole=True, optional=True),
-    ]
-    rows = [
-        [
-            shown(text(one, "queuename")),
-            shown(text(one, "status")),
-            running(one, "maxRunningApps"),
-            *(share(amounts(one, used), amounts(one, quota), name) for name in types),
-            in_short(amounts(one, "guaranteedResource")),
-            in_short(amounts(one, "pendingResource")),
-        ]
-        for one in found
-    ]
-    return columns, rows
+def used_text(app: Record, name: str) -> str:
+    """Return the amount of a resource type that an application uses."""
+    return amount_text(name, amounts(app, "usedResource").get(name, 0))
 
 
 def waiting_tasks(app: Record) -> int:
@@ -84,62 +118,50 @@ def waiting_tasks(app: Record) -> int:
     return sum(number(ask, "pendingCount") or 1 for ask in records(app.get("requests")))
 
 
+def queues(found: Sequence[Record], now: int) -> Table:
+    """Return the table of queues."""
+    return table(
+        found,
+        named("queue", "queuename"),
+        named("state", "status"),
+        counted("apps", lambda one: running(one, "maxRunningApps")),
+        *shares(found, "allocatedResource", "maxResource", "quota"),
+        sized("guaranteed", "guaranteedResource", optional=True),
+        sized("pending", "pendingResource", optional=True),
+    )
+
+
 def apps(found: Sequence[Record], now: int) -> Table:
     """Return the table of applications."""
-    used = "usedResource"
-    types = _types(found, used)
-    columns = [
-        Column("application"),
-        Column("queue"),
-        Column("user"),
-        Column("state"),
-        Column("age", right=True, optional=True),
-        Column("tasks", right=True),
-        Column("waiting", right=True),
-        *(Column(name, right=True, optional=True) for name in types),
-        Column("pending", whole=True, optional=True),
-    ]
-    rows = [
-        [
-            shown(text(one, "applicationID")),
-            shown(text(one, "queueName")),
-            shown(text(one, "user")),
-            shown(text(one, "applicationState")),
-            age(number(one, "submissionTime"), now),
-            str(len(records(one.get("allocations")))),
-            str(waiting_tasks(one)),
-            *(amount_text(name, amounts(one, used).get(name, 0)) for name in types),
-            in_short(amounts(one, "pendingResource")),
-        ]
-        for one in found
-    ]
-    return columns, rows
+
+    def used(name: str) -> Field:
+        return counted(name, lambda one: used_text(one, name), optional=True)
+
+    return table(
+        found,
+        named("application", "applicationID"),
+        named("queue", "queueName"),
+        named("user", "user"),
+        named("state", "applicationState"),
+        aged("submissionTime", now, optional=True),
+        counted("tasks", tasks),
+        counted("waiting", waiting_tasks),
+        *map(used, resource_types(found, "usedResource")),
+        sized("pending", "pendingResource", optional=True),
+    )
 
 
 def nodes(found: Sequence[Record], now: int) -> Table:
     """Return the table of nodes."""
-    used, size = "allocated", "capacity"
-    types = _types(found, used, size)
-    columns = [
-        Column("node"),
-        Column("state"),
-        Column("tasks", right=True),
-        *_shares(types, "size"),
-        Column("occupied", whole=True, optional=True),
-        Column("reserved for", optional=True),
-    ]
-    rows = [
-        [
-            shown(text(one, "nodeID")),
-            node_state(one),
-            str(len(records(one.get("allocations")))),
-            *(share(amounts(one, used), amounts(one, size), name) for name in types),
-            in_short(amounts(one, "occupied")),
-            ", ".join(texts(one.get("reservations"))) or NONE,
-        ]
-        for one in found
-    ]
-    return columns, rows
+    return table(
+        found,
+        named("node", "nodeID"),
+        (Column("state"), node_state),
+        counted("tasks", tasks),
+        *shares(found, "allocated", "capacity", "size"),
+        sized("occupied", "occupied", optional=True),
+        (Column("reserved for", optional=True), lambda one: joined(one.get("reservations"))),
+    )
 
 
 def with_queues(users: Iterable[Record]) -> Iterator[dict[str, Any]]:
@@ -152,19 +174,13 @@ def with_queues(users: Iterable[Record]) -> Iterator[dict[str, Any]]:
 
 def users(found: Sequence[Record], now: int) -> Table:
     """Return the table of the use of queues by users."""
-    used, limit = "resourceUsage", "maxResources"
-    types = _types(found, used, limit)
-    columns = [Column("user"), Column("queue"), Column("apps", right=True), *_shares(types, "limit")]
-    rows = [
-        [
-            shown(text(one, "userName")),
-            shown(text(one, "queuePath")),
-            running(one, "maxApplications"),
-            *(share(amounts(one, used), amounts(one, limit), name) for name in types),
-        ]
-        for one in found
-    ]
-    return columns, rows
+    return table(
+        found,
+        named("user", "userName"),
+        named("queue", "queuePath"),
+        counted("apps", lambda one: running(one, "maxApplications")),
+        *shares(found, "resourceUsage", "maxResources", "limit"),
+    )
 
 
 TABLES: dict[str, Callable[[Sequence[Record], int], Table]] = {

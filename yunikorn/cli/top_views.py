@@ -6,7 +6,8 @@ their tasks would take a hundred megabytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -16,18 +17,23 @@ from yunikorn.cli.answer_fields import (
     MEMORY,
     NONE,
     age,
-    amount_text,
     amounts,
     in_short,
     number,
-    ordered,
     records,
-    share,
     shown,
     text,
     texts,
 )
-from yunikorn.cli.object_tables import node_state, running, waiting_tasks
+from yunikorn.cli.object_tables import (
+    node_state,
+    resource_types,
+    running,
+    share_text,
+    tasks,
+    used_text,
+    waiting_tasks,
+)
 from yunikorn.cli.rest_client import Record
 from yunikorn.quantities import VCORE
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE
@@ -137,20 +143,48 @@ def part_of(used: Mapping[str, int], size: Mapping[str, int]) -> float:
     return max((ratio(amount, size.get(name, 0)) for name, amount in used.items()), default=0.0)
 
 
-def _types(found: Iterable[Record], *fields: str) -> list[str]:
-    return ordered(
-        {VCORE, MEMORY, *(name for one in found for field in fields for name in amounts(one, field))}
-    )
+# -- fields ----------------------------------------------------------------------------------------------
+
+TopField = tuple[TopColumn, Callable[[Record], Cell]]
+"""A column, and its cell for an object."""
 
 
-def _bars(types: Sequence[str], of: str, first: int) -> list[TopColumn]:
-    """Return two columns for each resource type, a bar and amounts, from a rank on."""
-    columns = []
-    for at, name in enumerate(types):
+def _content(found: Sequence[Record], style: Callable[[Record], str], *fields: TopField) -> Content:
+    rows = [[cell(one) for _, cell in fields] for one in found]
+    return Content([column for column, _ in fields], rows, [style(one) for one in found])
+
+
+def _named(title: str, rank: int, field: str, *, shrinks: bool = True) -> TopField:
+    return TopColumn(title, rank, shrinks=shrinks), lambda one: shown(text(one, field))
+
+
+def _counted(title: str, rank: int, cell: Callable[[Record], object]) -> TopField:
+    return TopColumn(title, rank, right=True), lambda one: str(cell(one))
+
+
+def _sized(title: str, rank: int, field: str) -> TopField:
+    return TopColumn(title, rank), lambda one: in_short(amounts(one, field))
+
+
+def _bars(
+    found: Iterable[Record], used: str, size: str, of: str, first: int, mark: str = ""
+) -> Iterator[TopField]:
+    """Yield two columns for each resource type, a bar and amounts, from a rank on.
+
+    `used` and `size` are fields with amounts, and so is `mark`, which the bar marks.
+    """
+    for at, name in enumerate(resource_types(found, used, size)):
         usual = name in (VCORE, MEMORY)
-        columns.append(TopColumn(name, 1 + at if usual else LEAST + at))
-        columns.append(TopColumn(f"used/{of}", first + at if usual else LEAST + at, right=True))
-    return columns
+        yield (
+            TopColumn(name, 1 + at if usual else LEAST + at),
+            functools.partial(_bar, used, size, mark, name),
+        )
+        column = TopColumn(f"used/{of}", first + at if usual else LEAST + at, right=True)
+        yield column, functools.partial(share_text, used, size, name)
+
+
+def _bar(used: str, size: str, mark: str, name: str, one: Record) -> Bar:
+    return Bar(*(amounts(one, field).get(name, 0) for field in (used, size, mark)))
 
 
 # -- queues ----------------------------------------------------------------------------------------------
@@ -184,43 +218,20 @@ TREE = "tree"
 
 
 def _queues(found: Sequence[Record], at: Totals, order: str) -> Content:
-    used = "allocatedResource"
-    types = _types(found, used, QUOTA)
-    columns = [
-        TopColumn("queue", 0, shrinks=True),
-        TopColumn("state", 7),
-        TopColumn("apps", 3, right=True),
-        *_bars(types, "quota", 4),
-        TopColumn("pending", 8),
-        TopColumn("guaranteed", 9),
-    ]
-    rows: list[list[Cell]] = []
-    styles = []
-    for one in found:
-        name = text(one, "queuename")
-        if order == TREE and number(one, DEPTH):
-            name = "  " * number(one, DEPTH) + name.rpartition(".")[2]
-        cells: list[Cell] = [shown(name), shown(text(one, "status")), running(one, "maxRunningApps")]
-        cells += _use(types, amounts(one, used), amounts(one, QUOTA), amounts(one, "guaranteedResource"))
-        rows.append(
-            [*cells, in_short(amounts(one, "pendingResource")), in_short(amounts(one, "guaranteedResource"))]
-        )
-        styles.append("" if text(one, "status") == "Active" else "yellow")
-    return Content(columns, rows, styles)
+    def name(queue: Record) -> str:
+        path, depth = text(queue, "queuename"), number(queue, DEPTH)
+        return shown("  " * depth + path.rpartition(".")[2] if order == TREE and depth else path)
 
-
-def _use(
-    types: Sequence[str],
-    used: Mapping[str, int],
-    size: Mapping[str, int],
-    guaranteed: Mapping[str, int] | None = None,
-) -> list[Cell]:
-    cells: list[Cell] = []
-    for name in types:
-        mark = guaranteed.get(name, 0) if guaranteed else 0
-        cells.append(Bar(used.get(name, 0), size.get(name, 0), mark))
-        cells.append(share(used, size, name))
-    return cells
+    return _content(
+        found,
+        lambda one: "" if text(one, "status") == "Active" else "yellow",
+        (TopColumn("queue", 0, shrinks=True), name),
+        _named("state", 7, "status", shrinks=False),
+        _counted("apps", 3, lambda one: running(one, "maxRunningApps")),
+        *_bars(found, "allocatedResource", QUOTA, "quota", 4, "guaranteedResource"),
+        _sized("pending", 8, "pendingResource"),
+        _sized("guaranteed", 9, "guaranteedResource"),
+    )
 
 
 QUEUES = View(
@@ -248,32 +259,24 @@ def _keep_node(node: Record) -> Record:
     fields = ("nodeID", "schedulable", "allocated", "capacity", "occupied", "reservations")
     return {
         **{field: node[field] for field in fields if field in node},
-        TASKS: len(records(node.get("allocations"))),
+        TASKS: tasks(node),
     }
 
 
 def _nodes(found: Sequence[Record], at: Totals, order: str) -> Content:
-    types = _types(found, "allocated", "capacity")
-    columns = [
-        TopColumn("node", 0, shrinks=True),
-        TopColumn("state", 6),
-        TopColumn("tasks", 3, right=True),
-        *_bars(types, "size", 4),
-        TopColumn("occupied", 8),
-        TopColumn("reserved for", 9, shrinks=True),
-    ]
-    rows: list[list[Cell]] = [
-        [
-            shown(text(one, "nodeID")),
-            node_state(one),
-            str(number(one, TASKS)),
-            *_use(types, amounts(one, "allocated"), amounts(one, "capacity")),
-            in_short(amounts(one, "occupied")),
-            ", ".join(map(shown, texts(one.get("reservations")))) or NONE,
-        ]
-        for one in found
-    ]
-    return Content(columns, rows, ["" if node_state(one) == SCHEDULABLE else "yellow" for one in found])
+    return _content(
+        found,
+        lambda one: "" if node_state(one) == SCHEDULABLE else "yellow",
+        _named("node", 0, "nodeID"),
+        (TopColumn("state", 6), node_state),
+        _counted("tasks", 3, lambda one: number(one, TASKS)),
+        *_bars(found, "allocated", "capacity", "size", 4),
+        _sized("occupied", 8, "occupied"),
+        (
+            TopColumn("reserved for", 9, shrinks=True),
+            lambda one: ", ".join(map(shown, texts(one.get("reservations")))) or NONE,
+        ),
+    )
 
 
 NODES = View(
@@ -299,45 +302,32 @@ def _keep_app(app: Record) -> Record:
     fields = ("applicationID", "queueName", "user", "applicationState", "submissionTime", "usedResource")
     return {
         **{field: app[field] for field in (*fields, "pendingResource") if field in app},
-        TASKS: len(records(app.get("allocations"))),
+        TASKS: tasks(app),
         WAITING: waiting_tasks(app),
     }
 
 
 def _apps(found: Sequence[Record], at: Totals, order: str) -> Content:
-    types = _types(found, "usedResource")
-    columns = [
-        TopColumn("application", 0, shrinks=True),
-        TopColumn("queue", 4, shrinks=True),
-        TopColumn("user", 5, shrinks=True),
-        TopColumn("state", 3),
-        TopColumn("age", 6, right=True),
-        TopColumn("started", 2),
-        TopColumn("tasks", 1, right=True),
-        TopColumn("waiting", 1, right=True),
-        *(TopColumn(name, 7 if name in (VCORE, MEMORY) else LEAST, right=True) for name in types),
-        TopColumn("pending", 8),
-    ]
-    rows: list[list[Cell]] = []
-    styles = []
-    for one in found:
-        tasks, waiting = number(one, TASKS), number(one, WAITING)
-        rows.append(
-            [
-                shown(text(one, "applicationID")),
-                shown(text(one, "queueName")),
-                shown(text(one, "user")),
-                shown(text(one, "applicationState")),
-                age(number(one, "submissionTime"), at.now),
-                Bar(tasks, tasks + waiting),
-                str(tasks),
-                str(waiting),
-                *(amount_text(name, amounts(one, "usedResource").get(name, 0)) for name in types),
-                in_short(amounts(one, "pendingResource")),
-            ]
-        )
-        styles.append("yellow" if waiting and not tasks else "")
-    return Content(columns, rows, styles)
+    def used(name: str) -> TopField:
+        return _counted(name, 7 if name in (VCORE, MEMORY) else LEAST, lambda one: used_text(one, name))
+
+    return _content(
+        found,
+        lambda one: "yellow" if number(one, WAITING) and not number(one, TASKS) else "",
+        _named("application", 0, "applicationID"),
+        _named("queue", 4, "queueName"),
+        _named("user", 5, "user"),
+        _named("state", 3, "applicationState", shrinks=False),
+        _counted("age", 6, lambda one: age(number(one, "submissionTime"), at.now)),
+        (
+            TopColumn("started", 2),
+            lambda one: Bar(number(one, TASKS), number(one, TASKS) + number(one, WAITING)),
+        ),
+        _counted("tasks", 1, lambda one: number(one, TASKS)),
+        _counted("waiting", 1, lambda one: number(one, WAITING)),
+        *map(used, resource_types(found, "usedResource")),
+        _sized("pending", 8, "pendingResource"),
+    )
 
 
 APPS = View(
