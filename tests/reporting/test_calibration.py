@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from yunikorn.reporting.calibration import rank_correlation
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.sections import calibration
+from yunikorn.reporting.sections.waits import calibration_section
 
 Observe = Callable[..., FullReport]
 
@@ -66,7 +66,7 @@ def test_warning_where_means_differ_by_more_than_a_factor_of_three(
     recorded: tuple[int, int], warning: str, observe: Observe
 ) -> None:
     result = observe(scenario(*recorded))  # the simulated waits are 0 and 20, their mean is 10
-    found, section = result.figures, calibration.section(result)
+    found, section = result.figures, calibration_section(result)
     assert found.calibration is not None
     assert section is not None
     assert (warning in found.calibration.warning) == bool(found.calibration.warning) or not warning

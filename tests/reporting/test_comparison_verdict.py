@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
-from yunikorn.reporting.comparison import Comparison, make_rows
+from yunikorn.reporting.comparison_result import Comparison, make_rows
 from yunikorn.reporting.comparison_verdict import judge_comparison
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import WORKLOAD, Difference

@@ -70,7 +70,7 @@ def test_contents_lead_to_every_section(observe: Observe) -> None:
 
 
 def test_panels_without_content_are_left_out() -> None:
-    nothing = Picture("none.png", "a caption", lambda _: None)
+    nothing = Picture("none.png", "a caption", lambda *_: None)
     found = Elements(page(Section("empty", "Empty", "lead", pictures=[nothing])))
     assert [one["id"] for one in found.of("section")] == ["verdict"]
     assert "a caption" not in found.texts

@@ -15,13 +15,9 @@ from yunikorn.reporting.drawing import Drawing, draw
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.mpl import amount_scale, paper, png, shorten, stack, styled, time_scale
 from yunikorn.reporting.palette import LIGHT, queue_colours
-from yunikorn.reporting.plots import (
-    plot_cluster,
-    plot_distributions,
-    plot_lengths,
-    plot_nodes,
-    plot_queues,
-)
+from yunikorn.reporting.plot_stacks import plot_lengths
+from yunikorn.reporting.plot_waits import plot_distributions
+from yunikorn.reporting.plots import plot_cluster, plot_nodes, plot_queues
 from yunikorn.reporting.result_files import PICTURES
 from yunikorn.reporting.sections.report_sections import report_sections
 

@@ -31,8 +31,9 @@ from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.comparison import Comparison, compare
+from yunikorn.reporting.comparison import compare
 from yunikorn.reporting.comparison_files import comparison_folder, outdated_runs, write_comparison
+from yunikorn.reporting.comparison_result import Comparison
 from yunikorn.reporting.comparison_tables import (
     ON_TERMINAL,
     difference_lines,

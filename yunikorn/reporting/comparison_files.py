@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from yunikorn.reporting.comparison import CSV, CURVE_CSV, JSON, Comparison
+from yunikorn.reporting.comparison_result import CSV, CURVE_CSV, JSON, Comparison
 from yunikorn.reporting.comparison_tables import comparison_title
 from yunikorn.reporting.comparison_verdict import judge_comparison
 from yunikorn.reporting.palette import queue_colours
@@ -53,20 +53,14 @@ def write_comparison(folder: OutFolder, comparison: Comparison, *, pictures: boo
     if missing or not pictures:
         return missing
     # Imported here, because comparisons without pictures need neither matplotlib nor jinja2.
-    from yunikorn.reporting.drawing import draw
-    from yunikorn.reporting.page import render
+    from yunikorn.reporting.page import write_page
 
-    sections = comparison_sections(comparison)
-    colours = queue_colours(variant.results[0].history for variant in comparison.variants)
-    drawn = draw(sections, colours)
-    for name, drawing in drawn.items():
-        folder.part(name).write_bytes(drawing.png)
-    page = render(
+    write_page(
+        folder,
+        PAGE,
         title=f"Comparison of {comparison_title(comparison)}",
         verdict=judge_comparison(comparison),
-        sections=sections,
-        drawn={name: drawing.svg for name, drawing in drawn.items()},
-        colours=colours,
+        sections=comparison_sections(comparison),
+        colours=queue_colours(variant.results[0].history for variant in comparison.variants),
     )
-    folder.open(PAGE).write(page)
     return ""

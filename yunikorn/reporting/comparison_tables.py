@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yunikorn.reporting.comparison import Comparison, FigureRow
+from yunikorn.reporting.comparison_result import Comparison, FigureRow
 from yunikorn.reporting.setting_curves import curve_tables
 from yunikorn.reporting.tables import Table
 

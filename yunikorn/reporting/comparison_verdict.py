@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yunikorn.reporting.comparison import Comparison, FigureRow
+from yunikorn.reporting.comparison_result import Comparison, FigureRow
 from yunikorn.reporting.comparison_tables import unfinished_runs
 from yunikorn.reporting.figures import MEAN_WAIT
 from yunikorn.reporting.formats import duration

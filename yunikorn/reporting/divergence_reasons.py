@@ -7,7 +7,14 @@ from concurrent.futures import Executor
 
 import attrs
 
-from yunikorn.reporting.decision_log import Divergence, question, question_to_first
+from yunikorn.reporting.decision_log import (
+    Divergence,
+    DivergenceReport,
+    describe,
+    question,
+    question_to_first,
+    unpack,
+)
 from yunikorn.reporting.order_reason import order_question
 from yunikorn.reporting.runs import Order, play_all
 from yunikorn.simulation.explain_requests import ExplainAnswer
@@ -59,6 +66,31 @@ def find_reasons(
         unknown = "interrupted" if is_stopped() and not is_known else ""
         reasons.append(DivergenceReason(answer, of_first is not None, run.reason, unknown))
     return reasons
+
+
+def describe_divergences(
+    first: str,
+    decisions: bytes,
+    others: Sequence[str],
+    divergences: Sequence[Divergence | None],
+    reasons: Sequence[DivergenceReason],
+) -> list[DivergenceReport]:
+    """Describe the divergences of other runs, given by their names, from the first run with its decisions."""
+    return [
+        attrs.evolve(
+            describe(
+                first,
+                other,
+                divergence,
+                sum(1 for _ in unpack(decisions)) if divergence is None else divergence.equal,
+                reason.answer,
+                reason.text,
+                is_of_first=reason.is_of_first,
+            ),
+            reason_unknown=reason.unknown,
+        )
+        for other, divergence, reason in zip(others, divergences, reasons, strict=True)
+    ]
 
 
 def is_explained_by_a_run(divergence: Divergence | None) -> bool:

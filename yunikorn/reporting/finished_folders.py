@@ -13,9 +13,13 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
-from yunikorn.reporting.comparison import JSON, Comparison, make_rows
-from yunikorn.reporting.decision_log import Divergence, DivergenceReport, describe, find_divergence, unpack
-from yunikorn.reporting.divergence_reasons import DivergenceReason, is_explained_by_a_run
+from yunikorn.reporting.comparison_result import JSON, Comparison, make_rows
+from yunikorn.reporting.decision_log import Divergence, DivergenceReport, find_divergence
+from yunikorn.reporting.divergence_reasons import (
+    DivergenceReason,
+    describe_divergences,
+    is_explained_by_a_run,
+)
 from yunikorn.reporting.formats import duration
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import differences
@@ -128,21 +132,7 @@ def _divergences(
         names = [one.run.name for one in diverged]
         first_run = FinishedRun(first.name, first.folders[seed], results[0])
         reasons.update(zip(names, explain(first_run, diverged), strict=True))
-    reports = []
-    for other, divergence in zip(others, found, strict=True):
-        equal = sum(1 for _ in unpack(baseline)) if divergence is None else divergence.equal
-        reason = reasons[other.name]
-        report = describe(
-            first.name,
-            other.name,
-            divergence,
-            equal,
-            reason.answer,
-            reason.text,
-            is_of_first=reason.is_of_first,
-        )
-        reports.append(attrs.evolve(report, reason_unknown=reason.unknown))
-    return reports
+    return describe_divergences(first.name, baseline, list(reasons), found, list(reasons.values()))
 
 
 def _have_equal_work(one: FullReport, other: FullReport) -> bool:

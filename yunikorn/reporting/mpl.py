@@ -110,6 +110,14 @@ def stack(
     return above
 
 
+def capacity_line(axes: Axes, edges: Sequence[float], capacity: Sequence[float], unit: str) -> None:
+    """Draw a capacity over the amounts below it, and scale the axes to both."""
+    axes.stairs(capacity, edges, baseline=None, color=INK, lw=1.2, label="capacity")
+    axes.set_ylim(0, top(capacity))
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylabel(unit)
+
+
 def line(style: Style, width: float = 1.6) -> dict[str, Any]:
     """Return the options of a line in the style of a queue."""
     return {"color": style.colour, "linestyle": DASHES[style.pattern], "linewidth": width}
@@ -119,6 +127,12 @@ def time_scale(edges: Sequence[float]) -> tuple[float, str]:
     """Return the divisor of seconds for an axis, and the name of its unit."""
     span = max(edges) - min(0.0, min(edges)) if edges else 0.0
     return next((unit, name) for least, unit, name in _TIMES if span >= least)
+
+
+def time_axis(edges: Sequence[float]) -> tuple[list[float], str]:
+    """Return times (seconds) in the unit of an axis, and the label of the axis."""
+    unit, name = time_scale(edges)
+    return [edge / unit for edge in edges], f"simulated time ({name})"
 
 
 def amount_scale(name: str, largest: float) -> tuple[float, str]:

@@ -1,4 +1,4 @@
-"""Report as one self-contained HTML page that needs no network. Requires jinja2."""
+"""Report as one self-contained HTML page that needs no network. Requires jinja2 and matplotlib."""
 
 from __future__ import annotations
 
@@ -10,10 +10,30 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from yunikorn.errors import printable
+from yunikorn.reporting.drawing import draw
 from yunikorn.reporting.formats import Number
 from yunikorn.reporting.palette import DARK, LIGHT, OTHER_DARK, OTHER_LIGHT, QueueColours
 from yunikorn.reporting.section import Section
 from yunikorn.reporting.tables import Table
+from yunikorn.simulation.out_folder import OutFolder
+
+
+def write_page(
+    folder: OutFolder,
+    name: str,
+    *,
+    title: str,
+    verdict: Sequence[str],
+    sections: Sequence[Section],
+    colours: QueueColours,
+) -> None:
+    """Draw all plots of the sections, and write them and the page to a folder."""
+    drawn = draw(sections, colours)
+    for picture, drawing in drawn.items():
+        folder.part(picture).write_bytes(drawing.png)
+    inline = {picture: drawing.svg for picture, drawing in drawn.items()}
+    page = render(title=title, verdict=verdict, sections=sections, drawn=inline, colours=colours)
+    folder.open(name).write(page)
 
 
 def render(

@@ -6,12 +6,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from yunikorn.reporting.comparison import Comparison, FigureRow
+from yunikorn.reporting.comparison_result import Comparison, FigureRow
 from yunikorn.reporting.figures import MEAN_WAIT
 from yunikorn.reporting.history import History
 from yunikorn.reporting.mpl import INK, amount_scale, line, paper, shorten, time_scale, top
 from yunikorn.reporting.palette import LIGHT, line_style
-from yunikorn.reporting.plots import busiest_type, plot_distributions
+from yunikorn.reporting.plot_waits import plot_distributions
+from yunikorn.reporting.plots import busiest_type
 from yunikorn.reporting.run_figures import Curves
 
 SHOWN = len(LIGHT)

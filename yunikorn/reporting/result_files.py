@@ -25,14 +25,9 @@ from yunikorn.reporting.input_places import PLACES, InputPlaces
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.palette import queue_colours
 from yunikorn.reporting.saved_run import LOG, RESULT, pack_result
-from yunikorn.reporting.sections.calibration import CALIBRATION
-from yunikorn.reporting.sections.cluster_use import CLUSTER
-from yunikorn.reporting.sections.groups import USERS
-from yunikorn.reporting.sections.idle_while_waiting import IDLE
-from yunikorn.reporting.sections.nodes import NODES
-from yunikorn.reporting.sections.queue_use import QUEUES
 from yunikorn.reporting.sections.report_sections import report_sections
-from yunikorn.reporting.sections.waits import LENGTHS, WAITS
+from yunikorn.reporting.sections.use import CLUSTER, IDLE, NODES, QUEUES, USERS
+from yunikorn.reporting.sections.waits import CALIBRATION, LENGTHS, WAITS
 from yunikorn.reporting.tables import outcome
 from yunikorn.simulation.decisions import APPLICATIONS as ENDS
 from yunikorn.simulation.decisions import DECISIONS, REPORT, FolderRecorder
@@ -63,21 +58,16 @@ def write_pictures(folder: OutFolder, result: FullReport, chart: GanttChart | No
     if missing:
         return missing
     # Imported here, because runs without pictures need neither matplotlib nor jinja2, which import slowly.
-    from yunikorn.reporting.drawing import draw
-    from yunikorn.reporting.page import render
+    from yunikorn.reporting.page import write_page
 
-    sections, colours = report_sections(result, chart), queue_colours([result.history])
-    drawn = draw(sections, colours)
-    for name, drawing in drawn.items():
-        folder.part(name).write_bytes(drawing.png)
-    page = render(
+    write_page(
+        folder,
+        PAGE,
         title=f"Simulation of {result.report.workload} ({outcome(result.report)})",
         verdict=result.verdict,
-        sections=sections,
-        drawn={name: drawing.svg for name, drawing in drawn.items()},
-        colours=colours,
+        sections=report_sections(result, chart),
+        colours=queue_colours([result.history]),
     )
-    folder.open(PAGE).write(page)
     return ""
 
 

@@ -1,22 +1,19 @@
 """Sections of a page: what each shows, and how its pictures are drawn.
 
-A section is made by one function in a file of its own, which returns None if it has nothing to show. Adding a
-section takes such a file and a line in the list of its page: `sections/report_sections.py` or
+A section is made by one function, which returns None if it has nothing to show. Adding a section takes such
+a function and a line in the list of its page: `sections/report_sections.py` or
 `sections/comparison_sections.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import attrs
 
 from yunikorn.reporting.palette import QueueColours
 from yunikorn.reporting.tables import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @attrs.frozen
@@ -27,8 +24,8 @@ class Picture:
     """Name of the file, such as `waits.png`."""
     caption: str
     """One or two sentences: the content of the plot, and how to read it."""
-    draw: Callable[[QueueColours], Figure | None]
-    """Returns the plot, or None if there is nothing to draw. It may import matplotlib; nothing else may."""
+    draw: Callable[[Any, QueueColours], Any]
+    """Returns the figure, given the module `all_plots`; None if there is nothing to draw."""
 
 
 @attrs.frozen

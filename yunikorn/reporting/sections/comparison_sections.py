@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
 
-from yunikorn.reporting.comparison import CURVE_CSV, Comparison
+from yunikorn.reporting.comparison_result import CURVE_CSV, Comparison
 from yunikorn.reporting.comparison_tables import MOST_CURVES, difference_tables, whole_table
 from yunikorn.reporting.palette import LIGHT
 from yunikorn.reporting.section import Picture, Section
 from yunikorn.reporting.setting_curves import SettingCurve, curve_tables
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from yunikorn.reporting.palette import QueueColours
 
 WAITS, BARS = "compare-waits.png", "compare-queues.png"
 TIME, SHARES = "compare-time.png", "compare-shares.png"
@@ -62,16 +55,6 @@ def _divergences(comparison: Comparison) -> Section | None:
 
 
 def _waits(comparison: Comparison) -> Section:
-    def draw(_: QueueColours) -> Figure | None:
-        from yunikorn.reporting.plot_comparison import plot_all_waits
-
-        return plot_all_waits(comparison)
-
-    def draw_bars(_: QueueColours) -> Figure | None:
-        from yunikorn.reporting.plot_comparison import plot_bars
-
-        return plot_bars(comparison)
-
     seed = f" (seed {comparison.seeds[0]})" if len(comparison.seeds) > 1 else ""
     slowed = any(variant.results[0].curves.all_slowdowns for variant in comparison.variants)
     waited = "waited (left) or were slowed down (right)" if slowed else "waited"
@@ -85,13 +68,13 @@ def _waits(comparison: Comparison) -> Section:
                 WAITS,
                 f"Share of the applications that {waited} no more than the value below{seed}: the further "
                 "left a curve, the shorter the waits.",
-                draw,
+                lambda plots, _: plots.plot_all_waits(comparison),
             ),
             Picture(
                 BARS,
                 f"{bars} of the queues that waited longest, with a bar for each variant; "
                 "lines on the bars are 95 % confidence intervals, if there are several seeds.",
-                draw_bars,
+                lambda plots, _: plots.plot_bars(comparison),
             ),
         ],
     )
@@ -109,31 +92,18 @@ def _curves(comparison: Comparison) -> Section | None:
         "curves",
         "Curves over settings",
         f"Which value of the setting is the best?{band}{others}",
-        pictures=[
-            Picture(name, f"Figures over {curve.title}.", partial(_draw_curve, curve))
-            for name, curve in shown
-        ],
+        pictures=[_curve_picture(name, curve) for name, curve in shown],
         tables=[table for _, curve in shown for table in curve_tables(curve)],
     )
 
 
-def _draw_curve(curve: SettingCurve, colours: QueueColours) -> Figure | None:
-    from yunikorn.reporting.plot_setting_curves import plot_curve
-
-    return plot_curve(curve, colours)
+def _curve_picture(name: str, curve: SettingCurve) -> Picture:
+    return Picture(
+        name, f"Figures over {curve.title}.", lambda plots, colours: plots.plot_curve(curve, colours)
+    )
 
 
 def _time(comparison: Comparison) -> Section:
-    def draw(_: QueueColours) -> Figure | None:
-        from yunikorn.reporting.plot_comparison import plot_over_time
-
-        return plot_over_time(comparison)
-
-    def draw_shares(_: QueueColours) -> Figure | None:
-        from yunikorn.reporting.plot_comparison import plot_shares
-
-        return plot_shares(comparison)
-
     return Section(
         "time",
         "Over time",
@@ -142,12 +112,12 @@ def _time(comparison: Comparison) -> Section:
             Picture(
                 TIME,
                 "Used part of the cluster, and number of waiting tasks, with a line for each variant.",
-                draw,
+                lambda plots, _: plots.plot_over_time(comparison),
             ),
             Picture(
                 SHARES,
                 "Usage of the busiest resource type by the queues that used most, a line for each variant.",
-                draw_shares,
+                lambda plots, _: plots.plot_shares(comparison),
             ),
         ],
     )

@@ -1,55 +1,41 @@
-"""Section of waits and slowdowns: overall, by queue, and the number of waiting tasks over time."""
+"""Sections of waits: those of all applications, wait targets, and waits beside recorded ones."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from yunikorn.reporting.figures import QUEUE_WAITS, STATISTICS, cells, statistics
-from yunikorn.reporting.formats import Format, duration, index, ratio
+from yunikorn.reporting.calibration import CalibratedGroup, Calibration
+from yunikorn.reporting.figures import QUEUE_WAITS, STATISTICS, cells, columns, statistics
+from yunikorn.reporting.formats import Format, Number, count, duration, index, percent, ratio
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.section import Picture, Section
 from yunikorn.reporting.tables import Table, queue_label
 from yunikorn.simulation.statistics import Summary
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from yunikorn.reporting.palette import QueueColours
-
-WAITS, LENGTHS = "waits.png", "queue-lengths.png"
+WAITS, LENGTHS, CALIBRATION = "waits.png", "queue-lengths.png", "calibration.png"
+USERS = 10
+"""Maximum number of users whose waits are listed beside recorded ones, those with the most applications."""
 
 
-def section(result: FullReport) -> Section | None:
-    """Return the section; None if no application was submitted."""
+def waits_section(result: FullReport) -> Section | None:
+    """Return the waits; None if no application was submitted."""
     if not result.report.applications.submitted:
         return None
-
-    def draw_waits(colours: QueueColours) -> Figure | None:
-        from yunikorn.reporting.plots import plot_distributions
-
-        return plot_distributions(result.curves, colours)
-
-    def draw_lengths(colours: QueueColours) -> Figure | None:
-        from yunikorn.reporting.plots import plot_lengths
-
-        return plot_lengths(result.history, colours)
-
+    caption = (
+        "Share of the applications of each queue that waited"
+        + (" (left) or were slowed down (right)" if result.figures.slowdown else "")
+        + " no more than the value below: the further left a curve, the shorter the waits."
+    )
     return Section(
         "waits",
         "Waits",
         "Which applications wait, and for how long? A wait ends when the task named in the table starts.",
         pictures=[
-            Picture(
-                WAITS,
-                "Share of the applications of each queue that waited"
-                + (" (left) or were slowed down (right)" if result.figures.slowdown else "")
-                + " no more than the value below: the further left a curve, the shorter the waits.",
-                draw_waits,
-            ),
+            Picture(WAITS, caption, lambda plots, colours: plots.plot_distributions(result.curves, colours)),
             Picture(
                 LENGTHS,
                 "Number of waiting tasks, as a stack of queues: the upper edge is the number of all queues.",
-                draw_lengths,
+                lambda plots, colours: plots.plot_lengths(result.history, colours),
             ),
         ],
         tables=[table for table in (_overall(result), _by_queue(result)) if table.rows],
@@ -87,5 +73,93 @@ def _by_queue(result: FullReport) -> Table:
         [queue_label(queue.partition, queue.name, several=several), *cells(QUEUE_WAITS, queue)]
         for queue in result.figures.queues
     ]
-    columns = ["queue", *(figure.column for figure in QUEUE_WAITS if figure.column)]
-    return Table("Waits and slowdown by queue", columns, rows, has_queues=True)
+    heads = ["queue", *columns(QUEUE_WAITS)]
+    return Table("Waits and slowdown by queue", heads, rows, has_queues=True)
+
+
+def targets_section(result: FullReport) -> Section | None:
+    """Return the wait targets of queues; None without any."""
+    rows = [
+        [
+            found.queue,
+            Number(duration, found.target),
+            Number(percent, found.share_met),
+            Number(count, found.met),
+            Number(count, found.missed),
+            Number(count, found.undecided),
+        ]
+        for found in result.figures.slo
+    ]
+    if not rows:
+        return None
+    heads = ["queue", "target", "met", "in time", "too late", "undecided"]
+    table = Table("Wait targets", heads, rows, has_queues=True)
+    lead = "Which part of the applications started all tasks within the target of its queue?"
+    return Section("targets", "Wait targets", lead, tables=[table])
+
+
+def calibration_section(result: FullReport) -> Section | None:
+    """Return simulated waits beside recorded ones of the same applications; None without recorded ones."""
+    found, curves = result.figures.calibration, result.curves.calibration
+    if found is None:
+        return None
+    caption = (
+        "Share of the applications that waited no longer than the value below, as recorded and as simulated. "
+        "Where the simulated curve is further left, the simulation waits less than the cluster did."
+    )
+    return Section(
+        "calibration",
+        "Recorded and simulated waits",
+        "Does the simulation behave like the cluster that the trace was recorded on?",
+        pictures=[
+            Picture(
+                CALIBRATION,
+                caption,
+                lambda plots, _: None if curves is None else plots.plot_calibration(curves),
+            )
+        ],
+        tables=list(_calibration_tables(found)),
+    )
+
+
+def _calibration_tables(found: Calibration) -> Iterator[Table]:
+    values = [
+        ("mean", found.recorded.mean, found.simulated.mean),
+        *((f"{each.percent} %", each.recorded, each.simulated) for each in found.quantiles),
+        ("longest", found.recorded.max, found.simulated.max),
+    ]
+    rows = [
+        [name, Number(duration, recorded), Number(duration, simulated)]
+        for name, recorded, simulated in values
+    ]
+    applications = f"{found.recorded.count} applications"
+    if found.without_start:
+        applications += f"; {found.without_start} more have not started all tasks"
+    note = f"{applications}; rank correlation {index(found.rank_correlation)}"
+    if found.warning:
+        note += f". Warning: {found.warning}"
+    yield Table(
+        "Recorded and simulated waits", ["wait", "recorded", "simulated"], rows, note, is_ordered=True
+    )
+    ranked = sorted(found.users, key=lambda user: -user.recorded.count)
+    more = len(ranked) - USERS
+    rest = f"{more} more users are in report.json" if more > 0 else ""
+    if len(ranked) > 1:
+        yield _calibrated_groups("user", ranked[:USERS], rest)
+    if len(found.sizes) > 1:
+        yield _calibrated_groups("size", found.sizes)
+
+
+def _calibrated_groups(what: str, groups: list[CalibratedGroup], note: str = "") -> Table:
+    rows = [
+        [
+            group.name,
+            Number(count, group.recorded.count),
+            Number(duration, group.recorded.mean),
+            Number(duration, group.simulated.mean),
+            Number(index, group.rank_correlation),
+        ]
+        for group in groups
+    ]
+    heads = [what, "apps", "recorded, mean", "simulated, mean", "rank correlation"]
+    return Table(f"Recorded and simulated waits by {what}", heads, rows, note)
