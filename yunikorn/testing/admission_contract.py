@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from yunikorn.api import AdmissionPolicy
 from yunikorn.framework.kinds import ADMISSION
-from yunikorn.testing.answers_contract import Question, fault_of_verdict
+from yunikorn.testing.answers_contract import Question, calling, fault_of_verdict
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import ApplicationSample, application, queue
 from yunikorn.testing.worker_contract import WorkerContract
@@ -47,7 +46,7 @@ class AdmissionPolicyContract(WorkerContract):
     def questions(self) -> Sequence[Question]:
         """Return a question for each sample."""
         return [
-            Question(f"admit() of application {sample.id}", partial(_admit, app=sample))
+            Question(f"admit() of application {sample.id}", calling("admit", sample))
             for sample in self.samples()
         ]
 
@@ -62,7 +61,3 @@ class AdmissionPolicyContract(WorkerContract):
             answer = policy.admit(sample)
             fault = self.fault_of(answer)
             assert not fault, f"admit() returned {answer!r} for application {sample.id}: {fault}"
-
-
-def _admit(policy: Any, app: ApplicationSample) -> Any:
-    return policy.admit(app)

@@ -8,8 +8,9 @@ with the number of earlier questions.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import attrs
@@ -62,6 +63,16 @@ class Question:
     """Returns why an answer is not valid, or an empty text; None for `AnswersContract.fault_of`."""
 
 
+def calling(method: str, *arguments: Any) -> Callable[[Any], Any]:
+    """Return a function that calls a method of a plugin with these arguments."""
+    return partial(_call, method, *arguments)
+
+
+def _call(method: str, *arguments: Any) -> Any:
+    *given, plugin = arguments
+    return getattr(plugin, method)(*given)
+
+
 class AnswersContract(PluginContract):
     """Tests of all kinds with answers; derive from the contract of the plugin's kind."""
 
@@ -103,6 +114,14 @@ class AnswersContract(PluginContract):
 
     def _answers(self, plugin: Any) -> list[Any]:
         return [question.put(plugin) for question in self.questions()]
+
+    def _check(self, questions: Iterable[Question]) -> None:
+        """Put questions to a new object; raise `AssertionError` for the first answer that is not valid."""
+        plugin = self.fresh()
+        for question in questions:
+            answer = question.put(plugin)
+            fault = (question.fault_of or self.fault_of)(answer)
+            assert not fault, f"{question.text} is {answer!r}: {fault}"
 
     def _compare(self, first: Sequence[Any], second: Sequence[Any], when: str) -> None:
         """Raise `AssertionError` for the first question with different answers."""

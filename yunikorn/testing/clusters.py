@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, Protocol
+from typing import Literal, TypeAlias
 
 from yunikorn.api import Plugin
 from yunikorn.framework.registry import Registry
@@ -27,25 +27,6 @@ partitions:
 """Default configuration of a cluster: one queue, `root.default`, open to all users."""
 
 
-class MakeScheduler(Protocol):
-    """Type of the fixture `scheduler`."""
-
-    def __call__(
-        self,
-        config: str | Path = QUEUES,
-        *nodes: NodeSample,
-        plugins: Sequence[type[Plugin] | ModuleType] | None = None,
-        registry: Registry | None = None,
-        failures: Faults = "fail",
-    ) -> Cluster:
-        """Return a cluster with these nodes; `config` is the text of a configuration, or the path of a file.
-
-        By default the cluster uses the installed plugins. With `plugins` it uses the default plugins and
-        these, without installation. `failures="expected"` is for tests in which a plugin fails on purpose.
-        """
-        ...
-
-
 class Clusters:
     """Factory of clusters that closes all of them at the end of a test."""
 
@@ -60,7 +41,11 @@ class Clusters:
         registry: Registry | None = None,
         failures: Faults = "fail",
     ) -> Cluster:
-        """Return a cluster; see `MakeScheduler`."""
+        """Return a cluster with these nodes; `config` is the text of a configuration, or the path of a file.
+
+        By default the cluster uses the installed plugins. With `plugins` it uses the default plugins and
+        these, without installation. `failures="expected"` is for tests in which a plugin fails on purpose.
+        """
         if registry is None:
             registry = Registry.load() if plugins is None else registry_with(*plugins)
         elif plugins is not None:
@@ -86,3 +71,7 @@ class Clusters:
             raise AssertionError(
                 "\n".join(["plugins failed; the scheduler contained the failures and continued:", *found])
             )
+
+
+MakeScheduler: TypeAlias = Clusters
+"""Type of the fixture `scheduler`."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from yunikorn.api import PermitPolicy
 from yunikorn.framework.kinds import PERMIT
-from yunikorn.testing.answers_contract import AnswersContract, Question, fault_of_verdict
+from yunikorn.testing.answers_contract import AnswersContract, Question, calling, fault_of_verdict
 from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import (
@@ -68,11 +67,11 @@ class PermitPolicyContract(AnswersContract, BooksContract):
         samples = self.samples()
         return [
             *(
-                Question(f"permit() of task {one.key}", partial(_permit, task=one), _fault_of_permit)
+                Question(f"permit() of task {one.key}", calling("permit", one), _fault_of_permit)
                 for one in samples
             ),
             *(
-                Question(f"group() of task {one.key}", partial(_group, task=one), _fault_of_group)
+                Question(f"group() of task {one.key}", calling("group", one), _fault_of_group)
                 for one in samples
             ),
         ]
@@ -106,14 +105,6 @@ class PermitPolicyContract(AnswersContract, BooksContract):
         timeout = self.fresh().timeout
         sound = type(timeout) in (int, float) and 0 < timeout < 1e9
         assert sound, f"timeout is {timeout!r}: use more than 0 and less than 1e9 seconds"
-
-
-def _permit(policy: Any, task: AllocationSample) -> Any:
-    return policy.permit(task)
-
-
-def _group(policy: Any, task: AllocationSample) -> Any:
-    return policy.group(task)
 
 
 def _fault_of_permit(answer: Any) -> str:

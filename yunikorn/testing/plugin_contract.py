@@ -52,11 +52,15 @@ class PluginContract:
             )
         return found
 
-    def fresh(self, clock: ManualClock | None = None) -> Any:
-        """Return an unused object with the options of the given one, opened on a manual clock."""
-        plugin = self.registry().make(
+    def _made(self) -> Any:
+        """Return a new object with the options of the given one."""
+        return self.registry().make(
             self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
         )
+
+    def fresh(self, clock: ManualClock | None = None) -> Any:
+        """Return an unused object with the options of the given one, opened on a manual clock."""
+        plugin = self._made()
         plugin.opened(self.context(clock))
         return plugin
 
@@ -130,9 +134,7 @@ class PluginContract:
 
     def test_options_survive_the_configuration(self) -> None:
         """Check that options are unchanged after conversion to text and back."""
-        made = self.registry().make(
-            self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
-        )
+        made = self._made()
         assert type(made) is type(self.given), (
             f"the configuration creates a {type(made)!r}, not a {type(self.given)!r}"
         )
@@ -148,9 +150,7 @@ class PluginContract:
         """Check that only `opened` opens files, connections and threads, and not the constructor."""
         with nothing_is_opened():
             try:
-                self.registry().make(
-                    self.kind, type(self.given).name, self.option_texts(), comma_lists=self.in_properties
-                )
+                self._made()
             except PluginError as error:
                 if not isinstance(error.cause, OpenedTooEarly):
                     raise

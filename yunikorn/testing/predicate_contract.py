@@ -121,11 +121,7 @@ class PredicateContract(AnswersContract, BooksContract):
 
     def test_requirement_is_a_text_or_none(self) -> None:
         """Check that `wanted` returns None or text that completes "a node with ..."."""
-        predicate = self.fresh()
-        for wanted in self.asks():
-            words = predicate.wanted(wanted)
-            fault = _fault_of_requirement(words)
-            assert not fault, f"wanted({wanted.key}) is {words!r}: {fault}"
+        self._check(self._members("wanted"))
 
     def fault_of(self, answer: Any) -> str:
         """Return why an answer is neither None nor a reason."""
@@ -143,14 +139,17 @@ class PredicateContract(AnswersContract, BooksContract):
     def side_questions(self) -> Sequence[Question]:
         """Return calls of all other members that the predicate implements."""
         found = self.book_questions()
-        for method, fault_of in FAULTS.items():
-            if not _declares(self.predicate, method):
-                continue
-            found += [
-                Question(f"{method}({label})", partial(_member, method, *given), fault_of)
-                for label, given in self._arguments(method)
-            ]
+        for method in FAULTS:
+            if _declares(self.predicate, method):
+                found += self._members(method)
         return found
+
+    def _members(self, method: str) -> list[Question]:
+        """Return all calls of a member."""
+        return [
+            Question(f"{method}({label})", partial(_member, method, *given), FAULTS[method])
+            for label, given in self._arguments(method)
+        ]
 
     def _arguments(self, method: str) -> list[tuple[str, tuple[Any, ...]]]:
         """Return the arguments for a member, each with a label."""

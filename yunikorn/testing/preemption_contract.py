@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 import attrs
@@ -14,7 +13,7 @@ from yunikorn.clock import ManualClock
 from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import PREEMPTION
 from yunikorn.resources import Resource
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import AnswersContract, Question, calling
 from yunikorn.testing.order_laws import Keyed, broken_laws
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import (
@@ -107,12 +106,13 @@ class PreemptionPolicyContract(AnswersContract):
 
     def questions(self) -> Sequence[Question]:
         """Return a question for each method, victim and cause."""
+        return self._questions(*FAULTS)
+
+    def _questions(self, *methods: str) -> list[Question]:
         return [
-            Question(
-                f"{method}({victim.key}, {cause.kind})", partial(_ask, method, victim, cause), FAULTS[method]
-            )
+            Question(f"{method}({victim.key}, {cause.kind})", calling(method, victim, cause), FAULTS[method])
             for victim, cause in self._pairs()
-            for method in FAULTS
+            for method in methods
         ]
 
     def _pairs(self) -> Iterator[tuple[AllocationSample, PreemptionCause]]:
@@ -120,11 +120,7 @@ class PreemptionPolicyContract(AnswersContract):
 
     def test_protection_is_a_reason_or_none(self) -> None:
         """Check that `protects` returns None or a non-empty reason."""
-        policy = self.fresh()
-        for victim, cause in self._pairs():
-            answer = policy.protects(victim, cause)
-            fault = _fault_of_protection(answer)
-            assert not fault, f"protects({victim.key}, {cause.kind}) is {answer!r}: {fault}"
+        self._check(self._questions("protects"))
 
     def test_ranks_have_a_total_order(self) -> None:
         """Check for a total order of the victims of each cause."""
@@ -136,11 +132,7 @@ class PreemptionPolicyContract(AnswersContract):
 
     def test_cost_is_a_number_of_zero_or_more(self) -> None:
         """Check that `cost` returns a finite number of 0 or more."""
-        policy = self.fresh()
-        for victim, cause in self._pairs():
-            cost = policy.cost(victim, cause)
-            fault = _fault_of_cost(cost)
-            assert not fault, f"cost({victim.key}, {cause.kind}) is {cost!r}: {fault}"
+        self._check(self._questions("cost"))
 
     def test_time_dependent_answer_declares_its_refresh_interval(self) -> None:
         """Check that a policy whose protection changes with time alone sets `refresh_every`."""
@@ -159,7 +151,3 @@ class PreemptionPolicyContract(AnswersContract):
             "protects() changes with time alone, which the scheduler would not notice: set refresh_every to "
             "the number of seconds after which a failed preemption is tried again"
         )
-
-
-def _ask(method: str, victim: AllocationSample, cause: PreemptionCause, policy: Any) -> Any:
-    return getattr(policy, method)(victim, cause)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from yunikorn.api import Quota, QuotaPolicy
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.kinds import QUOTA
 from yunikorn.resources import INT64_MAX
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import AnswersContract, Question, calling
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import Amounts, QueueSample, queue
 
@@ -63,8 +62,7 @@ class QuotaPolicyContract(AnswersContract):
     def questions(self) -> Sequence[Question]:
         """Return a question for each sample."""
         return [
-            Question(f"quota() of queue {sample.path}", partial(_ask, sample=sample))
-            for sample in self.samples()
+            Question(f"quota() of queue {sample.path}", calling("quota", sample)) for sample in self.samples()
         ]
 
     def fault_of(self, answer: Any) -> str:
@@ -135,10 +133,6 @@ class QuotaPolicyContract(AnswersContract):
                 f"quota() reads queue.{attribute}: set {name} = True, or the policy is not asked again when "
                 "it changes"
             )
-
-
-def _ask(policy: Any, sample: QueueSample) -> Any:
-    return policy.quota(sample)
 
 
 def _fault(answer: Any, now: int) -> str:

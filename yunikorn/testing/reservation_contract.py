@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 import attrs
@@ -12,7 +11,7 @@ from yunikorn.api import ReservationPolicy
 from yunikorn.clock import ManualClock
 from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import RESERVATION
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import AnswersContract, Question, calling
 from yunikorn.testing.plugin_contract import Yaml, assert_same_decisions
 from yunikorn.testing.samples import (
     AskSample,
@@ -88,22 +87,28 @@ class ReservationPolicyContract(AnswersContract):
 
     def questions(self) -> Sequence[Question]:
         """Return a question for each method and sample."""
-        asks = self.samples()
-        apps = {one.app.id: one.app for one in asks}
-        calls: list[tuple[str, str, tuple[Any, ...]]] = [
-            *(("reserves_after", f"{one.key}, {delay}", (one, delay)) for one in asks for delay in DELAYS),
-            *(("lasts", one.key, (one,)) for one in asks),
-            *(("most_in", one.path, (one,)) for one in self._queues()),
-            *(("most_of", name, (app,)) for name, app in apps.items()),
-        ]
-        if self._ranks_nodes:
-            calls += [
-                ("rank_node", f"{one.key}, {each.id}", (one, each)) for one in asks for each in self.nodes()
-            ]
+        return self._questions(*FAULTS)
+
+    def _questions(self, *methods: str) -> list[Question]:
         return [
-            Question(f"{method}({label})", partial(_call, method, *given), FAULTS[method])
-            for method, label, given in calls
+            Question(f"{method}({label})", calling(method, *given), FAULTS[method])
+            for method in methods
+            for label, given in self._calls(method)
         ]
+
+    def _calls(self, method: str) -> list[tuple[str, tuple[Any, ...]]]:
+        """Return the arguments of all calls of a method, with their descriptions."""
+        asks = self.samples()
+        if method == "reserves_after":
+            return [(f"{one.key}, {delay}", (one, delay)) for one in asks for delay in DELAYS]
+        if method == "lasts":
+            return [(one.key, (one,)) for one in asks]
+        if method == "most_in":
+            return [(one.path, (one,)) for one in self._queues()]
+        if method == "most_of":
+            return [(name, (app,)) for name, app in {one.app.id: one.app for one in asks}.items()]
+        nodes = self.nodes() if self._ranks_nodes else ()
+        return [(f"{one.key}, {each.id}", (one, each)) for one in asks for each in nodes]
 
     @property
     def _ranks_nodes(self) -> bool:
@@ -128,12 +133,7 @@ class ReservationPolicyContract(AnswersContract):
 
     def test_age_is_a_number_of_seconds_or_none(self) -> None:
         """Check that `reserves_after` returns None or a number of seconds."""
-        policy = self.fresh()
-        for one in self.samples():
-            for delay in DELAYS:
-                age = policy.reserves_after(one, delay)
-                fault = _fault_of_age(age)
-                assert not fault, f"reserves_after({one.key}, {delay}) is {age!r}: {fault}"
+        self._check(self._questions("reserves_after"))
 
     def test_refusal_does_not_end_with_time_alone(self) -> None:
         """Check that a request that must not reserve is not permitted to as time passes."""
@@ -149,31 +149,18 @@ class ReservationPolicyContract(AnswersContract):
 
     def test_bounds_are_whole_numbers_or_none(self) -> None:
         """Check that `most_in` and `most_of` return None or a whole number of 0 or more."""
-        policy = self.fresh()
-        bounds = {f"most_in({one.path})": policy.most_in(one) for one in self._queues()}
-        bounds |= {f"most_of({one.app.id})": policy.most_of(one.app) for one in self.samples()}
-        for question, most in bounds.items():
-            fault = _fault_of_bound(most)
-            assert not fault, f"{question} is {most!r}: {fault}"
+        self._check(self._questions("most_in", "most_of"))
 
     def test_duration_is_a_number_of_seconds_or_none(self) -> None:
         """Check that `lasts` returns None or a number of seconds above 0, and the same for `pause`."""
+        self._check(self._questions("lasts"))
         policy = self.fresh()
-        for one in self.samples():
-            lasts = policy.lasts(one)
-            fault = _fault_of_duration(lasts)
-            assert not fault, f"lasts({one.key}) is {lasts!r}: {fault}"
         sound = _is_number(policy.pause) and 0 <= policy.pause < LONGEST
         assert sound, f"pause is {policy.pause!r}: set a number of seconds of 0 or more"
 
     def test_rank_of_a_node_is_a_number(self) -> None:
         """Check that `rank_node`, if the policy has it, returns a number."""
-        policy = self.fresh()
-        for one in self.samples() if self._ranks_nodes else ():
-            for each in self.nodes():
-                rank = policy.rank_node(one, each)
-                fault = _fault_of_rank(rank)
-                assert not fault, f"rank_node({one.key}, {each.id}) is {rank!r}: {fault}"
+        self._check(self._questions("rank_node"))
 
 
 def _is_number(value: object) -> bool:
@@ -207,8 +194,3 @@ FAULTS = {
     "rank_node": _fault_of_rank,
 }
 """Methods of the policy, each with a function that returns why an answer is not valid."""
-
-
-def _call(method: str, *arguments: Any) -> Any:
-    *given, policy = arguments
-    return getattr(policy, method)(*given)

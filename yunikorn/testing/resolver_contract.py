@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from yunikorn.api import UserGroupResolver
 from yunikorn.framework.kinds import RESOLVER
-from yunikorn.testing.answers_contract import DIFFERENT, KEPT_SLACK, Question
+from yunikorn.testing.answers_contract import DIFFERENT, KEPT_SLACK, Question, calling
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.retained_objects import count_retained
 from yunikorn.testing.worker_contract import WorkerContract
@@ -35,7 +34,7 @@ class UserGroupResolverContract(WorkerContract):
 
     def questions(self) -> Sequence[Question]:
         """Return a question for the groups of each user; the external source must not change meanwhile."""
-        return [Question(f"groups({user!r})", partial(_groups, user=user)) for user in self.users()]
+        return [Question(f"groups({user!r})", calling("groups", user)) for user in self.users()]
 
     def test_memory_is_independent_of_earlier_calls(self) -> None:
         """Check that the resolver does not keep something of every user; the scheduler remembers groups."""
@@ -67,7 +66,3 @@ class UserGroupResolverContract(WorkerContract):
                 f"{what}: each group must be non-empty text"
             )
             assert len(set(groups)) == len(groups), f"{what}: a group is listed twice; remove duplicates"
-
-
-def _groups(resolver: Any, user: str) -> Any:
-    return resolver.groups(user)

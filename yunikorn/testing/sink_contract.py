@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import ClassVar
 
 import attrs
@@ -62,63 +63,57 @@ class EventSinkContract(PluginContract):
         wanted = read_wants(sink.wants)
         return [EventBatch(batch).selected(wanted) for batch in self.batches()]
 
+    @contextmanager
+    def _opened(self) -> Iterator[EventSink]:
+        """Open a new sink, and close it at the end."""
+        sink = self.fresh()
+        try:
+            yield sink
+        finally:
+            sink.closed()
+
     def _one_wanted(self, sink: EventSink) -> list[Event]:
         """Return a batch of one event that the sink wants."""
         return next(([*batch][:1] for batch in self.wanted_batches(sink) if batch), [])
 
     def test_wants_name_existing_events(self) -> None:
         """Check that `wants` is None or a collection of existing types, details and reasons."""
-        sink = self.fresh()
-        try:
+        with self._opened() as sink:
             read_wants(sink.wants)
             sink.reloaded(self.context())
             read_wants(sink.wants)
-        finally:
-            sink.closed()
 
     def test_every_event_is_accepted(self) -> None:
         """Check that the sink accepts events of every type and batches of any size, including empty ones."""
-        sink = self.fresh()
-        try:
+        with self._opened() as sink:
             for batch in self.wanted_batches(sink):
                 sink.send(batch)
-        finally:
-            sink.closed()
 
     def test_batches_of_events_are_not_changed(self) -> None:
         """Check that the sink does not modify the batch, which is shared with other sinks."""
-        sink = self.fresh()
-        try:
+        with self._opened() as sink:
             for batch in self.wanted_batches(sink):
                 given = [attrs.evolve(event) for event in batch]
                 sink.send(given)
                 assert given == list(batch), (
                     "send() modified the batch or an event, which other sinks share; copy the batch"
                 )
-        finally:
-            sink.closed()
 
     def test_events_are_accepted_after_a_reload(self) -> None:
         """Check that the sink accepts events after `reloaded`."""
-        sink = self.fresh()
-        try:
+        with self._opened() as sink:
             for batch in self.wanted_batches(sink):
                 sink.send(batch)
                 sink.reloaded(self.context())
-        finally:
-            sink.closed()
 
     def test_cost_of_an_event_is_independent_of_earlier_events(self) -> None:
         """Check that the cost of an event does not grow with the number of earlier events."""
-        sink = self.fresh()
-        try:
+        with self._opened() as sink:
             batch = self._one_wanted(sink)
             before = count_operations(lambda: sink.send(batch))
             for _ in range(SENT_BEFORE):
                 sink.send(batch)
             after = count_operations(lambda: sink.send(batch))
-        finally:
-            sink.closed()
         assert after <= 2 * before + SLACK, (
             f"send() costs {before} executed lines at first, and {after} after {SENT_BEFORE} events: "
             "the cost must not grow; do not iterate over earlier events"
@@ -127,8 +122,8 @@ class EventSinkContract(PluginContract):
     def test_memory_is_independent_of_earlier_events(self) -> None:
         """Check that the sink does not keep every event; it may keep some until it writes them."""
         threads = set(threading.enumerate())
-        sink, kept = self.fresh(), []
-        try:
+        kept = []
+        with self._opened() as sink:
             batch = self._one_wanted(sink)
             for number in range(2 * DIFFERENT):
                 sink.send([attrs.evolve(event, object_id=f"{event.object_id}-{number}") for event in batch])
@@ -137,8 +132,6 @@ class EventSinkContract(PluginContract):
             most, least = max(kept[: len(kept) // 2]), min(kept[len(kept) // 2 :])
             if set(threading.enumerate()) - threads:
                 least = _wait_until_written(sink, least, most + KEPT_SLACK)
-        finally:
-            sink.closed()
         assert least <= most + KEPT_SLACK, (
             f"the sink keeps at most {most} objects of {DIFFERENT} events, and always {least} or more of the "
             "next ones: the scheduler runs for months, so bound what is kept"

@@ -17,7 +17,7 @@ from yunikorn.clock import ManualClock
 from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
 from yunikorn.resources import INT64_MAX, Resource
-from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question, fault_of_class
+from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question, calling, fault_of_class
 from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.operations import count_operations
 from yunikorn.testing.order_laws import Keyed, broken_laws
@@ -139,7 +139,7 @@ class AppSortPolicyContract(SortContract):
         if type(self.policy).admission_class is AppSortPolicy.admission_class:
             return []
         return [
-            Question(f"admission_class({sample.id})", partial(_admission_class, app=sample), fault_of_class)
+            Question(f"admission_class({sample.id})", calling("admission_class", sample), fault_of_class)
             for sample in self.samples()
         ]
 
@@ -398,10 +398,6 @@ class NodeSortPolicyContract(SortContract, BooksContract):
         for ask_class in self.ask_classes():
             keyed = [Keyed(sample.id, self._score(policy, sample, ask_class)) for sample in self.samples()]
             _assert_ordered(keyed)
-
-
-def _admission_class(policy: Any, app: Any) -> Any:
-    return policy.admission_class(app)
 
 
 def _label(sample: Any) -> str:

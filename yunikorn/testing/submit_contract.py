@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from yunikorn.api import Submission, SubmitPolicy
 from yunikorn.framework.kinds import SUBMIT
 from yunikorn.model.ask import INT32_MAX, INT32_MIN
 from yunikorn.scheduling.application_checks import FIXED
-from yunikorn.testing.answers_contract import Question
+from yunikorn.testing.answers_contract import Question, calling
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.worker_contract import WorkerContract
 
@@ -40,7 +39,7 @@ class SubmitPolicyContract(WorkerContract):
     def questions(self) -> Sequence[Question]:
         """Return a question for each sample."""
         return [
-            Question(f"submit() of application {sample.id}", partial(_submit, app=sample))
+            Question(f"submit() of application {sample.id}", calling("submit", sample))
             for sample in self.samples()
         ]
 
@@ -80,7 +79,3 @@ def submission(
 ) -> Submission:
     """Return an application as a submit policy receives it; its tags cannot be modified."""
     return Submission(id, user, groups, queue_name, MappingProxyType(dict(tags or {})))
-
-
-def _submit(policy: Any, app: Submission) -> Any:
-    return policy.submit(app)
