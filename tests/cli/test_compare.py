@@ -22,7 +22,7 @@ from yunikorn.cli.workload import WorkloadSource
 from yunikorn.errors import UsageError
 from yunikorn.reporting import runs
 from yunikorn.reporting import workers as runs_workers
-from yunikorn.simulation.folder_claim import CLAIM
+from yunikorn.simulation.out_folder import CLAIM
 
 CONFIG = """
 partitions:

@@ -13,8 +13,7 @@ import pytest
 
 from yunikorn.cli.main import main
 from yunikorn.errors import UsageError
-from yunikorn.simulation.folder_claim import CLAIM
-from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.out_folder import CLAIM, OutFolder
 
 CONFIG = 'partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [{name: default}]}]}]\n'
 WORKLOAD = """
@@ -80,7 +79,7 @@ def test_a_folder_without_locks_needs_force(tmp_path: Path, monkeypatch: pytest.
     def refuse(file: int) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr("yunikorn.simulation.folder_claim.lock", refuse)
+    monkeypatch.setattr("yunikorn.simulation.out_folder.lock", refuse)
     with pytest.raises(UsageError, match=r"cannot lock files \(Operation not supported\): choose a folder"):
         OutFolder(tmp_path).prepare()
     with OutFolder(tmp_path, force=True) as folder:

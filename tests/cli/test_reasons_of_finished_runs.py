@@ -15,8 +15,7 @@ from tests.cli.comparison_kit import CONFIG, WORKLOAD
 from yunikorn.cli import repeated_runs
 from yunikorn.cli.main import main
 from yunikorn.reporting import order_reason, runs
-from yunikorn.reporting.input_places import PLACES
-from yunikorn.reporting.saved_run import RESULT
+from yunikorn.reporting.saved_run import PLACES, RESULT
 
 SETTING = "root.a.properties.application.sort.policy=fifo,fair"
 LIST = """

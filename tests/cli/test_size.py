@@ -12,8 +12,7 @@ import pytest
 
 from yunikorn.cli.main import main
 from yunikorn.reporting import full_report, runs
-from yunikorn.simulation.folder_claim import CLAIM
-from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.out_folder import CLAIM, OutFolder
 
 CONFIG = """
 partitions:

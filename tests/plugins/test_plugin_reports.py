@@ -10,8 +10,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn.api import Application, AppSortPolicy, Context, Event, EventSink
-from yunikorn.framework.plugin_failures import PluginFailures, read_seconds
-from yunikorn.framework.plugin_reports import MOST_KINDS, MOST_TEXTS, OVERFLOW
+from yunikorn.framework.plugin_failures import MOST_KINDS, MOST_TEXTS, OVERFLOW, PluginFailures, read_seconds
 
 PLUGIN = "mine of test (test 1.0)"
 

@@ -13,8 +13,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.reporting import gantt
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.gantt import APPLICATIONS, NODES, GanttChart, GanttRequest
-from yunikorn.reporting.gantt_files import write_table
+from yunikorn.reporting.gantt import APPLICATIONS, NODES, GanttChart, GanttRequest, write_table
 from yunikorn.reporting.gantt_recorders import gantt_recorder
 from yunikorn.reporting.mpl import png, styled
 from yunikorn.reporting.palette import QueueColours

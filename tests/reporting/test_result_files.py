@@ -22,8 +22,7 @@ from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.tables import Table
 from yunikorn.reporting.terminal import print_report, print_tables
-from yunikorn.simulation.folder_claim import CLAIM
-from yunikorn.simulation.out_folder import OutFolder
+from yunikorn.simulation.out_folder import CLAIM, OutFolder
 
 Observe = Callable[..., FullReport]
 SCENARIO = """

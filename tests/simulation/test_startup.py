@@ -23,7 +23,7 @@ from yunikorn.simulation.rng import Rng
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.source import InputError
-from yunikorn.simulation.startup import StartUp
+from yunikorn.simulation.workload import StartUp
 
 CONFIG = """
 partitions:

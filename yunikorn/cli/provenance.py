@@ -15,7 +15,6 @@ from yunikorn.config.durations import spell_duration
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
 from yunikorn.input_files import DASH, HeldInput
-from yunikorn.reporting.input_places import InputPlaces, place_of
 from yunikorn.reporting.provenance import (
     NODES,
     WORKLOAD,
@@ -24,6 +23,7 @@ from yunikorn.reporting.provenance import (
     find_provenance,
     workload_files,
 )
+from yunikorn.reporting.saved_run import InputPlaces, place_of
 from yunikorn.simulation.reader import files_of_workload
 from yunikorn.simulation.workload import Workload
 

@@ -23,7 +23,6 @@ from yunikorn.framework.installed import chosen_plugins
 from yunikorn.input_files import InputFile
 from yunikorn.reporting.divergence_reasons import DivergenceReason, find_reasons, is_explained_by_the_first
 from yunikorn.reporting.finished_folders import DivergedRun, FinishedRun
-from yunikorn.reporting.input_places import InputPlaces, read_places
 from yunikorn.reporting.provenance import (
     NODES,
     WORKLOAD,
@@ -34,6 +33,7 @@ from yunikorn.reporting.provenance import (
     workload_files,
 )
 from yunikorn.reporting.runs import Order, RunFailed
+from yunikorn.reporting.saved_run import InputPlaces, read_places
 from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.reader import files_of_workload
 from yunikorn.simulation.resampling import AUTO, ORDER

@@ -20,9 +20,9 @@ from yunikorn.errors import printable
 from yunikorn.reporting.assertions import Assertion, Verdict, judge
 from yunikorn.reporting.cluster_search import Interrupted, Trial
 from yunikorn.reporting.comparison import Drawn
-from yunikorn.reporting.input_places import InputPlaces
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.runs import Order, Played, RunFailed, Source, finished, play, play_all
+from yunikorn.reporting.saved_run import InputPlaces
 from yunikorn.reporting.size_files import run_folder
 from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.adjustments import Adjustments

@@ -48,10 +48,9 @@ from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
 from yunikorn.simulation.source import InputError, SeedWithoutEffect, read_content, yaml_text
-from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.swf import JOBS, MEMORY, SwfOptions
-from yunikorn.simulation.workload import Workload
+from yunikorn.simulation.workload import StartUp, Workload
 from yunikorn.text import listed
 
 SWF = SwfOptions()

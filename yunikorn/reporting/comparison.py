@@ -11,9 +11,9 @@ import attrs
 from yunikorn.reporting.comparison_result import Comparison, make_rows
 from yunikorn.reporting.decision_log import DivergenceReport, find_divergence
 from yunikorn.reporting.divergence_reasons import DivergenceReason, describe_divergences, find_reasons
-from yunikorn.reporting.input_places import InputPlaces
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.runs import NothingFinished, Order, Played, Source, finished, play_all
+from yunikorn.reporting.saved_run import InputPlaces
 from yunikorn.reporting.setting_curves import find_curves
 from yunikorn.reporting.variant_results import Variant
 from yunikorn.reporting.variants import VariantPlan

@@ -25,7 +25,7 @@ from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import differences
 from yunikorn.reporting.saved_run import RESULT, read_decisions, read_result
 from yunikorn.reporting.variant_results import Variant
-from yunikorn.simulation.folder_claim import CLAIM
+from yunikorn.simulation.out_folder import CLAIM
 
 _SEED = re.compile(r"seed-([0-9]{1,18})\Z")
 _RUNS = {"comparison": re.compile(r"[0-9]+-"), "search": re.compile(r"nodes-[0-9]+\Z")}

@@ -1,21 +1,24 @@
-"""Gantt charts: bars of nodes or applications in a window of a run.
+"""Gantt charts: bars of nodes or applications in a window of a run, and gantt.csv.
 
 The charts are collected while the simulation runs. Memory grows with what runs at one time, with the rows
-and with the bars of the window, but not with the workload.
-"""
+and with the bars of the window, but not with the workload."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
+from typing import IO
 
 import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import UsageError, printable
+from yunikorn.reporting.csv_files import Cell, Columns, CsvFile
 from yunikorn.simulation.recorder import Recorder
+from yunikorn.simulation.statistics import seconds
 from yunikorn.simulation.workload import Workload
 from yunikorn.text import suggest
 
@@ -178,3 +181,35 @@ class GanttRecorder(Recorder):
                 f"gantt: {bars} of {bars + self._more_bars} bars are shown, those that ended first; choose a "
                 "shorter time with --from and --to, or fewer rows with --gantt-row"
             )
+
+
+TABLE = "gantt.csv"
+PICTURE = "gantt.png"
+
+_PARTITION: Columns[Bar] = {"partition": lambda bar: bar.row[0]}
+_NODE: Columns[Bar] = {"node": lambda bar: bar.row[1]}
+_COLUMNS: Columns[Bar] = {
+    "start": lambda bar: seconds(bar.start),
+    "end": lambda bar: None if bar.end is None else seconds(bar.end),
+    "kind": lambda bar: bar.kind,
+    "application": lambda bar: bar.application,
+    "task": lambda bar: bar.task,
+    "queue": lambda bar: bar.queue,
+    "user": lambda bar: bar.user,
+    "tasks": lambda bar: bar.tasks,
+    "ended": lambda bar: bar.ended,
+}
+
+
+def _amount(name: str, bar: Bar) -> Cell:
+    return bar.amounts.get(name)
+
+
+def write_table(file: IO[str], chart: GanttChart) -> None:
+    """Write gantt.csv: a row for each bar, with whole bars also if only a part is in the window."""
+    types = sorted({name for bar in chart.bars for name in bar.amounts})
+    place = {**_PARTITION, **_NODE} if chart.request.of == NODES else _PARTITION
+    amounts = {f"amount_{name}": partial(_amount, name) for name in types}
+    table = CsvFile[Bar](file, {**place, **_COLUMNS, **amounts})
+    for bar in chart.bars:
+        table.write(bar)

@@ -20,13 +20,15 @@ from yunikorn.reporting.mpl import (
 )
 from yunikorn.reporting.palette import DASHES, Dashes, QueueColours, line_style
 from yunikorn.reporting.setting_curves import (
+    AMOUNT,
     APPLICATIONS,
+    DURATION,
+    PERCENTAGE,
     TOTALS,
     USE,
     CurveFigure,
     SettingCurve,
 )
-from yunikorn.reporting.setting_numbers import AMOUNT, DURATION, PERCENTAGE
 
 FAR = 20
 """Ratio of the largest lines of a panel from which the axis of waits is logarithmic."""

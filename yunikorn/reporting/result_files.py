@@ -16,15 +16,13 @@ from yunikorn.reporting.csv_files import (
     write_utilisation,
 )
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.gantt import GanttChart, GanttRequest
-from yunikorn.reporting.gantt_files import PICTURE as GANTT
-from yunikorn.reporting.gantt_files import TABLE as GANTT_TABLE
-from yunikorn.reporting.gantt_files import write_table
+from yunikorn.reporting.gantt import PICTURE as GANTT
+from yunikorn.reporting.gantt import TABLE as GANTT_TABLE
+from yunikorn.reporting.gantt import GanttChart, GanttRequest, write_table
 from yunikorn.reporting.gantt_recorders import gantt_recorder
-from yunikorn.reporting.input_places import PLACES, InputPlaces
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.reporting.palette import queue_colours
-from yunikorn.reporting.saved_run import LOG, RESULT, pack_result
+from yunikorn.reporting.saved_run import LOG, PLACES, RESULT, InputPlaces, pack_result
 from yunikorn.reporting.sections.report_sections import report_sections
 from yunikorn.reporting.sections.use import CLUSTER, IDLE, NODES, QUEUES, USERS
 from yunikorn.reporting.sections.waits import CALIBRATION, LENGTHS, WAITS

@@ -22,11 +22,10 @@ from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport, study
-from yunikorn.reporting.input_places import InputPlaces
 from yunikorn.reporting.order_reason import OrderQuestion, find_order_reason
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.result_files import ResultFiles
-from yunikorn.reporting.saved_run import read_decisions, read_result
+from yunikorn.reporting.saved_run import InputPlaces, read_decisions, read_result
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.recorder import Recorder, Recorders

@@ -1,13 +1,18 @@
-"""A finished run in its folder, as a comparison reads it again: report with all series, and decisions.
+"""A finished run in its folder, as a comparison reads it again: report with all series, decisions, inputs.
 
 `results.json.gz` is the last file of a run that gets its name, and the first that the next run removes. A
 folder that has this file is complete.
+
+With the places of its inputs a comparison of finished runs can repeat a run. The provenance of a result has
+no places, because they decide nothing. Places are relative to the folder, so that they stay right when inputs
+and results are moved together.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
 from decimal import Decimal
 from pathlib import Path
@@ -17,8 +22,10 @@ import attrs
 import cattrs
 
 from yunikorn.errors import UsageError
+from yunikorn.input_files import HeldInput, InputFile
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.provenance import NODES, WORKLOAD
 from yunikorn.simulation.decisions import DECISIONS
 
 RESULT = "results.json.gz"
@@ -90,3 +97,48 @@ def _version(content: Any) -> str:
         return str(content["provenance"]["version"])[:40]
     except (KeyError, TypeError):
         return "of an unknown version"
+
+
+PLACES = "inputs.json"
+CONFIG = "configuration"
+"""Key of the place of the configuration, next to `WORKLOAD` and `NODES`."""
+
+
+@attrs.frozen
+class InputPlaces:
+    """Absolute places of the inputs of a run; None for a stream, and for nodes that need no file."""
+
+    config: Path | None
+    workload: Path | None
+    nodes: Path | None = None
+
+    def to_json(self, folder: Path) -> str:
+        """Return JSON text with the places relative to a folder, and a final newline."""
+        named = {CONFIG: self.config, WORKLOAD: self.workload, NODES: self.nodes}
+        places = {name: None if path is None else _relative(path, folder) for name, path in named.items()}
+        return json.dumps(places, indent=2, ensure_ascii=False) + "\n"
+
+
+def place_of(file: InputFile) -> Path | None:
+    """Return the absolute place of an input; None for a stream."""
+    return None if isinstance(file, HeldInput) else file.resolve()
+
+
+def read_places(folder: Path) -> InputPlaces | None:
+    """Return the places in the folder of a run; None if it has none."""
+    try:
+        found = json.loads((folder / PLACES).read_text("utf-8"))
+        return InputPlaces(*(_absolute(found[name], folder) for name in (CONFIG, WORKLOAD, NODES)))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _relative(path: Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder.resolve())).as_posix()
+    except ValueError:
+        return path.as_posix()  # on another drive
+
+
+def _absolute(place: Any, folder: Path) -> Path | None:
+    return None if place is None else Path(os.path.normpath(folder.resolve() / str(place)))

@@ -13,8 +13,7 @@ from yunikorn.errors import UsageError
 from yunikorn.simulation.arrivals import Changed
 from yunikorn.simulation.cluster_size import thin_out, with_copies
 from yunikorn.simulation.distributions import Amounts
-from yunikorn.simulation.startup import StartUp
-from yunikorn.simulation.workload import FOREVER, NodeEventKind, Workload, WorkloadApplication
+from yunikorn.simulation.workload import FOREVER, NodeEventKind, StartUp, Workload, WorkloadApplication
 
 
 @attrs.frozen

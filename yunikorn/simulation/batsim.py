@@ -28,8 +28,8 @@ from yunikorn.simulation.trace_line import (
     UNKNOWN,
     BadLine,
     check_templates,
+    queue_template,
 )
-from yunikorn.simulation.trace_names import queue_template
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 from yunikorn.text import suggest
 

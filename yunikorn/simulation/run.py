@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+import re
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import attrs
@@ -17,7 +19,6 @@ from yunikorn.simulation.counters import RefusalReason, RefusalReasons
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.explain_requests import ExplainRequest, ExplainRequests
 from yunikorn.simulation.limit_waits import LimitWaits
-from yunikorn.simulation.near_queues import with_near_queues
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.simulated_rm import RM_ID
@@ -111,3 +112,18 @@ def _what_stops(core: Scheduler) -> list[RefusalReason]:
 
 def _describe(failure: PluginFailure) -> str:
     return f"{failure.message} ({failure.count} times)" if failure.count > 1 else failure.message
+
+
+_MISSING = re.compile(r"queue (root\.[^ ,;()]+) does not exist")
+CUTOFF = 0.6
+"""Smallest similarity of a near name, from 0 to 1."""
+
+
+def with_near_queues(reasons: Sequence[RefusalReason], queues: Collection[str]) -> list[RefusalReason]:
+    """Return reasons in which the first queue that does not exist is followed by the nearest leaf queue."""
+
+    def named(found: re.Match[str]) -> str:
+        near = difflib.get_close_matches(found[1].lower(), queues, n=1, cutoff=CUTOFF)
+        return f"{found[0]} (near: {near[0]})" if near else found[0]
+
+    return [attrs.evolve(each, reason=_MISSING.sub(named, each.reason, count=1)) for each in reasons]

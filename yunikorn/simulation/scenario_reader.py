@@ -39,10 +39,10 @@ from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
 from yunikorn.simulation.scenario_values import problem, read_startup
 from yunikorn.simulation.source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
-from yunikorn.simulation.startup import StartUp
 from yunikorn.simulation.workload import (
     ConfigEvent,
     NodeEvent,
+    StartUp,
     Workload,
     WorkloadApplication,
     WorkloadNode,

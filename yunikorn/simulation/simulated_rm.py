@@ -39,8 +39,14 @@ from yunikorn.simulation.rm_state import (
     ask_for_tasks,
 )
 from yunikorn.simulation.simulated_nodes import SimulatedNodes
-from yunikorn.simulation.startup import StartUp
-from yunikorn.simulation.workload import FAIL, FOREVER, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
+from yunikorn.simulation.workload import (
+    FAIL,
+    FOREVER,
+    StartUp,
+    WorkloadApplication,
+    WorkloadNode,
+    WorkloadTaskGroup,
+)
 
 RM_ID = "simulation"
 

@@ -27,8 +27,7 @@ from yunikorn.simulation.slurm_values import (
     parse_whole,
 )
 from yunikorn.simulation.source import InputError, remarks_on
-from yunikorn.simulation.trace_line import MAX_SECONDS, UNKNOWN, BadLine, check_templates
-from yunikorn.simulation.trace_names import queue_template
+from yunikorn.simulation.trace_line import MAX_SECONDS, UNKNOWN, BadLine, check_templates, queue_template
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 COLUMNS = (

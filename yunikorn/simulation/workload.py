@@ -17,7 +17,8 @@ from yunikorn.config.durations import spell_duration
 from yunikorn.config.source import ConfigSource
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
-from yunikorn.simulation.startup import StartUp
+from yunikorn.simulation.distributions import Amounts, Constant
+from yunikorn.simulation.rng import Rng, streams
 from yunikorn.simulation.statistics import seconds
 
 FOREVER = INT64_MAX
@@ -180,6 +181,35 @@ def describe_reload(report: ReloadReport) -> str:
         f"at {when} the configuration {report.config} was refused, and the previous one stays active: "
         f"{report.reason}"
     )
+
+
+@attrs.frozen
+class StartUp:
+    """Start-up times of tasks without a time of their own: from placement to the begin of the run time.
+
+    A task that was placed pulls its image and starts its container before it works. Its resources are used
+    meanwhile. The n-th start of a task of one group of an application takes equally long under every policy:
+    each group has its own random stream.
+    """
+
+    amounts: Amounts | None = None
+    """Times (ns), fixed or drawn; None for tasks that begin at once."""
+    seed: int = 0
+
+    def draw(self, application: str, group: str, known: dict[str, Rng]) -> int:
+        """Return the next time (ns) of a group; `known` keeps the streams of the application."""
+        if self.amounts is None:
+            return 0
+        if isinstance(self.amounts.distribution, Constant):
+            return self.amounts.draw(_no_random)
+        rng = known.get(group)
+        if rng is None:
+            rng = known[group] = streams(self.seed)(f"startup {application} {group}")
+        return self.amounts.draw(rng)
+
+
+def _no_random() -> float:
+    return 0.0
 
 
 @attrs.define

@@ -29,15 +29,16 @@ except ImportError as error:
 # Rewritten asserts of the contracts show values when they fail, like asserts in test modules.
 pytest.register_assert_rewrite(
     *(
-        f"yunikorn.testing.{kind}_contract{'s' if kind == 'sort' else ''}"
-        for kind in (
-            *("answers", "books", "placement", "plugin", "predicate", "preemption", "resolver", "sink"),
-            *("sort", "admission", "submit", "quota", "reservation", "permit"),
+        f"yunikorn.testing.{name}_contract"
+        for name in (
+            *("answers", "books", "permit", "placement", "plugin", "predicate", "preemption", "quota"),
+            *("reservation", "sink"),
         )
-    )
+    ),
+    "yunikorn.testing.sort_contracts",
+    "yunikorn.testing.worker_contracts",
 )
 
-from yunikorn.testing.admission_contract import AdmissionPolicyContract  # noqa: E402
 from yunikorn.testing.assertions import (  # noqa: E402
     assert_node_order,
     assert_order,
@@ -56,7 +57,6 @@ from yunikorn.testing.predicate_contract import PredicateContract  # noqa: E402
 from yunikorn.testing.preemption_contract import PreemptionPolicyContract  # noqa: E402
 from yunikorn.testing.quota_contract import QuotaPolicyContract  # noqa: E402
 from yunikorn.testing.reservation_contract import ReservationPolicyContract  # noqa: E402
-from yunikorn.testing.resolver_contract import UserGroupResolverContract  # noqa: E402
 from yunikorn.testing.samples import (  # noqa: E402
     AllocationSample,
     Amounts,
@@ -78,7 +78,12 @@ from yunikorn.testing.sort_contracts import (  # noqa: E402
     NodeSortPolicyContract,
     QueueSortPolicyContract,
 )
-from yunikorn.testing.submit_contract import SubmitPolicyContract, submission  # noqa: E402
+from yunikorn.testing.worker_contracts import (  # noqa: E402
+    AdmissionPolicyContract,
+    SubmitPolicyContract,
+    UserGroupResolverContract,
+    submission,
+)
 
 __all__ = [
     "AdmissionPolicyContract",

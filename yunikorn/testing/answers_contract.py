@@ -18,11 +18,10 @@ import pytest
 
 from yunikorn.api import Wait
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS
+from yunikorn.testing.costs import CONTAINERS, count_operations, count_retained, own_modules
+from yunikorn.testing.forbidden_calls import without_clock_and_random_numbers
 from yunikorn.testing.hash_seeds import different_answers
-from yunikorn.testing.nondeterminism import without_clock_and_random_numbers
-from yunikorn.testing.operations import count_operations
 from yunikorn.testing.plugin_contract import PluginContract
-from yunikorn.testing.retained_objects import CONTAINERS, count_retained, own_modules
 from yunikorn.testing.watched_samples import Reading
 
 SLACK = 100

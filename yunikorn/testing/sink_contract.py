@@ -18,9 +18,8 @@ from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.interface.buffered_sinks import SWITCHED_OFF, BufferedSinks
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import DIFFERENT, KEPT_SLACK, SLACK
-from yunikorn.testing.operations import count_operations
+from yunikorn.testing.costs import count_operations, count_retained
 from yunikorn.testing.plugin_contract import PluginContract, Yaml
-from yunikorn.testing.retained_objects import count_retained
 
 LONGEST_WRITE = 30
 """Seconds within which a thread of a sink must have written what waits; far more than any needs."""

@@ -19,7 +19,7 @@ from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
 from yunikorn.resources import INT64_MAX, Resource
 from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question, calling, fault_of_class
 from yunikorn.testing.books_contract import BooksContract
-from yunikorn.testing.operations import count_operations
+from yunikorn.testing.costs import count_operations
 from yunikorn.testing.order_laws import Keyed, broken_laws
 from yunikorn.testing.plugin_contract import PluginContract, Yaml
 from yunikorn.testing.samples import (

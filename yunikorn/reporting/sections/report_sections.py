@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 from yunikorn.reporting.formats import Number, count, duration
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.gantt import NODES, GanttChart
-from yunikorn.reporting.gantt_files import PICTURE, TABLE
+from yunikorn.reporting.gantt import NODES, PICTURE, TABLE, GanttChart
 from yunikorn.reporting.section import Picture, Section
 from yunikorn.reporting.sections.use import (
     cluster_section,

@@ -1,12 +1,19 @@
-"""Detection of clock reads and random numbers in a plugin."""
+"""Detection of calls that a plugin must not make: of clocks and random numbers, and too early of what opens.
+
+The check of a configuration creates every plugin on trial. Only `opened` may take hold of anything."""
 
 from __future__ import annotations
 
 import datetime
+import io
 import os
 import random
 import secrets
+import socket
+import sqlite3
+import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -106,3 +113,39 @@ def _without_today(real: type[Any], names: tuple[str, ...]) -> type[Any]:
         return classmethod(refuse)
 
     return Known(real.__name__, (real,), {name: refusing(name) for name in names})
+
+
+OPENING: tuple[tuple[Any, str, str], ...] = (
+    (io, "open", "opens a file"),
+    (os, "open", "opens a file"),
+    (sqlite3, "connect", "opens a database"),
+    (socket.socket, "connect", "connects to a server"),
+    (socket.socket, "bind", "listens on a socket"),
+    (subprocess.Popen, "__init__", "starts a process"),
+    (threading.Thread, "start", "starts a thread"),
+)
+SOURCES = (".py", ".pyc", ".pyi", ".so")
+"""Files that an import may open."""
+
+
+class OpenedTooEarly(Exception):
+    """Raised in a plugin that opens something when it is created."""
+
+
+@contextmanager
+def nothing_is_opened() -> Iterator[None]:
+    """Make functions that open files, connections, threads and processes raise `OpenedTooEarly`."""
+    with pytest.MonkeyPatch.context() as patch:
+        for owner, name, does in OPENING:
+            patch.setattr(owner, name, _refusing(getattr(owner, name), does))
+        patch.setattr("builtins.open", _refusing(open, "opens a file"))
+        yield
+
+
+def _refusing(real: Any, does: str) -> Any:
+    def refuse(*arguments: Any, **named: Any) -> Any:
+        if arguments and str(arguments[0]).endswith(SOURCES):
+            return real(*arguments, **named)
+        raise OpenedTooEarly(does)
+
+    return refuse
