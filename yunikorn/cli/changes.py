@@ -1,4 +1,8 @@
-"""Changes of a running scheduler by commands: several names in one call, and a line for each result."""
+"""`yunikorn stop`, `start`, `drain`, `undrain` and `fail`: changes of a running scheduler.
+
+A call may have several names, and prints a line for each result. Exit status: 0 when all is as requested, 1
+when something was refused, 2 when the server did not answer.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,14 @@ import click
 from yunikorn.cli.answer_fields import children, records, text
 from yunikorn.cli.output import echo
 from yunikorn.cli.rest_client import LONGEST_MESSAGE, NO_ROUTE, PAGE, Record, Server, quoted
-from yunikorn.cli.server_options import LISTS, below_partition
+from yunikorn.cli.server_options import (
+    LISTS,
+    below_partition,
+    complete,
+    connect,
+    partition_option,
+    server_options,
+)
 from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
 
@@ -171,3 +182,108 @@ def not_repeated(completion: Completion) -> Completion:
         return [name for name in completion(context, parameter, incomplete) if name not in given]
 
     return complete
+
+
+# -- commands --------------------------------------------------------------------------------------------
+
+
+def _names(metavar: str, kind: str, *, required: bool = True) -> Callable[[Callable[..., Any]], Any]:
+    """Return the decorator that adds the names of objects to a command."""
+    known = not_repeated(complete(kind))
+    return click.argument("names", nargs=-1, required=required, metavar=metavar, shell_complete=known)
+
+
+def _change(
+    target: Target,
+    verb: str,
+    names: tuple[str, ...],
+    partition: str,
+    as_json: bool,
+    body: Mapping[str, Any] | None = None,
+    **connection: Any,
+) -> int:
+    """Change objects with the values of a command's options, and return the exit status."""
+    with connect(connection) as server:
+        return change_each(server, target, names, partition, verb, as_json=as_json, body=body)
+
+
+def _switch(verb: str, whole_partition: bool, **options: Any) -> int:
+    """Stop or start queues or the whole partition, and return the exit status."""
+    if bool(options["names"]) == whole_partition:
+        raise UsageError("expected the names of queues, or --whole-partition")
+    if not whole_partition:
+        return _change(QUEUE, verb, **options)
+    with connect(options) as server:
+        return change_partition(server, options["partition"], verb, as_json=options["as_json"])
+
+
+@click.command()
+@_names("QUEUE...", "queue", required=False)
+@click.option("--whole-partition", is_flag=True, help="Stop the whole partition.")
+@partition_option
+@server_options
+def stop(**options: Any) -> int:
+    """Stop queues of a running scheduler, or with --whole-partition all of a partition.
+
+    A stopped queue gets no new tasks, nor do the queues below; running tasks stay. It lasts until
+    `yunikorn start` or a restart of the service; that of a partition also until its resource manager
+    registers again.
+
+    Exit status: 0 when all is as requested, 1 when something was refused, 2 when the server did not answer.
+    """
+    return _switch("stop", **options)
+
+
+@click.command()
+@_names("QUEUE...", "queue", required=False)
+@click.option("--whole-partition", is_flag=True, help="Start the whole partition.")
+@partition_option
+@server_options
+def start(**options: Any) -> int:
+    """Start queues of a running scheduler that were stopped, or with --whole-partition the partition.
+
+    Exit status: 0 when all is as requested, 1 when something was refused, 2 when the server did not answer.
+    """
+    return _switch("start", **options)
+
+
+@click.command()
+@_names("NODE...", "node")
+@partition_option
+@server_options
+def drain(**options: Any) -> int:
+    """Drain nodes of a running scheduler: they get no new tasks, and running tasks stay.
+
+    It lasts until `yunikorn undrain` or a restart of the service, also when the resource manager registers
+    the node again.
+
+    Exit status: 0 when all is as requested, 1 when something was refused, 2 when the server did not answer.
+    """
+    return _change(NODE, "drain", **options)
+
+
+@click.command()
+@_names("NODE...", "node")
+@partition_option
+@server_options
+def undrain(**options: Any) -> int:
+    """Let nodes of a running scheduler get tasks again that `yunikorn drain` has drained.
+
+    A node that its resource manager drains as well stays drained.
+
+    Exit status: 0 when all is as requested, 1 when something was refused, 2 when the server did not answer.
+    """
+    return _change(NODE, "undrain", **options)
+
+
+@click.command()
+@_names("APP...", "app")
+@click.option("--reason", required=True, metavar="TEXT", help="Reason, for users and for the audit log.")
+@partition_option
+@server_options
+def fail(reason: str, **options: Any) -> int:
+    """Fail applications of a running scheduler: their tasks end, and their requests are removed.
+
+    Exit status: 0 when all have failed, 1 when something was refused, 2 when the server did not answer.
+    """
+    return _change(APP, "fail", body={"reason": reason}, **options)

@@ -106,6 +106,8 @@ SECTIONS = {
 """Sections of `--help`: help lines by command, kept here so that `--help` imports no command."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 """Help lines of all commands."""
+TOGETHER = dict.fromkeys(("stop", "start", "drain", "undrain", "fail"), "changes")
+"""Modules of commands that share one, in which each command has its own name."""
 
 
 class CommandError(click.ClickException):
@@ -119,7 +121,7 @@ class ReaderLeft(Exception):
 
 
 class LazyGroup(click.Group):
-    """Group whose commands are imported when called: `yunikorn.cli.NAME:command`."""
+    """Group whose commands are imported when called: `yunikorn.cli.NAME:command`, or as `TOGETHER` says."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names, in the order of `SECTIONS`."""
@@ -129,10 +131,11 @@ class LazyGroup(click.Group):
         """Import and return the command of that name; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        module = cmd_name.replace("-", "_")
-        command = importlib.import_module(f"yunikorn.cli.{module}").command
+        module = TOGETHER.get(cmd_name, cmd_name.replace("-", "_"))
+        name = cmd_name if cmd_name in TOGETHER else "command"
+        command = getattr(importlib.import_module(f"yunikorn.cli.{module}"), name)
         if not isinstance(command, click.Command):
-            raise TypeError(f"yunikorn.cli.{module}.command is not a click command")
+            raise TypeError(f"yunikorn.cli.{module}.{name} is not a click command")
         if ctx.obj is OWN_PROCESS:
             settle_collector()
         if command.callback is not None and not is_wrapped(command.callback):
