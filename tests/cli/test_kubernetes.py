@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
+import attrs
 import pytest
 from click.testing import CliRunner, Result
 
 from yunikorn.cli import kubernetes, serve
 from yunikorn.cli.main import group
+from yunikorn.cli.service_options import SharedOptions
 
 
 def call(*arguments: str, **environment: str) -> Result:
@@ -55,5 +57,6 @@ def test_a_limit_of_recordings_needs_a_recording() -> None:
 
 def test_options_shared_with_serve_are_all_there() -> None:
     names = {option.name for option in kubernetes.command.params}
-    assert set(kubernetes.SHARED) <= names
-    assert set(kubernetes.SHARED) <= {option.name for option in serve.command.params}
+    shared = {field.name for field in attrs.fields(SharedOptions)}
+    assert shared <= names
+    assert shared <= {option.name for option in serve.command.params}

@@ -16,7 +16,7 @@ from tests.core.kit import RM
 from tests.metrics.test_exposition import parsed, values
 from tests.rest.kit import DirectCore, Rest
 from tests.service.kit import CONFIG, CollectingCallback, work
-from yunikorn.cli import serve
+from yunikorn.cli import service_options
 from yunikorn.clock import Clock, ManualClock, SystemClock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.plugin_statistics import PluginStatistics
@@ -209,21 +209,21 @@ async def test_a_core_that_has_stopped_is_counted_as_unavailable() -> None:
 
 
 def test_metrics_are_on_where_rest_is_served() -> None:
-    assert serve.metrics_class(None, with_rest=True) is ServiceMetrics
-    assert serve.metrics_class("on", with_rest=True) is ServiceMetrics
-    assert serve.metrics_class("off", with_rest=True) is None
-    assert serve.metrics_class(None, with_rest=False) is None
+    assert service_options.metrics_class(None, with_rest=True) is ServiceMetrics
+    assert service_options.metrics_class("on", with_rest=True) is ServiceMetrics
+    assert service_options.metrics_class("off", with_rest=True) is None
+    assert service_options.metrics_class(None, with_rest=False) is None
 
 
 def test_metrics_need_rest() -> None:
     with pytest.raises(UsageError, match="--metrics on needs the REST interface"):
-        serve.metrics_class("on", with_rest=False)
+        service_options.metrics_class("on", with_rest=False)
 
 
 def test_metrics_need_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     for module in ("exposition", "service_metrics"):
         monkeypatch.delitem(sys.modules, f"yunikorn.metrics.{module}")
-    assert serve.metrics_class(None, with_rest=True) is None
+    assert service_options.metrics_class(None, with_rest=True) is None
     with pytest.raises(UsageError, match=r"prometheus_client is not installed.*yunikorn\[web\]"):
-        serve.metrics_class("on", with_rest=True)
+        service_options.metrics_class("on", with_rest=True)

@@ -53,7 +53,7 @@ class Changed:
         async def whole(harness: ServiceHarness) -> None:
             self.harness = harness
             self.reloading = Reloading(self.files, self.loaded, harness.core, self.registry, self.given)
-            self.changes = ConfigChanges(self.files, self.loaded, harness.core, self.registry, self.reloading)
+            self.changes = ConfigChanges(self.reloading)
             for rm_id, group in (("first", "one"), ("second", "one"), ("third", "two")):
                 await harness.register(rm_id, policy_group=group)
             stream = harness.stream()
@@ -127,8 +127,7 @@ def test_a_dry_run_changes_nothing(changed: Changed) -> None:
 
 def test_a_configuration_from_elsewhere_is_compared_here_and_changed_there(changed: Changed) -> None:
     async def scenario(harness: ServiceHarness) -> None:
-        parts = (changed.files, changed.loaded, harness.core, changed.registry, changed.reloading)
-        changed.changes = ConfigChanges(*parts, lambda: "that of the ConfigMap here")
+        changed.changes = ConfigChanges(changed.reloading, lambda: "that of the ConfigMap here")
         # The text in use is that of the one resource manager, whatever the files of the process have.
         await harness.register("cluster", config=PARENT)
         options = {"policy_group": "", "rm_id": "cluster"}

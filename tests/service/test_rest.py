@@ -18,7 +18,7 @@ import pytest
 from tests.service.kit import PATIENCE
 from tests.service.process import Service, Start
 from tests.service.test_server import Certificates
-from yunikorn.cli import serve
+from yunikorn.cli import service_options
 from yunikorn.cli.main import main
 from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
@@ -186,8 +186,8 @@ def test_without_the_extra_rest_is_off_unless_requested(
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "starlette.requests", None)
     monkeypatch.setitem(sys.modules, "starlette.datastructures", None)
-    assert serve.rest_server(None) is None
-    assert serve.rest_server("off") is None
+    assert service_options.rest_server(None) is None
+    assert service_options.rest_server("off") is None
     assert main(["serve", "--demo", "--grpc", "off", "--rest", FREE]) == 2
     error = capsys.readouterr().err
     assert "is not installed, but is needed for --rest: pip install 'yunikorn[web]'" in error

@@ -8,7 +8,6 @@ bug, 130 after a second signal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -16,54 +15,28 @@ import attrs
 import click
 
 from yunikorn import __version__
-from yunikorn.cli import serve as serving
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
+from yunikorn.cli.serve import command as serve_command
+from yunikorn.cli.service_options import SharedOptions, metrics_class
 from yunikorn.config.load import check_config
 from yunikorn.errors import Problem, UsageError
 from yunikorn.framework.defaults import import_default
 from yunikorn.framework.registry import Registry
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
-from yunikorn.service.logs import AreaLevels, logging_to, parse_levels
+from yunikorn.service.logs import AreaLevels
 from yunikorn.service.service import Bound, ServiceOptions, serve
-from yunikorn.service.settings import (
-    DEFAULT_REST,
-    Budget,
-    EventLimits,
-    RestSettings,
-    ServerTls,
-    Settings,
-)
 
 SHIM = "yunikorn_kubernetes.shim.network"
 EXTRA = ("aiohttp", "kubernetes", "msgspec")
 """Packages of the extra `kubernetes`."""
-SHARED = (
-    "rest",
-    "rest_hosts",
-    "metrics",
-    "event_limits",
-    "rest_open",
-    "rest_credentials",
-    "audit_log",
-    "plugin_budget",
-    "stats",
-    "tls_cert",
-    "tls_key",
-    "tls_client_ca",
-    "insecure_bind",
-    "record",
-    "record_size",
-    "levels",
-    "log_format",
-)
-"""Options that are the same as those of `yunikorn serve`."""
 
 
 def with_shared_options(command: click.Command) -> click.Command:
     """Add the options that the command shares with `yunikorn serve`."""
-    command.params += [option for option in serving.command.params if option.name in SHARED]
+    names = {field.name for field in attrs.fields(SharedOptions)}
+    command.params += [option for option in serve_command.params if option.name in names]
     return command
 
 
@@ -114,9 +87,7 @@ def command(
     Queues and settings are those of the ConfigMaps yunikorn-defaults and yunikorn-configs. Logs are written
     to standard error.
     """
-    options = Shared(**shared)
-    if options.record_size is not None and options.record is None:
-        raise click.BadParameter("needs --record FILE", param_hint="--record-size")
+    options = SharedOptions(**shared)
     network = _shim()
     registry = load_registry()
     made = network.KubernetesOptions(
@@ -131,8 +102,7 @@ def command(
         set_levels=AreaLevels().use if not options.levels else _keep_levels,
     )
     settings = options.settings()
-    web = serving.rest_server(options.rest)
-    serving.check_steering(settings.rest, web is not None)
+    web = options.web()
     service = ServiceOptions(
         ConfigFiles([] if config is None else [config]),
         settings,
@@ -143,50 +113,11 @@ def command(
         record_size=options.record_size,
         stats=options.stats,
         rest=web,
-        metrics=serving.metrics_class(options.metrics, web is not None),
+        metrics=metrics_class(options.metrics, web is not None),
     )
-    with logging_to(None, parse_levels(options.levels), options.log_format):
+    with options.logging():
         raise_descriptor_limit()
         return serve(service, registry, lambda bound: echo(_welcome(bound, config)))
-
-
-@attrs.frozen
-class Shared:
-    """Values of the shared options."""
-
-    rest: str | None
-    rest_hosts: tuple[str, ...]
-    metrics: str | None
-    event_limits: tuple[str, ...]
-    rest_open: bool
-    rest_credentials: Path | None
-    audit_log: Path | None
-    plugin_budget: float | None
-    stats: float | None
-    tls_cert: Path | None
-    tls_key: Path | None
-    tls_client_ca: Path | None
-    insecure_bind: bool
-    record: Path | None
-    record_size: int | None
-    levels: tuple[str, ...]
-    log_format: str
-
-    def settings(self) -> Settings:
-        """Return the settings of the service; raises `UsageError`."""
-        tls: ServerTls | None = serving.tls_files(self.tls_cert, self.tls_key, self.tls_client_ca)
-        rest = RestSettings(
-            self.rest or DEFAULT_REST,
-            self.rest is None,
-            self.rest_hosts,
-            self.rest_open,
-            self.rest_credentials,
-            self.audit_log,
-            EventLimits.parse(self.event_limits),
-        )
-        return Settings(
-            tls=tls, insecure=self.insecure_bind, budget=Budget(call=self.plugin_budget), rest=rest
-        )
 
 
 def _shim() -> ModuleType:

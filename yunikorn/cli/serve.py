@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
@@ -18,6 +18,7 @@ import click
 from yunikorn import __version__
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
+from yunikorn.cli.service_options import OFF, SharedOptions, metrics_class
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import QuantityError, UsageError
@@ -26,29 +27,24 @@ from yunikorn.service.certificates import VERBOSITY, handshakes_logged
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.demo import GROUP
 from yunikorn.service.descriptors import raise_descriptor_limit
-from yunikorn.service.logs import AREAS, FORMATS, LEVELS, logging_to, parse_levels
-from yunikorn.service.service import Bound, MakeWeb, Network, ServiceOptions, serve
+from yunikorn.service.logs import AREAS, FORMATS, LEVELS
+from yunikorn.service.service import Bound, Network, ServiceOptions, serve
 from yunikorn.service.settings import (
     DEFAULT_ADDRESS,
     DEFAULT_REST,
     EVENT_LIMITS,
     LIMITS,
-    Budget,
-    EventLimits,
     Limits,
     Patience,
-    RestSettings,
     RMLimits,
     ServerTls,
     Settings,
 )
 
 if TYPE_CHECKING:
-    from yunikorn.metrics.service_metrics import ServiceMetrics
     from yunikorn.runtime.async_scheduler import AsyncScheduler
 
 FILE = click.Path(dir_okay=False, path_type=Path)
-OFF = "off"
 NEVER = "never"
 SMALLEST_PART = 64 << 10
 """Minimum size in bytes at which a recording may continue in another file."""
@@ -208,61 +204,37 @@ def _bytes(_: click.Context, __: click.Parameter, value: str | None) -> int | No
 def command(
     configs: tuple[str, ...],
     address: str,
-    rest: str | None,
-    rest_hosts: tuple[str, ...],
-    event_limits: tuple[str, ...],
-    rest_open: bool,
-    rest_credentials: Path | None,
-    audit_log: Path | None,
-    metrics: str | None,
     watch: bool,
     allow_rm_config: bool,
     session_timeout: float | None,
     callback_timeout: float | None,
     callback_default: str,
-    plugin_budget: float | None,
-    stats: float | None,
     limits: tuple[str, ...],
-    tls_cert: Path | None,
-    tls_key: Path | None,
-    tls_client_ca: Path | None,
     rm_identity: str | None,
-    insecure_bind: bool,
-    record: Path | None,
-    record_size: int | None,
     demo: bool,
-    levels: tuple[str, ...],
-    log_format: str,
+    **shared: Any,
 ) -> int:
     """Serve the scheduler interface over gRPC, and REST, until a signal ends it.
 
     SIGTERM and Ctrl-C shut the service down in order. SIGHUP reloads configurations and certificates, and
     starts a new recording if the file was renamed. Logs are written to standard error.
     """
-    if record_size is not None and record is None:
-        raise click.BadParameter("needs --record FILE", param_hint="--record-size")
+    given = SharedOptions(**shared)
     if callback_timeout is None:
         raise click.BadParameter("the core cannot wait without a limit", param_hint="--callback-timeout")
     patience = Patience(session=session_timeout, callback=callback_timeout)
     patience = attrs.evolve(patience, hang=max(patience.hang, 2 * callback_timeout))
-    if rm_identity and tls_client_ca is None:
+    if rm_identity and given.tls_client_ca is None:
         raise UsageError("--rm-identity needs --tls-client-ca: without it clients show no certificate")
-    events = EventLimits.parse(event_limits)
-    settings = Settings(
-        address,
-        tls_files(tls_cert, tls_key, tls_client_ca),
-        insecure_bind,
-        callback_default == "accept",
-        Limits(per_rm=RMLimits.parse(limits)),
-        patience,
-        Budget(call=plugin_budget),
+    settings = attrs.evolve(
+        given.settings(),
+        address=address,
+        accept_unanswered=callback_default == "accept",
+        limits=Limits(per_rm=RMLimits.parse(limits)),
+        patience=patience,
         identity=rm_identity or "",
-        rest=RestSettings(
-            rest or DEFAULT_REST, rest is None, rest_hosts, rest_open, rest_credentials, audit_log, events
-        ),
     )
-    web = rest_server(rest)
-    check_steering(settings.rest, web is not None)
+    web = given.web()
     files = ConfigFiles(configs)
     network = None if address == OFF else _network(settings.tls)
     options = ServiceOptions(
@@ -272,30 +244,18 @@ def command(
         allow_rm_config,
         watch,
         demo,
-        record,
-        record_size,
-        stats=stats,
-        rest=web,
-        metrics=metrics_class(metrics, web is not None),
+        given.record,
+        given.record_size,
+        given.stats,
+        web,
+        metrics_class(given.metrics, web is not None),
     )
     # A user who sets another GRPC_VERBOSITY wants the lines of gRPC on standard error as they are.
     reads = network is not None and settings.tls is not None and os.environ["GRPC_VERBOSITY"] == VERBOSITY
     handshakes = handshakes_logged() if reads else contextlib.nullcontext()
-    with handshakes, logging_to(None, parse_levels(levels), log_format):
+    with handshakes, given.logging():
         raise_descriptor_limit()
         return serve(options, load_registry(), lambda bound: echo(_welcome(options, bound)))
-
-
-def tls_files(certificate: Path | None, key: Path | None, authority: Path | None) -> ServerTls | None:
-    """Return the TLS files of a server; None for a server without TLS. Raises `UsageError`."""
-    if certificate is None and key is None:
-        if authority is not None:
-            raise UsageError("--tls-client-ca needs --tls-cert and --tls-key: clients are checked over TLS")
-        return None
-    if certificate is None or key is None:
-        given, missing = ("--tls-key", "--tls-cert") if certificate is None else ("--tls-cert", "--tls-key")
-        raise UsageError(f"{given} needs {missing} too")
-    return ServerTls(certificate, key, authority)
 
 
 def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Network]:
@@ -311,50 +271,6 @@ def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Netw
             " pip install 'yunikorn[grpc]' (or run without a network: --grpc off --demo)"
         ) from error
     return Server
-
-
-def rest_server(rest: str | None) -> MakeWeb | None:
-    """Return the factory of the REST server; None if REST is off, or not installed and not requested."""
-    if rest == OFF:
-        return None
-    try:
-        from yunikorn.service.rest import Rest
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "h11", "anyio"):
-            raise
-        if rest is None:
-            return None
-        raise UsageError(
-            f"{error.name} is not installed, but is needed for --rest: pip install 'yunikorn[web]'"
-        ) from error
-    return Rest
-
-
-def check_steering(settings: RestSettings, with_rest: bool) -> None:
-    """Raise `UsageError` for credentials or an audit log that would have no effect."""
-    if settings.credentials is not None and not with_rest:
-        raise UsageError("--rest-credentials needs REST, which is off or not installed: give --rest")
-    if settings.audit_log is not None and settings.credentials is None:
-        raise UsageError("--audit-log needs --rest-credentials: without it nothing can be changed over REST")
-
-
-def metrics_class(wanted: str | None, with_rest: bool) -> type[ServiceMetrics] | None:
-    """Return the class of the metrics; None if metrics are off, or cannot be served and not requested."""
-    if wanted == OFF or not (wanted or with_rest):
-        return None
-    if not with_rest:
-        raise UsageError("--metrics on needs the REST interface, which is off or not installed: give --rest")
-    try:
-        from yunikorn.metrics.service_metrics import ServiceMetrics
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "prometheus_client":
-            raise
-        if wanted is None:
-            return None
-        raise UsageError(
-            f"{error.name} is not installed, but is needed for --metrics on: pip install 'yunikorn[web]'"
-        ) from error
-    return ServiceMetrics
 
 
 def _welcome(options: ServiceOptions, addresses: Bound) -> str:

@@ -35,8 +35,7 @@ from yunikorn.rest.config_changes import (
     config_changes,
     with_effects,
 )
-from yunikorn.runtime.async_scheduler import AsyncScheduler
-from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations, Reloading, use
+from yunikorn.service.config_files import Reloading, use
 
 CODE = (
     "plugins that the present configuration does not load cannot be added over REST, because loading runs"
@@ -67,22 +66,14 @@ class _Target:
 class ConfigChanges:
     """Changes of the configurations of a service."""
 
-    def __init__(
-        self,
-        files: ConfigFiles,
-        configurations: LoadedConfigurations,
-        core: AsyncScheduler,
-        registry: Registry,
-        reloading: Reloading,
-        source: Callable[[], str] = lambda: "",
-    ) -> None:
-        """Create the changes of a service.
+    def __init__(self, reloading: Reloading, source: Callable[[], str] = lambda: "") -> None:
+        """Create the changes of the configurations that `reloading` reads.
 
         `source` returns the place of the configuration where that is neither a file nor a message of a
         resource manager, such as a ConfigMap; configurations are then compared here, and changed there.
         """
-        self._files, self._configurations = files, configurations
-        self._core, self._registry = core, registry
+        self._files, self._configurations = reloading.files, reloading.configurations
+        self._core, self._registry = reloading.core, reloading.registry
         self._reloading = reloading
         self._source = source
 

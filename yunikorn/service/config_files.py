@@ -15,6 +15,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 
+import attrs
+
 from yunikorn.config.document import decode
 from yunikorn.config.source import read_source
 from yunikorn.errors import ConfigError, UsageError, YunikornError
@@ -169,33 +171,28 @@ Texts = Mapping[str, str | bytes]
 """Configurations by policy group."""
 
 
+@attrs.frozen(eq=False)
 class Reloading:
     """Reloader of the configuration files of a running core."""
 
-    def __init__(
-        self,
-        files: ConfigFiles,
-        configurations: LoadedConfigurations,
-        core: AsyncScheduler,
-        registry: Registry,
-        given: Texts,
-    ) -> None:
-        self._files, self._configurations = files, configurations
-        self._core, self._registry = core, registry
-        self._given = given
-        """Texts that come from no file."""
-        self.lock = asyncio.Lock()
-        """Held during a reload."""
+    files: ConfigFiles
+    configurations: LoadedConfigurations
+    core: AsyncScheduler
+    registry: Registry
+    given: Texts
+    """Texts that come from no file."""
+    lock: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
+    """Held during a reload."""
 
     async def reload(self, why: str) -> bool:
         """Use the current files; returns False, with the reasons in the log, if nothing was changed."""
         async with self.lock:
             try:
-                texts: dict[str, str | bytes] = {**self._given}
-                folders = self._files.folders()
-                texts |= await asyncio.to_thread(self._files.read, self._registry, self._configurations.texts)
-                changed = await self._core.carry_out(
-                    lambda core: use(core, self._configurations, texts, folders)
+                texts: dict[str, str | bytes] = {**self.given}
+                folders = self.files.folders()
+                texts |= await asyncio.to_thread(self.files.read, self.registry, self.configurations.texts)
+                changed = await self.core.carry_out(
+                    lambda core: use(core, self.configurations, texts, folders)
                 )
             except YunikornError as error:
                 _log.error(

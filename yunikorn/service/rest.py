@@ -26,7 +26,7 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.service.certificates import check_files
 from yunikorn.service.config_changes import ConfigChanges
-from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations, Reloading, watch
+from yunikorn.service.config_files import Reloading, watch
 from yunikorn.service.host_address import UNIX, Address
 from yunikorn.service.logs import AREAS
 from yunikorn.service.rest_access import RestAccess
@@ -119,19 +119,10 @@ class Rest:
     async def _credentials_changed(self) -> None:
         await asyncio.to_thread(self._access.reload, "the file has changed")
 
-    def change_configurations(
-        self,
-        files: ConfigFiles,
-        configurations: LoadedConfigurations,
-        core: AsyncScheduler,
-        registry: Registry,
-        reloading: Reloading,
-        source: Callable[[], str],
-    ) -> None:
+    def change_configurations(self, reloading: Reloading, source: Callable[[], str]) -> None:
         """Let operators change the configurations of the service; see `ConfigChanges`."""
         if self._site.steering is not None:
-            changes = ConfigChanges(files, configurations, core, registry, reloading, source)
-            self._site.steering.configuration = changes
+            self._site.steering.configuration = ConfigChanges(reloading, source)
 
     def ask_readiness(self, unready: Callable[[], str]) -> None:
         """Fail the readiness probe while `unready` returns a reason."""

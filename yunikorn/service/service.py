@@ -48,6 +48,7 @@ from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watc
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
     from yunikorn.recording.recording_writer import RecordingWriter
+    from yunikorn.service.rest import Rest
 
 _log = logging.getLogger("yunikorn.service")
 
@@ -97,46 +98,6 @@ class Network(Protocol):
         ...
 
 
-class Web(Protocol):
-    """Interface of the REST server in `yunikorn.service.rest`, which is imported only if REST is served."""
-
-    async def start(self) -> str:
-        """Listen; returns the address, or "" if the default address is in use. Raises `UsageError`."""
-        ...
-
-    async def stop(self) -> None:
-        """End all connections."""
-        ...
-
-    def reload_certificates(self) -> bool:
-        """Read the certificates again; returns True if they were read, raises `UsageError`."""
-        ...
-
-    def change_configurations(
-        self,
-        files: ConfigFiles,
-        configurations: LoadedConfigurations,
-        core: AsyncScheduler,
-        registry: Registry,
-        reloading: Reloading,
-        source: Callable[[], str],
-    ) -> None:
-        """Let operators change the configurations of the service; `source` names another place of them."""
-        ...
-
-    def ask_readiness(self, unready: Callable[[], str]) -> None:
-        """Fail the readiness probe while `unready` returns a reason."""
-        ...
-
-    def reload_credentials(self) -> None:
-        """Read the credentials of operators again; problems are logged."""
-        ...
-
-
-MakeWeb = Callable[[AsyncScheduler, Settings, Registry, "ServiceMetrics | None", EventStore, Clock], Web]
-"""Factory of a REST server."""
-
-
 @attrs.frozen
 class Bound:
     """Addresses at which a service listens; empty for none."""
@@ -161,8 +122,8 @@ class ServiceOptions:
     """Size in bytes from which a recording continues in another file; None for no limit."""
     stats: float | None = None
     """Interval in seconds at which the statistics of plugins are logged; None to count nothing."""
-    rest: MakeWeb | None = None
-    """Factory of the REST server; None for a service without REST."""
+    rest: type[Rest] | None = None
+    """Class of the REST interface, which is imported only if REST is served; None for a service without."""
     metrics: type[ServiceMetrics] | None = None
     """Metrics that REST serves; None to measure nothing."""
 
@@ -215,15 +176,14 @@ class _Service:
         self.core = AsyncScheduler(threaded)
         self._budgets = Budgets(threaded, options.settings.budget)
         self._network = None if options.network is None else options.network(self.core, options.settings)
-        self._rest: Web | None = None
+        self._rest: Rest | None = None
         if options.rest is not None and self._events is not None:
             self._rest = options.rest(
                 self.core, options.settings, registry, self._metrics(), self._events, clock
             )
         self._reloading = Reloading(options.files, self._configurations, self.core, registry, self._given)
         if self._rest is not None:
-            changes = (options.files, self._configurations, self.core, registry, self._reloading)
-            self._rest.change_configurations(*changes, self._config_source)
+            self._rest.change_configurations(self._reloading, self._config_source)
             if self._network is not None:
                 network = self._network
                 self._rest.ask_readiness(lambda: network.unready)
@@ -385,7 +345,7 @@ def _instance(clock: Clock) -> str:
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{socket.gethostname()} {os.getpid()} {clock.now()}"))
 
 
-def _reload_certificates(server: Network | Web) -> None:
+def _reload_certificates(server: Network | Rest) -> None:
     try:
         if server.reload_certificates():
             _log.info("SIGHUP: the certificates were reloaded for new connections")
