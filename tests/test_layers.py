@@ -124,7 +124,7 @@ MAY_IMPORT = {
 
 DEFAULTS = ("yunikorn_plugins", "yunikorn_policies")
 """Packages of default plugins; each is one part."""
-DOORS = {"yunikorn.interface.callback", "yunikorn.interface.constants", "yunikorn.interface.messages"}
+DOORS = {f"yunikorn.interface.{name}" for name in ("callback", "commands", "constants", "messages")}
 """Modules of the scheduler interface that a shim may import."""
 FORBIDDEN_CALLS = {
     "time": {"time", "time_ns", "sleep", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"},

@@ -13,13 +13,12 @@ from tests.core.kit import Decision
 from yunikorn.clock import ManualClock
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.commands import Answer, Command, RegisterResourceManager, ReloadConfiguration
 from yunikorn.interface.messages import (
     Allocation,
     AllocationRelease,
     AllocationReleasesRequest,
-    RegisterResourceManagerRequest,
     TerminationType,
-    UpdateRequest,
     UpdateResponse,
 )
 from yunikorn.interface.scheduler import Scheduler
@@ -41,83 +40,42 @@ Ask = tuple[str, str]
 """Application id and allocation key."""
 
 
+@attrs.frozen
+class LookIn:
+    """A look at the partitions of a resource manager, after which its session is active again."""
+
+    rm_id: str
+
+    def __call__(self, scheduler: Scheduler) -> None:
+        """Look in again."""
+        scheduler.partitions(self.rm_id)
+
+
 class CallRecordingScheduler(Scheduler):
     """A scheduler that records all calls with the time of the clock, so that `replay` can repeat them."""
 
     def __init__(self, registry: Registry, clock: ManualClock, timeouts: Timeouts) -> None:
         super().__init__(registry, clock, timeouts)
-        self.calls: list[tuple[int, str, tuple[Any, ...]]] = []
+        self.calls: list[tuple[int, Command[Any] | LookIn]] = []
 
-    def _note(self, name: str, *arguments: Any) -> None:
-        self.calls.append((self.clock.now(), name, arguments))
-
-    def register_resource_manager(self, request: RegisterResourceManagerRequest, callback: Any) -> Any:
-        """Record the call and forward it."""
-        self._note("register_resource_manager", request)
-        return super().register_resource_manager(request, callback)
-
-    def update(self, request: UpdateRequest) -> None:
-        """Record the call and forward it."""
-        self._note("update", request)
-        super().update(request)
-
-    def schedule(self, max_decisions: int | None = None) -> int:
-        """Record the call and forward it."""
-        self._note("schedule", max_decisions)
-        return super().schedule(max_decisions)
-
-    def fire_timers(self) -> int:
-        """Record the call and forward it."""
-        self._note("fire_timers")
-        return super().fire_timers()
-
-    def reload_configuration(self, rm_id: str, text: str | bytes | None = None) -> bool:
-        """Record the call and forward it."""
-        self._note("reload_configuration", rm_id, text)
-        return super().reload_configuration(rm_id, text)
+    def apply(self, command: Command[Answer]) -> Answer:
+        """Record the command and apply it."""
+        self.calls.append((self.clock.now(), command))
+        return super().apply(command)
 
     def partition(self, rm_id: str, name: str = "default") -> PartitionScheduler | None:
         """Record the call, after which the session is active again, and forward it."""
-        if self.calls[-1][1:] != ("partition", (rm_id, name)):
-            self._note("partition", rm_id, name)
+        self._look_in(rm_id)
         return super().partition(rm_id, name)
 
     def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
         """Record the call, after which the session is active again, and forward it."""
-        if self.calls[-1][1:] != ("partitions", (rm_id,)):
-            self._note("partitions", rm_id)
+        self._look_in(rm_id)
         return super().partitions(rm_id)
 
-    def stop_queue(self, rm_id: str, partition: str, path: str, *, lasting: bool = False) -> bool:
-        """Record the call and forward it."""
-        assert not lasting
-        self._note("stop_queue", rm_id, partition, path)
-        return super().stop_queue(rm_id, partition, path)
-
-    def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
-        """Record the call and forward it."""
-        self._note("start_queue", rm_id, partition, path)
-        return super().start_queue(rm_id, partition, path)
-
-    def stop_partition(self, rm_id: str, partition: str) -> bool:
-        """Record the call and forward it."""
-        self._note("stop_partition", rm_id, partition)
-        return super().stop_partition(rm_id, partition)
-
-    def start_partition(self, rm_id: str, partition: str) -> bool:
-        """Record the call and forward it."""
-        self._note("start_partition", rm_id, partition)
-        return super().start_partition(rm_id, partition)
-
-    def drain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
-        """Record the call and forward it."""
-        self._note("drain_node", rm_id, partition, node_id)
-        return super().drain_node(rm_id, partition, node_id)
-
-    def undrain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
-        """Record the call and forward it."""
-        self._note("undrain_node", rm_id, partition, node_id)
-        return super().undrain_node(rm_id, partition, node_id)
+    def _look_in(self, rm_id: str) -> None:
+        if self.calls[-1][1] != LookIn(rm_id):
+            self.calls.append((self.clock.now(), LookIn(rm_id)))
 
 
 class _Listener:
@@ -132,14 +90,14 @@ def replay(recorded: CallRecordingScheduler, registry: Registry, timeouts: Timeo
     """Repeat the recorded calls on a new scheduler, and return its responses."""
     clock, listener = ManualClock(), _Listener()
     scheduler = Scheduler(registry, clock, timeouts)
-    for now, name, arguments in recorded.calls:
+    for now, call in recorded.calls:
         clock.set(now)
-        if name == "register_resource_manager":
-            arguments = (*arguments, listener)
+        if isinstance(call, RegisterResourceManager):
+            call = attrs.evolve(call, callback=listener)
         try:
-            getattr(scheduler, name)(*arguments)
+            call(scheduler)
         except ConfigError:
-            assert name == "reload_configuration"
+            assert isinstance(call, ReloadConfiguration)
     return listener.responses
 
 

@@ -149,7 +149,7 @@ def test_session_that_is_paused_takes_answers() -> None:
     assert rm.find_app().asks
     assert rm.schedule() == []
     rm.scheduler.stop("rm")
-    assert len(rm.scheduler._core_context.policy_calls or ()) == 0
+    assert len(rm.scheduler._sessions.core_context.policy_calls or ()) == 0
 
 
 @pytest.mark.parametrize("style", ["Hard", "Soft", "Atomic"])

@@ -56,12 +56,12 @@ class Everyone(Scheduler):
     """Visits all sessions at each step."""
 
     def schedule(self, max_decisions: int | None = None) -> int:
-        for session in self._sessions.values():
+        for session in self._sessions.by_rm.values():
             session.activate()
         return super().schedule(max_decisions)
 
     def fire_timers(self) -> int:
-        for session in self._sessions.values():
+        for session in self._sessions.by_rm.values():
             session.activate()
         return super().fire_timers()
 

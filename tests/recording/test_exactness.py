@@ -52,10 +52,8 @@ def test_recording_changes_no_decision(tmp_path: Path, registry: Registry) -> No
 
     class Unrecorded(RandomHistory):
         def begin(self) -> Scheduler:  # type: ignore[override]
-            recorded = super().begin()
-            return Scheduler(
-                self.registry, self.clock, recorded._core_context.timeouts, configurations=self.groups
-            )
+            timeouts = super().begin()._sessions.core_context.timeouts
+            return Scheduler(self.registry, self.clock, timeouts, configurations=self.groups)
 
     lives = [kind(5, tmp_path / kind.__name__, registry) for kind in (RandomHistory, Unrecorded)]
     for life in lives:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,8 +15,8 @@ from tests.core.manual_workers import Groups, Licence, Site, acceptances, core_w
 from tests.recording.collecting_listener import CollectingListener
 from yunikorn.clock import SECOND
 from yunikorn.framework.policy_calls import Change, PolicyAnswer
+from yunikorn.interface.commands import TakePolicyAnswer
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.recording.recorded_entry import RecordedPolicyAnswer
 from yunikorn.recording.recording_reader import parse_recording, read_recording
 from yunikorn.recording.recording_scheduler import RecordingScheduler
 from yunikorn.recording.recording_writer import RecordingWriter
@@ -192,10 +191,8 @@ ANSWERS = [
 def test_answer_is_read_as_it_was_written(answer: PolicyAnswer, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     writer = RecordingWriter(file, pytest.fail)
-    writer.on_call(SECOND, "take_policy_answer", (7, answer))
+    writer.on_call(SECOND, TakePolicyAnswer(7, answer))
     writer.close()
     (entry,) = parse_recording(file.read_bytes(), "one").lines
-    assert isinstance(entry.content, RecordedPolicyAnswer)
-    assert (entry.content.number, entry.content.answer) == (7, answer)
-    assert len(attrs.fields(RecordedPolicyAnswer)) == len(attrs.fields(PolicyAnswer)) + 1
+    assert entry.commands == [TakePolicyAnswer(7, answer)]
     assert "null" not in json.dumps(json.loads(file.read_text("utf-8"))) or answer.change is not None

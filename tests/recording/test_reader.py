@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.errors import UsageError, YunikornError
+from yunikorn.interface.commands import RegisterResourceManager, Update
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.recording.recorded_entry import KINDS
 from yunikorn.recording.recording_reader import Recording, RecordingError, parse_recording, read_recording
@@ -50,8 +51,10 @@ def test_times_and_resource_managers_of_lines_have_defaults() -> None:
         (8, "update", "rm", 61_500_000_000),
         (9, "stop", "two", 61_500_000_000),
     ]
-    assert found[4].content.rm_id == "two"
-    assert found[5].content == [UpdateRequest("rm")]
+    (registration,) = found[4].commands
+    assert isinstance(registration, RegisterResourceManager)
+    assert registration.rm_id == "two"
+    assert found[5].commands == [Update(UpdateRequest("rm"))]
 
 
 def test_every_invalid_line_is_reported() -> None:

@@ -15,8 +15,8 @@ from tests.service.process import Start
 from yunikorn.clock import SystemClock, stopwatch
 from yunikorn.config.load import check_config
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.commands import Answer, Command, Update
 from yunikorn.interface.configurations import Configurations
-from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.measurements import Measurements
 from yunikorn.runtime.async_scheduler import AsyncScheduler
@@ -77,8 +77,10 @@ def test_failed_core_ends_the_service_with_its_own_status(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Buggy(Scheduler):
-        def update(self, request: UpdateRequest) -> None:
-            raise ArithmeticError("the accounting is wrong")
+        def apply(self, command: Command[Answer]) -> Answer:
+            if isinstance(command, Update):
+                raise ArithmeticError("the accounting is wrong")
+            return super().apply(command)
 
     monkeypatch.setattr(service, "Scheduler", Buggy)
     options = service.ServiceOptions(ConfigFiles([]), Settings(), None, demo=True)

@@ -20,6 +20,7 @@ from tests.service.kit import CONFIG, work
 from yunikorn.clock import Clock
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.commands import Answer, Command, Update
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
@@ -282,10 +283,10 @@ def test_a_long_reason_arrives(registry: Registry) -> None:
 def test_failed_core_ends_every_stream(registry: Registry) -> None:
     def make(clock: Clock) -> Scheduler:
         class Buggy(Scheduler):
-            def update(self, request: UpdateRequest) -> None:
-                if request.remove_applications:
+            def apply(self, command: Command[Answer]) -> Answer:
+                if isinstance(command, Update) and command.request.remove_applications:
                     raise ArithmeticError("the accounting is wrong")
-                super().update(request)
+                return super().apply(command)
 
         return Buggy(registry, clock, configurations=Configurations({"": CONFIG}))
 
@@ -297,7 +298,7 @@ def test_failed_core_ends_every_stream(registry: Registry) -> None:
         request = work(0)
         request.remove_applications = [None]  # type: ignore[list-item]
         with pytest.raises(ArithmeticError):
-            await harness.core.carry_out(lambda core: core.update(request))
+            await harness.core.carry_out(Update(request))
         await stream.send(UpdateRequest("rm"))
         ended = await stream.end()
         assert ended.code is Code.UNAVAILABLE

@@ -13,6 +13,7 @@ from tests.service.kit import CONFIG, PATIENCE, CollectingCallback, work
 from yunikorn.clock import Clock, ManualClock, SystemClock
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.commands import Answer, Command, Update
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import Closed, CoreStopped, Inbox, ThreadedScheduler
@@ -137,8 +138,10 @@ def test_current_and_later_callers_receive_an_internal_error(
     registry: Registry, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Buggy(Scheduler):
-        def update(self, request: UpdateRequest) -> None:
-            raise ArithmeticError("the accounting is wrong")
+        def apply(self, command: Command[Answer]) -> Answer:
+            if isinstance(command, Update):
+                raise ArithmeticError("the accounting is wrong")
+            return super().apply(command)
 
     died: queue.Queue[BaseException] = queue.Queue()
     core = ThreadedScheduler(lambda clock: Buggy(registry, clock), SystemClock(), died=died.put)

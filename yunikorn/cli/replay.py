@@ -198,6 +198,6 @@ def _verdict(replay: Replay) -> bool | None:
 
 
 def _seconds(at: int) -> str:
-    from yunikorn.recording.recorded_entry import write_seconds
+    from yunikorn.recording.recorded_values import write_seconds
 
     return write_seconds(at)

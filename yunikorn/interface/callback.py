@@ -194,7 +194,11 @@ class CallbackAdapter:
 
     def deliver(self, response: UpdateResponse) -> bool:
         """Deliver a response; return False if it was lost."""
-        return self._notify("handling a response", self.callback.recv_update_response, response)
+        try:
+            self.callback.recv_update_response(response)
+        except contained() as error:
+            return self._failed("handling a response", error)
+        return True
 
     def send_state(self, request: UpdateContainerSchedulingStateRequest) -> bool:
         """Send the scheduling state of an ask."""
@@ -209,9 +213,12 @@ class CallbackAdapter:
         try:
             call(message)
         except contained() as error:
-            self._failures.report(self.whose, operation, CallbackError(self.whose, operation, error))
-            return False
+            return self._failed(operation, error)
         return True
+
+    def _failed(self, operation: str, error: BaseException) -> bool:
+        self._failures.report(self.whose, operation, CallbackError(self.whose, operation, error))
+        return False
 
     # -- asking -------------------------------------------------------------------------------------
 

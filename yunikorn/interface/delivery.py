@@ -49,10 +49,9 @@ def _deliver(outbox: Outbox, name: str, response: UpdateResponse) -> None:
     if outbox.releases:
         response.released_allocations += [_release(release, name) for release in outbox.releases]
     if outbox.updated_applications:
-        response.updated_applications += [
-            UpdatedApplication(app_id, entry.state, entry.time, entry.reason)
-            for app_id, entry in outbox.updated_applications
-        ]
+        for app_id, entry in outbox.updated_applications:
+            change = UpdatedApplication(app_id, entry.state, entry.time, entry.reason)
+            response.updated_applications.append(change)
     if outbox.accepted_applications or outbox.rejected_applications:
         response.accepted_applications += map(AcceptedApplication, outbox.accepted_applications)
         response.rejected_applications += [

@@ -3,43 +3,45 @@
 Nothing happens without a call. `update` applies an update, `schedule` makes decisions, and `fire_timers`
 fires the timers that are due. Each of the three ends with one response to the resource manager, unless the
 response would be empty.
+
+Each method that can change a scheduler makes a command and applies it (`yunikorn.interface.commands`); the
+other methods only read.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import attrs
-
-from yunikorn.clock import MICROSECOND, Clock
+from yunikorn.clock import Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
-from yunikorn.errors import ConfigError, UsageError
+from yunikorn.errors import UsageError
 from yunikorn.explain.explain import Explanation, Reason, explain, first_reasons
-from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
-from yunikorn.interface.active_sessions import ActiveSessions
-from yunikorn.interface.administration import (
-    OperatorActions,
-    OperatorCalls,
-    application_named,
-    partition_named,
+from yunikorn.interface.administration import application_named, partition_named
+from yunikorn.interface.callback import Callback
+from yunikorn.interface.commands import (
+    Answer,
+    Close,
+    Command,
+    FireTimers,
+    Pause,
+    Reconnect,
+    RegisterPlugin,
+    RegisterResourceManager,
+    ReloadConfiguration,
+    Resync,
+    Schedule,
+    Stop,
+    TakePolicyAnswer,
+    UnregisterPlugin,
+    Update,
+    UpdateConfiguration,
+    UseCallback,
 )
-from yunikorn.interface.buffered_sinks import BufferedSinks
-from yunikorn.interface.callback import Callback, plugin_name, registry_for
-from yunikorn.interface.checks import check_registration
-from yunikorn.interface.configuration_change import change_configuration
-from yunikorn.interface.configurations import (
-    ConfigSource,
-    Configurations,
-    LoadedAhead,
-    ReloadPlan,
-    log_refusal,
-    refused_registration_logged,
-)
+from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.core_activity import CoreActivity, core_activity, origin_of
 from yunikorn.interface.explaining import explaining
 from yunikorn.interface.messages import (
@@ -49,8 +51,17 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
-from yunikorn.interface.session import Session, make_session
+from yunikorn.interface.operator_commands import (
+    DrainNode,
+    FailApplication,
+    StartPartition,
+    StartQueue,
+    StopPartition,
+    StopQueue,
+    UndrainNode,
+)
 from yunikorn.interface.session_state import SessionStatus
+from yunikorn.interface.sessions import Sessions
 from yunikorn.interface.sinks import Buffer, EventReceiver
 from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
@@ -59,7 +70,7 @@ from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import STOPPED
 
 
-class Scheduler(OperatorCalls):
+class Scheduler:
     """One scheduler core for any number of resource managers."""
 
     def __init__(
@@ -85,27 +96,41 @@ class Scheduler(OperatorCalls):
         """Time at which the scheduler was created (ns)."""
         self.configurations = configurations
         """Configurations by policy group; if None, each RM brings its own (`docs/decisions/0035`)."""
-        self.loaded = LoadedAhead(registry)
-        """Configurations that were loaded ahead of the call that uses them."""
-        self.failures = PluginFailures()
-        """Failures of plugins and callbacks."""
-        self._buffer_sinks, self._event_receiver = buffer_sinks, event_receiver
-        self._numbered = False
-        self._core_context = CoreContext.on(clock, timeouts, measurements, workers)
         self.measurements = measurements
-        self._timers = self._core_context.timers
-        self._sessions: dict[str, Session] = {}
-        self._prepared: dict[str, tuple[str | bytes, ReloadPlan]] = {}
-        """Text and plan of each reload that was prepared, by RM."""
-        self._active = ActiveSessions()
-        self._actions = OperatorActions()
-        self._registered = 0
-        """Number of registrations so far."""
-        self._failures_seen = 0
-        """Number of distinct plugin failures that all sessions have sent to their sinks."""
-        self._registering = False
-        self.operation = ""
-        """Operation in progress; re-entrant calls are refused while it is set."""
+        core_context = CoreContext.on(clock, timeouts, measurements, workers)
+        self._timers = core_context.timers
+        self._sessions = Sessions(registry, core_context, configurations, buffer_sinks, event_receiver)
+        self.loaded = self._sessions.loaded
+        """Configurations that were loaded ahead of the call that uses them."""
+        self.failures = self._sessions.failures
+        """Failures of plugins and callbacks."""
+
+    @property
+    def operation(self) -> str:
+        """Operation in progress, during which commands are refused; empty between operations."""
+        return self._sessions.operation
+
+    @operation.setter
+    def operation(self, operation: str) -> None:
+        self._sessions.operation = operation
+
+    def apply(self, command: Command[Answer]) -> Answer:
+        """Apply a command, and return its answer: the only way in which a scheduler changes.
+
+        Raises what the method that makes the command raises. A plugin must not call this during an operation,
+        whose objects must not change meanwhile.
+        """
+        sessions = self._sessions
+        if sessions.operation:
+            self._refuse_reentry(command.method())
+        return command.run(sessions)
+
+    def _refuse_reentry(self, call: str) -> None:
+        if self.operation:
+            raise UsageError(
+                f"{call} was called while the core {self.operation}: a predicate or another plugin must"
+                " not call the scheduler. Call it after the current call has returned"
+            )
 
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: Callback
@@ -120,89 +145,14 @@ class Scheduler(OperatorCalls):
         The `plugins` of the callback apply to this resource manager's partitions from the start, so its
         configuration may name them (see `register_plugin`).
         """
-        self._refuse_reentry("register_resource_manager")
-        if self._registering:
-            raise UsageError("a plugin must not register a resource manager in `opened` or `closed`")
-        check_registration(request)
-        self._number_allocations()
-        config_source = ConfigSource.of(request, self.configurations)
-        registry = registry_for(request.rm_id, callback, self.registry, self.failures)
-        with refused_registration_logged(request.rm_id, secret=config_source.group is None):
-            config = self.loaded.load(config_source.text, config_source.registry(registry))
-            self._registering = True
-            try:
-                session = make_session(
-                    request,
-                    callback,
-                    config,
-                    registry,
-                    self._core_context,
-                    self.failures,
-                    self._buffer_sinks,
-                    self._event_receiver,
-                )
-            finally:
-                self._registering = False
-        session.config_source = config_source
-        self._replace(request.rm_id, session)
-        return RegisterResourceManagerResponse()
-
-    def _replace(self, rm_id: str, session: Session) -> None:
-        """End the earlier session of an RM and open the new one; plugins cannot register in between."""
-        known = self._sessions.pop(rm_id, None)
-        self._registering = True
-        try:
-            if known is not None:
-                # Close the earlier session before the new one opens: both may write to the same file.
-                self._end(known, f"resource manager {rm_id} registered again")
-            self._sessions[rm_id] = session
-            self._registered += 1
-            self._actions.repeat(rm_id, session.partitions)
-            session.number, session.on_active = self._registered, self._active.add
-            session.activate()
-            session.when_over = lambda: self._end(session, "it has not registered again in time")
-            try:
-                session.open()
-            except BaseException:
-                self._end(session, "it was interrupted during its registration")
-                raise
-        finally:
-            self._registering = False
+        return self.apply(RegisterResourceManager(request, callback))
 
     def update(self, request: UpdateRequest) -> None:
         """Apply an update of a resource manager; raise `UsageError` if the RM is not registered.
 
         A paused RM has to register first: the update is not applied, and the response is RESYNC.
         """
-        if self.operation:
-            self._refuse_reentry("update")
-        session = self._sessions.get(request.rm_id) or self._session(request.rm_id)
-        self._active.add(session)
-        self.operation = "is applying an update"
-        try:
-            session.take(request)
-        finally:
-            self.operation = ""
-        session.flush()
-
-    def _refuse_reentry(self, call: str) -> None:
-        """Refuse a call that a plugin makes during an operation, whose objects must not change meanwhile."""
-        if self.operation:
-            raise UsageError(
-                f"{call} was called while the core {self.operation}: a predicate or another plugin must"
-                " not call the scheduler. Call it after the current call has returned"
-            )
-
-    def _number_allocations(self) -> None:
-        """Start the numbers of allocations at the time of the first registration (microseconds).
-
-        A restarted core thus continues above all numbers that it used before. An RM that recovers node by
-        node may not yet have reported the allocation that has the next number.
-        """
-        if not self._numbered:
-            start = 1 + max(0, self.clock.now()) // MICROSECOND
-            self._core_context = attrs.evolve(self._core_context, serial=itertools.count(start))
-            self._numbered = True
+        self.apply(Update(request))
 
     # -- sessions -------------------------------------------------------------------------------------
 
@@ -212,9 +162,7 @@ class Scheduler(OperatorCalls):
         Its pending messages are kept within bounds. After `Timeouts.session` the RM is stopped. Raises
         `UsageError` if the RM is not registered. See `docs/decisions/0031`.
         """
-        session = self._session_for("pause", rm_id)
-        session.pause(reason)
-        session.flush()
+        self.apply(Pause(rm_id, reason))
 
     def reconnect(self, rm_id: str, callback: Callback) -> None:
         """Replace the callback of a resource manager that has connected again, and send RESYNC.
@@ -222,52 +170,38 @@ class Scheduler(OperatorCalls):
         RESYNC comes with all kept messages. The RM stays paused until it registers again, within
         `Timeouts.session` from now. Raises `UsageError` if the RM is not registered.
         """
-        session = self._session_for("reconnect", rm_id)
-        session.reconnect(callback)
-        session.flush()
+        self.apply(Reconnect(rm_id, callback))
 
     def resync(self, rm_id: str, reason: str) -> None:
         """Request a new registration of a resource manager whose state may differ from the core's.
 
         The RM is paused and gets RESYNC at its callback. Raises `UsageError` if the RM is not registered.
         """
-        session = self._session_for("resync", rm_id)
-        session.pause(reason, reachable=True)
-        session.flush()
+        self.apply(Resync(rm_id, reason))
 
     def stop(self, rm_id: str) -> None:
         """Remove a resource manager that shuts down, with all its objects; no further message is sent.
 
         Raises `UsageError` if the RM is not registered.
         """
-        self._end(self._session_for("stop", rm_id), f"resource manager {rm_id} shut down")
+        self.apply(Stop(rm_id))
 
     def close(self) -> None:
         """Shut all resource managers down, and wait for buffered sinks to end."""
-        for rm_id in list(self._sessions):
-            self._end(self._session_for("close", rm_id), "the scheduler was shut down")
-        if isinstance(self._buffer_sinks, BufferedSinks):
-            self._buffer_sinks.finish()
+        self.apply(Close())
 
     def session_state(self, rm_id: str) -> str:
         """Return `Running` or `Paused`, or `Stopped` for a resource manager that is not registered."""
-        session = self._sessions.get(rm_id)
+        session = self._sessions.by_rm.get(rm_id)
         return STOPPED if session is None else session.state
 
     def sessions(self) -> Iterator[SessionStatus]:
         """Return the status of all resource managers, in the order of their registrations."""
-        return (session.status() for session in self._sessions.values())
+        return (session.status() for session in self._sessions.by_rm.values())
 
     def session(self, rm_id: str) -> SessionStatus:
         """Return the status of a resource manager; raise `UsageError` if it is not registered."""
-        return self._session(rm_id).status()
-
-    def _end(self, session: Session, reason: str) -> None:
-        if self._sessions.get(session.rm_id) is session:
-            del self._sessions[session.rm_id]
-        self._active.remove(session)
-        self._actions.note(session.rm_id, session.partitions)
-        session.close(reason)
+        return self._sessions.find(rm_id).status()
 
     # -- what a resource manager brings along ---------------------------------------------------------
 
@@ -276,7 +210,8 @@ class Scheduler(OperatorCalls):
 
         No decision depends on them. Raises `UsageError` if the resource manager is not registered.
         """
-        self._session_for("change_settings", rm_id).change_settings(extra_config)
+        self._refuse_reentry("change_settings")
+        self._sessions.to_change(rm_id).change_settings(extra_config)
 
     def use_callback(self, rm_id: str, callback: Callback) -> None:
         """Replace the callback of a resource manager without a new registration.
@@ -285,9 +220,7 @@ class Scheduler(OperatorCalls):
         the RM is not registered, and `ConfigError` if its configuration cannot be used with the callback;
         then nothing has changed.
         """
-        session = self._session_for("use_callback", rm_id)
-        session.use_callback(callback)
-        session.flush()
+        self.apply(UseCallback(rm_id, callback))
 
     def register_plugin(self, rm_id: str, plugin: object, name: str = "") -> bool:
         """Add a plugin for the partitions of one resource manager, until its session ends.
@@ -298,23 +231,18 @@ class Scheduler(OperatorCalls):
         `UsageError` if the resource manager is not registered, and `ConfigError` if an object of the plugin
         cannot be made; then nothing has changed.
         """
-        session = self._session_for("register_plugin", rm_id)
-        taken = session.add_plugin(plugin, name or plugin_name(plugin))
-        session.flush()
-        return taken
+        return self.apply(RegisterPlugin(rm_id, plugin, name))
 
     def unregister_plugin(self, rm_id: str, name: str) -> None:
         """Remove the plugin of this name from a resource manager.
 
         Raises `UsageError` if there is none, or if the configuration in use names an offer of the plugin.
         """
-        session = self._session_for("unregister_plugin", rm_id)
-        session.drop_plugin(name)
-        session.flush()
+        self.apply(UnregisterPlugin(rm_id, name))
 
     def plugins(self, rm_id: str, *, in_force: bool = False) -> Registry:
         """Return what an RM's configuration may name, or what it enables and loads; do not change it."""
-        session = self._session(rm_id)
+        session = self._sessions.find(rm_id)
         return session.enabled if in_force else session.registry
 
     # -- deciding -------------------------------------------------------------------------------------
@@ -325,32 +253,7 @@ class Scheduler(OperatorCalls):
         All partitions of all resource managers take turns, also from one call to the next, so the pending
         asks of one do not delay the others.
         """
-        if self.operation:
-            self._refuse_reentry("schedule")
-        sessions = self._active.in_order()
-        self.operation = "is making decisions"
-        try:
-            taken = self._active.decide(sessions, max_decisions)
-        finally:
-            self.operation = ""
-        self._flush(sessions)
-        return taken
-
-    def _flush(self, sessions: list[Session]) -> None:
-        """Send the pending messages of these sessions, or of all after a new plugin failure."""
-        failures = self.failures
-        if failures.count != self._failures_seen or failures.reports.pending:
-            self._failures_seen = len(failures)
-            sessions = list(self._sessions.values())
-        try:
-            for session in sessions:
-                session.flush()
-        except BaseException:
-            # After an interrupt, sessions that were not flushed must stay active.
-            for one in sessions:
-                if self._sessions.get(one.rm_id) is one:
-                    self._active.add(one)
-            raise
+        return self.apply(Schedule(max_decisions))
 
     def next_timer(self) -> int | None:
         """Return the time of the earliest timer (ns), or None."""
@@ -358,26 +261,14 @@ class Scheduler(OperatorCalls):
 
     def fire_timers(self) -> int:
         """Fire all timers that are due; return their number."""
-        self._refuse_reentry("fire_timers")
-        fired = self._timers.fire_due()
-        if fired:
-            self._flush(self._active.in_order())
-        return fired
+        return self.apply(FireTimers())
 
     def take_policy_answer(self, number: int, answer: PolicyAnswer) -> None:
         """Apply the answer of a policy that a worker has called; the number is that of `Workers.start`.
 
         The answer to a question that has been withdrawn has no effect.
         """
-        self._refuse_reentry("take_policy_answer")
-        calls = self._core_context.policy_calls
-        self.operation = "is applying the answer of a policy"
-        try:
-            known = calls is not None and calls.take(number, answer)
-        finally:
-            self.operation = ""
-        if known:
-            self._flush(self._active.in_order())
+        self.apply(TakePolicyAnswer(number, answer))
 
     # -- configuration --------------------------------------------------------------------------------
 
@@ -389,21 +280,7 @@ class Scheduler(OperatorCalls):
         problems, or `UsageError` if the source cannot be read; then the old configuration stays in use as a
         whole.
         """
-        session = self._session_for("reload_configuration", rm_id)
-        new = session.config_source.again(self.configurations) if text is None else text or DEFAULT_TEXT
-        if new is None:
-            return False
-        text_prepared, plan = self._prepared.pop(rm_id, (None, None))
-        if plan is not None and (text is not None or text_prepared != new):
-            plan.discard("another configuration is used")
-            plan = None
-        try:
-            changed = session.reload_text(new, from_source=text is None, prepared=plan)
-        except ConfigError as error:
-            log_refusal(session.label, error, secret=text is not None)
-            raise
-        session.flush()
-        return changed
+        return self.apply(ReloadConfiguration(rm_id, text))
 
     def check_configuration(self, rm_id: str, text: str | bytes, folder: Path | None = None) -> None:
         """Check that a resource manager could use this configuration now; change nothing.
@@ -412,7 +289,7 @@ class Scheduler(OperatorCalls):
         `UsageError` if the resource manager is not registered. A configuration of the operator in a `folder`
         may load plugins.
         """
-        session = self._session(rm_id)
+        session = self._sessions.find(rm_id)
         registry = session.registry if folder is None else session.registry.trusting(folder)
         session.check(load_config(text or DEFAULT_TEXT, registry))
 
@@ -422,17 +299,15 @@ class Scheduler(OperatorCalls):
         Checks as `check_configuration`, and opens the new plugins, so that nothing can prevent the reload:
         several resource managers get new configurations, or none does. `discard_reloads` must follow.
         """
-        session = self._session(rm_id)
+        session = self._sessions.find(rm_id)
         registry = session.registry if folder is None else session.registry.trusting(folder)
         config = load_config(text, registry)
         if session.differs(config):
-            self._prepared[rm_id] = text, session.prepare(config)
+            self._sessions.keep_prepared(rm_id, text, session.prepare(config))
 
     def discard_reloads(self) -> None:
         """Close the plugins of prepared reloads that were not used."""
-        while self._prepared:
-            _, (_, plan) = self._prepared.popitem()
-            plan.discard("the configuration was not used")
+        self._sessions.discard_prepared()
 
     def load_ahead(self, text: str) -> None:
         """Load a configuration of an RM for the next call that uses it; may be called in any thread.
@@ -451,23 +326,67 @@ class Scheduler(OperatorCalls):
         The response reports success of all three steps, or the reason of the failure, in which case the old
         configuration stays in use. Raises `UsageError` if the resource manager is not registered.
         """
-        session = self._session_for("update_configuration", rm_id)
-        reason = session.config_source.refusal(self.configurations)
-        if reason:
-            return UpdateConfigurationResponse(False, session.config.text, reason)
-        answer = change_configuration(session, request.configs, self.loaded)
-        session.flush()
-        return answer
+        return self.apply(UpdateConfiguration(rm_id, request))
 
     def configuration(self, rm_id: str) -> SchedulerConfig:
         """Return the configuration in use by a resource manager, with text and checksum.
 
         Raises `UsageError` if the resource manager is not registered.
         """
-        return self._session(rm_id).config
+        return self._sessions.find(rm_id).config
 
-    def _at_work(self, rm_id: str, name: str) -> PartitionScheduler:
-        return partition_named(rm_id, name, self.partition(rm_id, name), self.partitions(rm_id))
+    # -- operators ------------------------------------------------------------------------------------
+
+    def fail_application(self, rm_id: str, partition: str, app_id: str, reason: str) -> None:
+        """Fail an application: its asks are removed, its allocations released (`docs/decisions/0038`).
+
+        The application is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or
+        it has ended.
+        """
+        self.apply(FailApplication(rm_id, app_id, partition, reason))
+
+    def stop_queue(self, rm_id: str, partition: str, path: str, *, lasting: bool = False) -> bool:
+        """Stop new allocations in a queue and its children until `start_queue`.
+
+        The queue keeps its allocations and accepts applications. A `lasting` stop also holds when the RM has
+        registered again. Returns True if the queue was running. Raises `UsageError` if there is none.
+        """
+        return self.apply(StopQueue(rm_id, path, partition, lasting))
+
+    def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
+        """Start a queue that `stop_queue` stopped; return True if the queue was stopped.
+
+        Raises `UsageError` if there is no such queue, or its own configuration stops the queue.
+        """
+        return self.apply(StartQueue(rm_id, path, partition))
+
+    def stop_partition(self, rm_id: str, partition: str) -> bool:
+        """Stop new applications and allocations in a partition until `start_partition`.
+
+        Existing allocations continue. Returns True if the partition was running. Raises `UsageError` if there
+        is no such partition.
+        """
+        return self.apply(StopPartition(rm_id, partition))
+
+    def start_partition(self, rm_id: str, partition: str) -> bool:
+        """Start a stopped partition; return True if it was stopped. Raises `UsageError` if there is none."""
+        return self.apply(StartPartition(rm_id, partition))
+
+    def drain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
+        """Keep new allocations off a node until `undrain_node`, whatever the RM reports about the node.
+
+        Running allocations continue. The node stays drained when it is removed and added again, and when the
+        RM registers again. Returns True if the operator did not drain the node before. Raises `UsageError` if
+        there is no such node.
+        """
+        return self.apply(DrainNode(rm_id, node_id, partition))
+
+    def undrain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
+        """Undo `drain_node`; a node that its RM drains stays drained.
+
+        Returns True if the operator drained the node. Raises `UsageError` if there is no such node.
+        """
+        return self.apply(UndrainNode(rm_id, node_id, partition))
 
     # -- why things wait ------------------------------------------------------------------------------
 
@@ -485,7 +404,8 @@ class Scheduler(OperatorCalls):
             return {one.key: one for one in explain(at, app, allocation_key)}
 
     def _application(self, rm_id: str, partition: str, app_id: str) -> tuple[PartitionScheduler, Application]:
-        at = self._at_work(rm_id, partition)
+        found = self.partition(rm_id, partition)
+        at = partition_named(rm_id, partition, found, self.partitions(rm_id))
         return at, application_named(at, app_id)
 
     def first_reasons(self, rm_id: str) -> Iterator[tuple[str, int, Reason]]:
@@ -499,38 +419,22 @@ class Scheduler(OperatorCalls):
 
         Called from another thread, by a watchdog that names a hanging plugin (`docs/decisions/0045`).
         """
-        return core_activity(thread_id, lambda cls: origin_of(cls, list(self._sessions.values())))
+        return core_activity(thread_id, lambda cls: origin_of(cls, list(self._sessions.by_rm.values())))
 
     # -- looking in ---------------------------------------------------------------------------------
 
     def partition(self, rm_id: str, name: str = "default") -> PartitionScheduler | None:
         """Return a partition of a resource manager, or None if there is none of this name."""
-        return self._session_to_change(rm_id).partitions.find(name)
+        return self._sessions.to_change(rm_id).partitions.find(name)
 
     def partitions(self, rm_id: str) -> Iterator[PartitionScheduler]:
         """Return all partitions of a resource manager, in the order of its configuration."""
-        return iter(self._session_to_change(rm_id).partitions)
+        return iter(self._sessions.to_change(rm_id).partitions)
 
     def all_partitions(self) -> list[tuple[str, PartitionScheduler]]:
         """Return the partitions of all resource managers, each with the id of its RM, for reading only.
 
         Unlike `partitions`, this has no effect on the next decisions.
         """
-        return [(one.rm_id, partition) for one in self._sessions.values() for partition in one.partitions]
-
-    def _session_for(self, call: str, rm_id: str) -> Session:
-        """Return the session that a call is about to change."""
-        self._refuse_reentry(call)
-        return self._session_to_change(rm_id)
-
-    def _session_to_change(self, rm_id: str) -> Session:
-        session = self._session(rm_id)
-        session.activate()
-        return session
-
-    def _session(self, rm_id: str) -> Session:
-        session = self._sessions.get(rm_id)
-        if session is None:
-            known = ", ".join(self._sessions) or "none"
-            raise UsageError(f"no resource manager '{rm_id}' is registered; registered: {known}")
-        return session
+        sessions = self._sessions.by_rm.values()
+        return [(one.rm_id, partition) for one in sessions for partition in one.partitions]

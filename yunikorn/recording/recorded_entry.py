@@ -1,80 +1,27 @@
 """One line of a recording, checked and converted to typed data.
 
-There is one class per kind of content; messages use the classes of `yunikorn.interface`. Times and durations
-are seconds with up to nine decimals.
+A line with a call has its commands (`recorded_commands`); there is one class per other kind of content.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import attrs
 
-from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import Problem
-from yunikorn.framework.options import faults, make_converter
-from yunikorn.framework.policy_calls import PolicyAnswer
-from yunikorn.interface.callback import OPTIONAL
+from yunikorn.interface.commands import Command, Reconnect, RegisterResourceManager, Update, UseCallback
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.model.context import Timeouts
-from yunikorn.resources import INT64_MAX
+from yunikorn.recording.recorded_callback import RecordedCallback, offered
+from yunikorn.recording.recorded_commands import FORMS, read_methods
+from yunikorn.recording.recorded_values import Reading, Report, read_date, read_span, read_text, structured
 from yunikorn.text import suggest
-from yunikorn.wire import callbacks, current, v0_11
-from yunikorn.wire.generated import si_current_pb2, si_v0_11_pb2
+from yunikorn.wire import current, v0_11
+from yunikorn.wire.codec import Decoder
 from yunikorn.wire.json_form import from_json
-
-_DATE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")
-
-
-def write_seconds(nanoseconds: int) -> str:
-    """Return seconds as an exact JSON number: `0`, `3.2`, `0.000000001`."""
-    whole, fraction = divmod(nanoseconds, SECOND)
-    return f"{whole}.{fraction:09d}".rstrip("0").rstrip(".")
-
-
-def read_seconds(value: object) -> int:
-    """Return the nanoseconds of a number of seconds or a duration (`"1h30m"`); raises `ValueError`."""
-    if isinstance(value, str):
-        span = parse_duration(value)
-    elif isinstance(value, (int, Decimal)) and not isinstance(value, bool):
-        try:
-            exact = Decimal(value) * SECOND
-            span = int(exact)
-        except (InvalidOperation, OverflowError, ValueError) as error:
-            raise ValueError(f"{value} is not a time") from error
-        if span != exact:
-            raise ValueError(f"{value} is finer than nanoseconds")
-    else:
-        raise ValueError("expected seconds as a number, or a duration such as 30s or 1h30m")
-    if not 0 <= span <= INT64_MAX:
-        raise ValueError(f"{value} is not a time from 0 to about 292 years")
-    return span
-
-
-def write_date(nanoseconds: int) -> str:
-    """Return a time in nanoseconds since 1970 as a date: `2026-11-20T14:16:18.5Z`."""
-    whole, fraction = divmod(nanoseconds, SECOND)
-    date = datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-    digits = f".{fraction:09d}".rstrip("0").rstrip(".")
-    return f"{date}{digits}Z"
-
-
-def read_date(text: str) -> int:
-    """Return the nanoseconds since 1970 of a date in the form of `write_date`; raises `ValueError`."""
-    match = _DATE.fullmatch(text)
-    if match is None:
-        raise ValueError(f"expected a date such as 2026-11-20T14:16:18.5Z, got {text!r}")
-    whole = datetime.fromisoformat(match[1]).replace(tzinfo=UTC)
-    moment = int(whole.timestamp()) * SECOND + int((match[2] or "").ljust(9, "0"))
-    if moment < 0:
-        raise ValueError(f"{text} is before 1970")
-    return moment
-
 
 VERSION = 1
 """Version of the recording format."""
@@ -121,40 +68,6 @@ class GroupConfiguration:
 
 
 @attrs.frozen
-class FailedApplication:
-    """Request of an RM to fail an application."""
-
-    application: str
-    partition: str = ""
-    reason: str = ""
-
-
-@attrs.frozen
-class QueueSwitch:
-    """Stop or start of a queue."""
-
-    queue: str
-    partition: str = ""
-    lasting: bool = False
-    """True if a stop holds when the RM registers again."""
-
-
-@attrs.frozen
-class PartitionSwitch:
-    """Stop or start of a partition."""
-
-    partition: str = ""
-
-
-@attrs.frozen
-class NodeSwitch:
-    """Drain of a node by an operator, or its end."""
-
-    node: str
-    partition: str = ""
-
-
-@attrs.frozen
 class RecordedAnswer:
     """Answer of an RM to a question of the core, or the exception raised instead."""
 
@@ -174,26 +87,6 @@ class RecordedAnswer:
     """`repr` of an invalid answer."""
 
 
-@attrs.frozen
-class RecordedPolicyAnswer(PolicyAnswer):
-    """Answer of a policy that a worker called."""
-
-    number: int = 0
-    """Number of the call, from 1 in the order of the calls."""
-
-    @property
-    def answer(self) -> PolicyAnswer:
-        """The answer without the number."""
-        return PolicyAnswer(self.groups, self.change, self.reason, self.wait, self.why, self.failed)
-
-
-Report = Callable[[Problem], None]
-Reading = Callable[[object, str, Report], Any]
-"""Function that converts the content of an entry at a path, and reports problems."""
-
-_converter = make_converter()
-
-
 @attrs.define
 class RecordedEntry:
     """Entry of a recording, with its position in the file and in time."""
@@ -201,15 +94,13 @@ class RecordedEntry:
     number: int
     """Line number in the file, from 1."""
     kind: str
-    content: Any
-    """Message, list of updates, class of `recording_entries`, text or number, depending on the kind."""
+    content: Any = None
+    """Response, class of this module, text or number, depending on the kind; None for commands."""
+    commands: list[Command[Any]] = attrs.Factory(list)
+    """Commands of a call, in the order in which the core applies them; none for other lines."""
     rm_id: str = ""
     at: int = 0
     """Nanoseconds since the start of the recorded core."""
-    offered: tuple[str, ...] = ()
-    """Optional methods of the callback that is passed with a registration."""
-    predicates_in_force: tuple[str, ...] = ()
-    """Installed predicates that the callback of a registration or another callback puts in force."""
     within: bool = False
     """True if a callback made this call while it processed the response on the previous line."""
     file: str = ""
@@ -241,29 +132,45 @@ def read_line(document: object, number: int, report: Report) -> RecordedEntry | 
         report(Problem("", f"a line must contain exactly one entry, got {what}; known: {', '.join(KINDS)}"))
         return None
     (kind,) = kinds
-    line = RecordedEntry(number, kind, KINDS[kind](document[kind], kind, report))
+    line = RecordedEntry(number, kind)
+    if kind in CONTENTS:
+        line.content = CONTENTS[kind](document[kind], kind, report)
+    else:
+        line.commands = COMMANDS[kind](document[kind], kind, report)
     _read_around(line, document, report)
     return line
 
 
 def _read_around(line: RecordedEntry, document: Mapping[str, object], report: Report) -> None:
-    line.at = _span(document["at"], "at", report) if "at" in document else -1
+    line.at = read_span(document["at"], "at", report) if "at" in document else -1
     if "rm" in document:
-        line.rm_id = _text(document["rm"], "rm", report)
+        line.rm_id = read_text(document["rm"], "rm", report)
     if "callback" in document:
-        line.offered = _methods(document["callback"], "callback", report)
-        if line.kind != "register":
+        methods = read_methods(document["callback"], "callback", report)
+        if line.kind == "register":
+            _complete_callback(line, methods=methods)
+        else:
             text = "only allowed with register; reconnect and use_callback contain theirs"
             report(Problem("callback", text))
     if "predicates_in_force" in document:
-        line.predicates_in_force = _names(document["predicates_in_force"], "predicates_in_force", report)
-        if line.kind not in ("register", "reconnect", "use_callback"):
+        names = _names(document["predicates_in_force"], "predicates_in_force", report)
+        if line.kind in ("register", "reconnect", "use_callback"):
+            _complete_callback(line, predicates_in_force=names)
+        else:
             text = "only allowed with register, reconnect and use_callback"
             report(Problem("predicates_in_force", text))
     if "within" in document:
         line.within = document["within"] is True
         if not isinstance(document["within"], bool):
             report(Problem("within", "expected true or false"))
+
+
+def _complete_callback(line: RecordedEntry, **offers: tuple[str, ...]) -> None:
+    """Add to a command what its callback offers, as other keys of the line say."""
+    (command,) = line.commands
+    assert isinstance(command, (RegisterResourceManager, Reconnect, UseCallback))
+    callback: RecordedCallback = attrs.evolve(offered(command.callback), **offers)
+    line.commands = [attrs.evolve(command, callback=callback)]
 
 
 AROUND = ("at", "rm", "callback", "predicates_in_force", "within")
@@ -273,38 +180,6 @@ AROUND = ("at", "rm", "callback", "predicates_in_force", "within")
 # -- contents ---------------------------------------------------------------------------------------------
 
 
-def _text(value: object, path: str, report: Report) -> str:
-    if isinstance(value, str):
-        return value
-    report(Problem(path, "expected text"))
-    return ""
-
-
-def _text_or_null(value: object, path: str, report: Report) -> str | None:
-    return None if value is None else _text(value, path, report)
-
-
-def _true(value: object, path: str, report: Report) -> bool:
-    if value is not True:
-        report(Problem(path, "expected true"))
-    return True
-
-
-def _span(value: object, path: str, report: Report) -> int:
-    try:
-        return read_seconds(value)
-    except ValueError as error:
-        report(Problem(path, str(error)))
-        return 0
-
-
-def _count(value: object, path: str, report: Report) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    report(Problem(path, "expected the maximum number of decisions: a whole number, or null for all"))
-    return None
-
-
 def _names(value: object, path: str, report: Report) -> tuple[str, ...]:
     if isinstance(value, list) and all(isinstance(name, str) and name for name in value):
         return tuple(value)
@@ -312,31 +187,8 @@ def _names(value: object, path: str, report: Report) -> tuple[str, ...]:
     return ()
 
 
-def _methods(value: object, path: str, report: Report) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        report(Problem(path, f"expected a list of methods; known: {', '.join(OPTIONAL)}"))
-        return ()
-    for index, name in enumerate(value):
-        if name not in OPTIONAL:
-            hint = suggest(str(name), OPTIONAL)
-            report(Problem(f"{path}[{index}]", f"unknown method{hint}; known: {', '.join(OPTIONAL)}"))
-    return tuple(name for name in OPTIONAL if name in value)
-
-
-def _structured(kind: type[Any]) -> Reading:
-    def read(value: object, path: str, report: Report) -> Any:
-        try:
-            return _converter.structure(value, kind)
-        except Exception as error:
-            for place, what in faults(error):
-                report(Problem(f"{path}{place}" if place[:1] in ("", ".", "[") else f"{path}.{place}", what))
-            return None
-
-    return read
-
-
 def _beginning(value: object, path: str, report: Report) -> Beginning | None:
-    begins: Beginning | None = _structured(Beginning)(value, path, report)
+    begins: Beginning | None = structured(Beginning)(value, path, report)
     if begins is None:
         return None
     _check_origin(begins, path, report)
@@ -357,7 +209,7 @@ def _beginning(value: object, path: str, report: Report) -> Beginning | None:
 
 
 def _part(value: object, path: str, report: Report) -> Part | None:
-    part: Part | None = _structured(Part)(value, path, report)
+    part: Part | None = structured(Part)(value, path, report)
     if part is not None:
         _check_origin(part, path, report)
     return part
@@ -373,7 +225,7 @@ def _check_origin(found: Beginning | Part, path: str, report: Report) -> None:
 
 
 def _configuration(value: object, path: str, report: Report) -> GroupConfiguration | None:
-    found: GroupConfiguration | None = _structured(GroupConfiguration)(value, path, report)
+    found: GroupConfiguration | None = structured(GroupConfiguration)(value, path, report)
     if found is not None and found.hex is not None:
         try:
             bytes.fromhex(found.hex)
@@ -382,66 +234,51 @@ def _configuration(value: object, path: str, report: Report) -> GroupConfigurati
     return found
 
 
-def _message(kind: Any, translate: Callable[[Any], Any]) -> Reading:
-    def read(value: object, path: str, report: Report) -> Any:
-        return translate(from_json(value, kind, path, report))
+def _command(read: Reading) -> Callable[[object, str, Report], list[Command[Any]]]:
+    def read_command(value: object, path: str, report: Report) -> list[Command[Any]]:
+        command = read(value, path, report)
+        return [] if command is None else [command]
+
+    return read_command
+
+
+def _updates(codec: Decoder[list[UpdateRequest], Any]) -> Callable[[object, str, Report], list[Command[Any]]]:
+    """Return the reader of a message of the newer layout, which may stand for several updates."""
+
+    def read(value: object, path: str, report: Report) -> list[Command[Any]]:
+        requests = codec.from_wire(from_json(value, codec.wire, path, report))
+        return [Update(request) for request in requests]
 
     return read
 
 
-def _update(message: si_v0_11_pb2.UpdateRequest) -> list[UpdateRequest]:
-    return [v0_11.UPDATE_REQUEST.from_wire(message)]
+def _response(value: object, path: str, report: Report) -> object:
+    codec = v0_11.UPDATE_RESPONSE
+    return codec.from_wire(from_json(value, codec.wire, path, report))
 
 
-_old, _new = si_v0_11_pb2, si_current_pb2
-
-KINDS: dict[str, Reading] = {
+CONTENTS: dict[str, Reading] = {
     "recording": _beginning,
     "part": _part,
     "configuration": _configuration,
-    "register": _message(_old.RegisterResourceManagerRequest, v0_11.REGISTER_REQUEST.from_wire),
-    "update": _message(_old.UpdateRequest, _update),
-    "update_allocation": _message(_new.AllocationRequest, current.ALLOCATION_REQUEST.from_wire),
-    "update_application": _message(_new.ApplicationRequest, current.APPLICATION_REQUEST.from_wire),
-    "update_node": _message(_new.NodeRequest, current.NODE_REQUEST.from_wire),
-    "schedule": _count,
-    "advance": _span,
-    "reload": _text_or_null,
-    "update_configuration": _message(_old.UpdateConfigurationRequest, callbacks.CONFIGURATION.from_wire),
-    "fail_application": _structured(FailedApplication),
-    "pause": _text,
-    "reconnect": _methods,
-    "use_callback": _methods,
-    "resync": _text,
-    "stop": _true,
-    "stop_queue": _structured(QueueSwitch),
-    "start_queue": _structured(QueueSwitch),
-    "stop_partition": _structured(PartitionSwitch),
-    "start_partition": _structured(PartitionSwitch),
-    "drain_node": _structured(NodeSwitch),
-    "undrain_node": _structured(NodeSwitch),
-    "register_plugin": _text,
-    "unregister_plugin": _text,
-    "fire_timers": _true,
-    "policy_answer": _structured(RecordedPolicyAnswer),
-    "close": _true,
-    "answer": _structured(RecordedAnswer),
-    "response": _message(_old.UpdateResponse, v0_11.UPDATE_RESPONSE.from_wire),
-    "gap": _text,
+    "advance": read_span,
+    "answer": structured(RecordedAnswer),
+    "response": _response,
+    "gap": read_text,
 }
-"""Converter of the content by kind of entry."""
+"""Reader of the content by kind of entry, except for commands."""
+COMMANDS: dict[str, Callable[[object, str, Report], list[Command[Any]]]] = {
+    **{form.key: _command(form.read) for form in FORMS},
+    "update_allocation": _updates(current.ALLOCATION_REQUEST),
+    "update_application": _updates(current.APPLICATION_REQUEST),
+    "update_node": _updates(current.NODE_REQUEST),
+}
+"""Reader of the commands by kind of entry."""
+KINDS = (*COMMANDS, *CONTENTS)
+"""All kinds of entries."""
 
-UPDATES = ("update", "update_allocation", "update_application", "update_node")
-"""Kinds with updates; the content is a list in the order in which the core processes the updates."""
-OF_NONE = (
-    "recording",
-    "part",
-    "configuration",
-    "schedule",
-    "advance",
-    "fire_timers",
-    "policy_answer",
-    "close",
-    "gap",
-)
+OF_NONE = {
+    *("recording", "part", "configuration", "advance", "gap"),
+    *(form.key for form in FORMS if not hasattr(form.command, "rm_id")),
+}
 """Kinds that belong to no RM; every other kind belongs to one RM."""

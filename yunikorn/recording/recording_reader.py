@@ -12,7 +12,9 @@ import attrs
 
 from yunikorn.errors import Problem, UsageError, YunikornError, printable
 from yunikorn.input_files import DASH, STANDARD_INPUT, read_input
-from yunikorn.recording.recorded_entry import OF_NONE, UPDATES, Part, RecordedEntry, read_line
+from yunikorn.interface.commands import RegisterResourceManager, Update
+from yunikorn.recording.recorded_commands import addressed
+from yunikorn.recording.recorded_entry import OF_NONE, Part, RecordedEntry, read_line
 
 SHOWN = 20
 """Maximum number of problems in an error's text; the number of further problems is added."""
@@ -189,15 +191,11 @@ class _Reader:
         line.rm_id = line.rm_id or named
         if line.kind == "register":
             self._rm_id = line.rm_id
-            if line.content is not None:
-                line.content.rm_id = line.rm_id
         elif line.kind not in OF_NONE:
             line.rm_id = line.rm_id or self._rm_id
             if not line.rm_id:
                 report(Problem("", f'{line.kind} names no RM: add "rm", or register an RM before'))
-            if line.kind in UPDATES:
-                for request in line.content:
-                    request.rm_id = line.rm_id
+        line.commands = [addressed(command, line.rm_id) for command in line.commands]
 
 
 def _orphan(part: Part, number: int) -> Problem:
@@ -207,10 +205,9 @@ def _orphan(part: Part, number: int) -> Problem:
 
 
 def _named(line: RecordedEntry) -> Iterator[str]:
-    if line.kind == "register" and line.content is not None:
-        yield line.content.rm_id
-    elif line.kind in UPDATES:
-        yield from (request.rm_id for request in line.content)
+    for command in line.commands:
+        if isinstance(command, (RegisterResourceManager, Update)):
+            yield command.rm_id
 
 
 def _parse(text: bytes) -> tuple[object, str]:

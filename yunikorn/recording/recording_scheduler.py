@@ -16,43 +16,26 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from yunikorn.errors import UsageError
-from yunikorn.interface.callback import OPTIONAL, Callback, implements, predicates_in_force
+import attrs
+
+from yunikorn.interface.callback import OPTIONAL, Callback, implements
+from yunikorn.interface.commands import (
+    Answer,
+    Command,
+    FireTimers,
+    Reconnect,
+    RegisterResourceManager,
+    UseCallback,
+)
 from yunikorn.interface.configurations import Configurations
-from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateResponse
+from yunikorn.interface.messages import UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-
-CALLS = (
-    "register_resource_manager",
-    "update",
-    "reload_configuration",
-    "update_configuration",
-    "fail_application",
-    "pause",
-    "reconnect",
-    "use_callback",
-    "resync",
-    "stop",
-    "register_plugin",
-    "unregister_plugin",
-    "stop_queue",
-    "start_queue",
-    "stop_partition",
-    "start_partition",
-    "drain_node",
-    "undrain_node",
-    "schedule",
-    "fire_timers",
-    "take_policy_answer",
-    "close",
-)
-"""Methods of `Scheduler` that can change its state, and therefore belong into a recording."""
+from yunikorn.recording.recorded_callback import recorded
 
 
 class RecordingSink(Protocol):
@@ -73,12 +56,11 @@ class RecordingSink(Protocol):
         """
         ...
 
-    def on_call(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
-        """Record a call (one of `CALLS`) before its execution, with the time `at` (ns of the core's clock).
+    def on_call(self, at: int, command: Command[Any], *, within: bool = False) -> None:
+        """Record a command before it is applied, with the time `at` (ns of the core's clock).
 
-        The arguments are those of the method, except that a callback is replaced by the result of `offered`,
-        and a plugin, which is code, by None. `within` is True if a callback made the call, while the core was
-        calling the callback.
+        The command is data only: a callback in it is replaced by a `RecordedCallback`, and a plugin, which is
+        code, by None. `within` is True if a callback made the call, while the core was calling the callback.
         """
         ...
 
@@ -97,39 +79,21 @@ class RecordingSink(Protocol):
         ...
 
 
-class Offered(tuple[str, ...]):
-    """Optional methods that a callback implements, in a fixed order, and its predicates in force."""
-
-    predicates_in_force: tuple[str, ...] = ()
-
-
-def offered(callback: object) -> Offered:
-    """Return what a callback offers; predicates that the core is about to refuse are left out."""
-    found = Offered(method for method in OPTIONAL if implements(callback, method))
-    with contextlib.suppress(UsageError):
-        found.predicates_in_force = predicates_in_force("", callback)
-    return found
-
-
 PREDICATES = ("predicates", "node_predicates")
 ASKING = (*PREDICATES, "update_configuration")
 """Optional methods of a callback whose answers affect the core."""
 
 
-_SPOKEN: dict[str, Callable[[Any], object]] = {"callback": offered, "plugin": lambda _: None}
-"""Conversions of arguments that are no data, by name."""
-
-
 class RecordingScheduler(Scheduler):
-    """A `Scheduler` that records every call that can change its state, and the consequences."""
+    """A `Scheduler` that records every command, and the consequences."""
 
     def __init__(self, recording_sink: RecordingSink, *arguments: Any, **options: Any) -> None:
         """Pass `arguments` and `options` on to `Scheduler`."""
-        bound = inspect.signature(Scheduler).bind(*arguments, **options)
-        configurations: Configurations | None = bound.arguments.get("configurations")
+        super().__init__(*arguments, **options)
+        configurations, core_context = self.configurations, self._sessions.core_context
         if configurations is not None:
-            bound.arguments["configurations"] = RecordingConfigurations(configurations, recording_sink, self)
-        super().__init__(*bound.args, **bound.kwargs)
+            recording = RecordingConfigurations(configurations, recording_sink, self)
+            self.configurations = self._sessions.configurations = recording
         self._recording_sink = recording_sink
         self._busy = False
         """True during a call: the calls that the scheduler makes to itself are not recorded."""
@@ -137,31 +101,36 @@ class RecordingScheduler(Scheduler):
         """True during a callback: the calls that the callback makes are recorded."""
         recording_sink.on_begin(
             self.clock.now(),
-            bound.arguments.get("timeouts") or Timeouts(),
+            core_context.timeouts,
             configurations,
-            workers=bound.arguments.get("workers") is not None,
+            workers=core_context.policy_calls is not None,
         )
 
-    def _notify(self, method: str, arguments: dict[str, Any]) -> None:
+    def apply(self, command: Command[Answer]) -> Answer:
+        """Record a command, and apply it."""
+        if self._busy:
+            return super().apply(command)
         now = self.clock.now()
-        if method == "fire_timers":
-            due = self.next_timer()
-            if due is None or due > now:
-                return  # most calls of fire_timers have no effect
-        recorded = tuple(
-            _SPOKEN[name](value) if name in _SPOKEN else value
-            for name, value in arguments.items()
-            if name != "self"
-        )
-        self._recording_sink.on_call(now, method, recorded, within=self._within)
+        if not isinstance(command, FireTimers) or self._is_due(now):
+            self._recording_sink.on_call(now, recorded(command), within=self._within)
+        self._busy = True
+        try:
+            answer: Answer = super().apply(self._listening(command))
+            return answer
+        finally:
+            self._busy = False
 
-    def _wrapped(self, arguments: dict[str, Any]) -> None:
-        if "callback" in arguments:
-            first: RegisterResourceManagerRequest | str = next(
-                value for name, value in arguments.items() if name in ("request", "rm_id")
-            )
-            rm_id = first if isinstance(first, str) else first.rm_id
-            arguments["callback"] = _RecordingCallback(arguments["callback"], rm_id, self)
+    def _is_due(self, now: int) -> bool:
+        """Return True if a timer is due; most calls of `fire_timers` have no effect."""
+        due = self.next_timer()
+        return due is not None and due <= now
+
+    def _listening(self, command: Command[Any]) -> Command[Any]:
+        """Return a command whose callback records the calls of the core."""
+        if isinstance(command, (RegisterResourceManager, Reconnect, UseCallback)):
+            callback = _RecordingCallback(command.callback, command.rm_id, self)
+            return attrs.evolve(command, callback=callback)
+        return command
 
     @contextlib.contextmanager
     def _outside(self) -> Iterator[None]:
@@ -171,32 +140,6 @@ class RecordingScheduler(Scheduler):
             yield
         finally:
             self._busy, self._within = before
-
-
-def _recorded(method: str) -> Callable[..., Any]:
-    """Return a method of `Scheduler` that records the call before its execution."""
-    original = getattr(Scheduler, method)
-    signature = inspect.signature(original)
-
-    @functools.wraps(original)
-    def recorded(self: RecordingScheduler, *arguments: Any, **named: Any) -> Any:
-        if self._busy:
-            return original(self, *arguments, **named)
-        bound = signature.bind(self, *arguments, **named)
-        bound.apply_defaults()
-        self._notify(method, bound.arguments)
-        self._wrapped(bound.arguments)
-        self._busy = True
-        try:
-            return original(*bound.args, **bound.kwargs)
-        finally:
-            self._busy = False
-
-    return recorded
-
-
-for _method in CALLS:
-    setattr(RecordingScheduler, _method, _recorded(_method))
 
 
 class _RecordingCallback:

@@ -17,7 +17,7 @@ import attrs
 from yunikorn import __version__
 from yunikorn.config.durations import spell_duration
 from yunikorn.errors import UsageError
-from yunikorn.framework.policy_calls import PolicyAnswer
+from yunikorn.interface.commands import Command, RegisterResourceManager, ReloadConfiguration
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     NodePredicatesArgs,
@@ -27,8 +27,10 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.model.context import Timeouts
-from yunikorn.recording.recorded_entry import VERSION, write_date, write_seconds
-from yunikorn.wire import callbacks, v0_11
+from yunikorn.recording.recorded_commands import Content, write_command
+from yunikorn.recording.recorded_entry import VERSION
+from yunikorn.recording.recorded_values import write_date, write_seconds
+from yunikorn.wire import v0_11
 from yunikorn.wire.codec import REFUSED, MalformedMessage
 from yunikorn.wire.json_form import to_json
 
@@ -94,12 +96,6 @@ def _lock(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise FileIsLocked from error
-
-
-Content = dict[str, Any]
-
-_DEFERRED = ("register_resource_manager", "reload_configuration")
-"""Calls that read configurations; a replay needs the configurations before the call."""
 
 
 UNSAYABLE = (MalformedMessage, *REFUSED)
@@ -175,16 +171,17 @@ class RecordingWriter:
             self._release()
             self._go_on(at)
 
-    def on_call(self, at: int, method: str, arguments: tuple[object, ...], *, within: bool = False) -> None:
-        """Record a call that is about to be carried out."""
+    def on_call(self, at: int, command: Command[Any], *, within: bool = False) -> None:
+        """Record a command that is about to be applied."""
         self._release()
         try:
-            content = _CALLS[method](*arguments)
+            content = write_command(command)
         except UNSAYABLE as error:
-            content = {"gap": f"{method} with a value that no message can represent: {error}"}
+            content = {"gap": f"{command.method()} with a value that no message can represent: {error}"}
         if within:
             content["within"] = True
-        if method in _DEFERRED:
+        if isinstance(command, (RegisterResourceManager, ReloadConfiguration)):
+            # These read configurations; a replay needs the configurations before the call.
             self._deferred = (at, content)
         else:
             self._write(at, content)
@@ -336,96 +333,6 @@ def _unusual(timeouts: Timeouts) -> dict[str, str | None]:
         for field in attrs.fields(Timeouts)
         if (value := getattr(timeouts, field.name)) != getattr(usual, field.name)
     }
-
-
-# -- calls, with the arguments of the methods of Scheduler -------------------------------------------------
-
-
-def _register(request: Any, offered: Any) -> Content:
-    content = {"rm": request.rm_id, "register": to_json(v0_11.REGISTER_REQUEST.to_wire(request))}
-    if offered:
-        content["callback"] = list(offered)
-    return _with_predicates(content, offered)
-
-
-def _with_predicates(content: Content, offered: Any) -> Content:
-    """Return the content of a line with the predicates that a callback puts in force, if there are any."""
-    named = getattr(offered, "predicates_in_force", ())
-    return {**content, "predicates_in_force": list(named)} if named else content
-
-
-def _update(request: Any) -> Content:
-    return {"rm": request.rm_id, "update": to_json(v0_11.UPDATE_REQUEST.to_wire(request))}
-
-
-def _reload(rm_id: Any, text: Any) -> Content:
-    return {"rm": rm_id, "reload": text.decode(errors="replace") if isinstance(text, bytes) else text}
-
-
-def _update_configuration(rm_id: Any, request: Any) -> Content:
-    return {"rm": rm_id, "update_configuration": to_json(callbacks.CONFIGURATION.to_wire(request))}
-
-
-def _fail(rm_id: Any, partition: Any, app_id: Any, reason: Any) -> Content:
-    content = {"application": app_id, "partition": partition, "reason": reason}
-    return {"rm": rm_id, "fail_application": content}
-
-
-def _named_call(kind: str) -> Callable[..., Content]:
-    return lambda rm_id, text: {"rm": rm_id, kind: text}
-
-
-def _offering(kind: str) -> Callable[..., Content]:
-    return lambda rm_id, offered: _with_predicates({"rm": rm_id, kind: list(offered)}, offered)
-
-
-def _queue(kind: str) -> Callable[..., Content]:
-    return lambda rm_id, partition, path: {"rm": rm_id, kind: {"queue": path, "partition": partition}}
-
-
-def _stop_queue(rm_id: str, partition: str, path: str, lasting: bool) -> Content:
-    content: dict[str, object] = {"queue": path, "partition": partition}
-    return {"rm": rm_id, "stop_queue": {**content, "lasting": True} if lasting else content}
-
-
-def _partition(kind: str) -> Callable[..., Content]:
-    return lambda rm_id, partition: {"rm": rm_id, kind: {"partition": partition}}
-
-
-def _node(kind: str) -> Callable[..., Content]:
-    return lambda rm_id, partition, node: {"rm": rm_id, kind: {"node": node, "partition": partition}}
-
-
-def _policy_answer(number: int, answer: PolicyAnswer) -> Content:
-    given = attrs.asdict(answer, filter=lambda field, value: value != field.default)
-    return {"number": number, **given}
-
-
-_CALLS: dict[str, Callable[..., Content]] = {
-    "register_resource_manager": _register,
-    "update": _update,
-    "reload_configuration": _reload,
-    "update_configuration": _update_configuration,
-    "fail_application": _fail,
-    "pause": _named_call("pause"),
-    "resync": _named_call("resync"),
-    "reconnect": _offering("reconnect"),
-    "use_callback": _offering("use_callback"),
-    "stop": lambda rm_id: {"rm": rm_id, "stop": True},
-    "register_plugin": lambda rm_id, _, name: {"rm": rm_id, "register_plugin": name},
-    "unregister_plugin": _named_call("unregister_plugin"),
-    "stop_queue": _stop_queue,
-    "start_queue": _queue("start_queue"),
-    "stop_partition": _partition("stop_partition"),
-    "start_partition": _partition("start_partition"),
-    "drain_node": _node("drain_node"),
-    "undrain_node": _node("undrain_node"),
-    "schedule": lambda most: {"schedule": most},
-    "fire_timers": lambda: {"fire_timers": True},
-    "take_policy_answer": lambda number, answer: {"policy_answer": _policy_answer(number, answer)},
-    "close": lambda: {"close": True},
-}
-"""Function that builds the content of a line, by the name of the call."""
 
 
 # -- questions and answers ---------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import attrs
 from yunikorn.errors import printable
 from yunikorn.interface.messages import SchedulerAction, UpdateResponse
 from yunikorn.quantities import in_words
-from yunikorn.recording.recorded_entry import RecordedEntry, write_seconds
+from yunikorn.recording.recorded_entry import RecordedEntry
+from yunikorn.recording.recorded_values import write_seconds
 from yunikorn.wire import v0_11
 from yunikorn.wire.json_form import to_json
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import attrs
 
 from yunikorn.errors import UsageError
+from yunikorn.interface.commands import Command, RegisterResourceManager, Update
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     AllocationRelease,
@@ -189,8 +191,18 @@ class ReplayedRM:
         waiting, self._to_confirm = self._to_confirm, []
         return waiting
 
-    def translate(self, request: UpdateRequest) -> UpdateRequest:
-        """Return a recorded update with the allocation ids of the replay."""
+    def translate(self, command: Command[Any]) -> Command[Any]:
+        """Return a recorded command for the what-if: an update with the allocation ids of the replay.
+
+        A registration brings no configuration of its own.
+        """
+        if isinstance(command, Update):
+            return Update(self._translated(command.request))
+        if isinstance(command, RegisterResourceManager):
+            return attrs.evolve(command, request=attrs.evolve(command.request, config=""))
+        return command
+
+    def _translated(self, request: UpdateRequest) -> UpdateRequest:
         for node in request.new_schedulable_nodes:
             for one in node.existing_allocations:
                 # The RM reports this allocation under its recorded id, so the replay uses that id as well.

@@ -8,7 +8,7 @@ schedules as much as possible after each line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import attrs
@@ -19,6 +19,17 @@ from yunikorn.errors import YunikornError
 from yunikorn.framework.policy_calls import NoWorkers
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.callback import OPTIONAL
+from yunikorn.interface.commands import (
+    Command,
+    Reconnect,
+    RegisterPlugin,
+    RegisterResourceManager,
+    ReloadConfiguration,
+    Schedule,
+    UnregisterPlugin,
+    UpdateConfiguration,
+    UseCallback,
+)
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     NodePredicatesArgs,
@@ -28,7 +39,9 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
-from yunikorn.recording.recorded_entry import UPDATES, Beginning, RecordedAnswer, RecordedEntry, read_date
+from yunikorn.recording.recorded_callback import RecordedCallback, offered
+from yunikorn.recording.recorded_entry import Beginning, RecordedAnswer, RecordedEntry
+from yunikorn.recording.recorded_values import read_date
 from yunikorn.recording.replay_comparison import ReplayComparison
 from yunikorn.recording.replayed_rm import (
     OneConfiguration,
@@ -38,9 +51,6 @@ from yunikorn.recording.replayed_rm import (
     ReplayedRM,
     recreated,
 )
-
-OWN = "update_configuration", "reload"
-"""Kinds that bring a configuration, which a what-if ignores."""
 
 
 class Listener(Protocol):
@@ -165,21 +175,46 @@ class Replay:
             self.comparison.missed(entry)
             if self.replayed_rm is not None:
                 self.replayed_rm.note_recorded(entry.rm_id, entry.content)
-        elif entry.kind == "gap":
-            self.note(entry, f"the recording has a gap here: {entry.content}")
         elif entry.kind != "answer":
             self._call(entry)
-            self._follow()
+            if entry.kind != "gap":
+                self._follow()
 
     def _call(self, entry: RecordedEntry) -> None:
-        if self._config is not None and entry.kind in OWN:
-            self.note(entry, f"{entry.kind} is ignored: --config replaces all configurations")
-            return
+        if entry.kind == "gap":
+            self.note(entry, f"the recording has a gap here: {entry.content}")
+        elif entry.kind == "advance":
+            self._pass_to(self._now + entry.content)
         try:
-            _CALLS[entry.kind](self, entry)
+            for command in entry.commands:
+                self._apply(command, entry)
         except YunikornError as error:
             now, reason = self._now, str(error)
             self._news.append(lambda: self._listener.on_refused(now, entry, reason))
+
+    def _apply(self, command: Command[Any], entry: RecordedEntry) -> None:
+        match command:
+            case RegisterPlugin() | UnregisterPlugin():
+                what = f"plugin '{command.name}' of {entry.rm_id} is ignored"
+                self.note(entry, f"{what}: recordings contain no code")
+                return
+            case ReloadConfiguration() | UpdateConfiguration() if self._config is not None:
+                self.note(entry, f"{entry.kind} is ignored: --config replaces all configurations")
+                return
+            case Schedule():
+                self._schedule(command)
+                return
+            case RegisterResourceManager() | Reconnect() | UseCallback():
+                callback = _ReplayedCallback(self, command.rm_id, offered(command.callback))
+                command = attrs.evolve(command, callback=callback)
+        self.core.apply(command if self.replayed_rm is None else self.replayed_rm.translate(command))
+
+    def _schedule(self, command: Schedule) -> None:
+        """Take decisions; a what-if repeats this while their number is reached, as a live core does."""
+        most = command.max_decisions
+        again = self._recorded and not self._exactly and most
+        while self.core.apply(command) == most and again:
+            pass
 
     @property
     def core(self) -> Scheduler:
@@ -221,30 +256,7 @@ class Replay:
                 self.core.update(request)
             decide = decide or self._recorded
 
-    def advance(self, entry: RecordedEntry) -> None:
-        """Play `advance`: advance the clock by this time."""
-        self._pass_to(self._now + entry.content)
-
-    def schedule(self, entry: RecordedEntry) -> None:
-        """Play `schedule`: take up to this number of decisions.
-
-        A what-if repeats this while the number is reached, as a live core does.
-        """
-        most: int | None = entry.content
-        again = self._recorded and not self._exactly and most
-        while self.core.schedule(most) == most and again:
-            pass
-
-    def update(self, entry: RecordedEntry) -> None:
-        """Play updates, in a what-if with the allocation ids of the replay."""
-        for request in entry.content:
-            self.core.update(request if self.replayed_rm is None else self.replayed_rm.translate(request))
-
     # -- callbacks of the RMs ---------------------------------------------------------------------------
-
-    def callback(self, entry: RecordedEntry, offered: Iterable[str]) -> _ReplayedCallback:
-        """Return the callback of an RM, with the optional methods that were recorded."""
-        return _ReplayedCallback(self, entry.rm_id, offered, entry.predicates_in_force)
 
     def received(self, rm_id: str, response: UpdateResponse) -> None:
         """Compare a response with the recorded one, and play the calls that were made within the callback."""
@@ -287,18 +299,16 @@ class Replay:
 class _ReplayedCallback:
     """Callback that gives the recorded answers, and has only the recorded optional methods."""
 
-    def __init__(
-        self, replay: Replay, rm_id: str, offered: Iterable[str], predicates_in_force: Sequence[str]
-    ) -> None:
+    def __init__(self, replay: Replay, rm_id: str, recorded: RecordedCallback) -> None:
         self._replay, self._rm_id = replay, rm_id
-        self.predicates_in_force = predicates_in_force
+        self.predicates_in_force = recorded.predicates_in_force
         methods: dict[str, Callable[[Any], Any]] = {
             "predicates": self._predicates,
             "node_predicates": self._node_predicates,
             "update_configuration": self._update_configuration,
         }
         for method in OPTIONAL:
-            setattr(self, method, methods.get(method, _ignore) if method in offered else None)
+            setattr(self, method, methods.get(method, _ignore) if method in recorded.methods else None)
 
     def recv_update_response(self, response: UpdateResponse) -> None:
         try:
@@ -325,63 +335,3 @@ class _ReplayedCallback:
 
 def _ignore(_: object) -> None:
     """Ignore a notice that needs no answer."""
-
-
-def _register(replay: Replay, entry: RecordedEntry) -> None:
-    request = entry.content if replay.replayed_rm is None else attrs.evolve(entry.content, config="")
-    replay.core.register_resource_manager(request, replay.callback(entry, entry.offered))
-
-
-def _fail(replay: Replay, entry: RecordedEntry) -> None:
-    failed = entry.content
-    replay.core.fail_application(entry.rm_id, failed.partition, failed.application, failed.reason)
-
-
-def _plugin(replay: Replay, entry: RecordedEntry) -> None:
-    replay.note(entry, f"plugin '{entry.content}' of {entry.rm_id} is ignored: recordings contain no code")
-
-
-_CALLS: dict[str, Callable[[Replay, RecordedEntry], object]] = {
-    "register": _register,
-    **dict.fromkeys(UPDATES, Replay.update),
-    "schedule": Replay.schedule,
-    "fire_timers": lambda replay, _: replay.core.fire_timers(),
-    "advance": Replay.advance,
-    "reload": lambda replay, entry: replay.core.reload_configuration(entry.rm_id, entry.content),
-    "update_configuration": lambda replay, entry: replay.core.update_configuration(
-        entry.rm_id, entry.content
-    ),
-    "fail_application": _fail,
-    "pause": lambda replay, entry: replay.core.pause(entry.rm_id, entry.content),
-    "resync": lambda replay, entry: replay.core.resync(entry.rm_id, entry.content),
-    "reconnect": lambda replay, entry: replay.core.reconnect(
-        entry.rm_id, replay.callback(entry, entry.content)
-    ),
-    "use_callback": lambda replay, entry: replay.core.use_callback(
-        entry.rm_id, replay.callback(entry, entry.content)
-    ),
-    "stop": lambda replay, entry: replay.core.stop(entry.rm_id),
-    "stop_queue": lambda replay, entry: replay.core.stop_queue(
-        entry.rm_id, entry.content.partition, entry.content.queue, lasting=entry.content.lasting
-    ),
-    "start_queue": lambda replay, entry: replay.core.start_queue(
-        entry.rm_id, entry.content.partition, entry.content.queue
-    ),
-    "stop_partition": lambda replay, entry: replay.core.stop_partition(entry.rm_id, entry.content.partition),
-    "start_partition": lambda replay, entry: replay.core.start_partition(
-        entry.rm_id, entry.content.partition
-    ),
-    "drain_node": lambda replay, entry: replay.core.drain_node(
-        entry.rm_id, entry.content.partition, entry.content.node
-    ),
-    "undrain_node": lambda replay, entry: replay.core.undrain_node(
-        entry.rm_id, entry.content.partition, entry.content.node
-    ),
-    "register_plugin": _plugin,
-    "unregister_plugin": _plugin,
-    "policy_answer": lambda replay, entry: replay.core.take_policy_answer(
-        entry.content.number, entry.content.answer
-    ),
-    "close": lambda replay, _: replay.core.close(),
-}
-"""Function that plays a line, by kind."""

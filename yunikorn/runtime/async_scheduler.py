@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from yunikorn.errors import CONTAINED, CallbackError
 from yunikorn.interface.callback import OPTIONAL, implements
+from yunikorn.interface.commands import RegisterResourceManager, Stop, Update
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
@@ -53,15 +54,15 @@ class AsyncScheduler:
         The methods of `callback` may be coroutines.
         """
         adapted = LoopCallback(callback, request.rm_id, self.threaded, asyncio.get_running_loop())
-        return await self._put(lambda core: core.register_resource_manager(request, adapted))
+        return await self._put(RegisterResourceManager(request, adapted))
 
     async def update(self, request: UpdateRequest) -> None:
         """Apply an update, and wait until it is applied. See `Scheduler.update`."""
-        await self._put(lambda core: core.update(request))
+        await self._put(Update(request))
 
     async def stop(self, rm_id: str) -> None:
         """Shut a resource manager down. See `Scheduler.stop`."""
-        await self._put(lambda core: core.stop(rm_id))
+        await self._put(Stop(rm_id))
 
     async def call(self, operation: Callable[[Scheduler], T]) -> T:
         """Run an operation in the core's thread, and return its result or raise its error.
@@ -71,7 +72,7 @@ class AsyncScheduler:
         return await self._put(operation, tolerant=True)
 
     async def carry_out(self, operation: Callable[[Scheduler], T]) -> T:
-        """Run an operation that changes the core, and return its result or raise its error.
+        """Apply a command or run another operation, and return its result or raise its error.
 
         An error other than a `YunikornError` is a bug of the core, which stops.
         """

@@ -30,6 +30,7 @@ from yunikorn.errors import UsageError, YunikornError
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.callback import Callback
+from yunikorn.interface.commands import Close, RegisterResourceManager, Stop, TakePolicyAnswer, Update
 from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -62,7 +63,7 @@ class CoreStopped(UsageError):
 
 @attrs.define
 class _Entry:
-    """An operation for the core's thread."""
+    """A command, or another operation, for the core's thread."""
 
     operation: Callable[[Scheduler], Any]
     done: Future[Any]
@@ -130,7 +131,7 @@ class ThreadedScheduler:
     def close(self, timeout: float | None = None) -> bool:
         """Shut every resource manager down like `Scheduler.close`, and halt."""
         with contextlib.suppress(CoreStopped):
-            self.post_call(Scheduler.close)
+            self.post_call(Close())
         return self.halt(timeout)
 
     @property
@@ -165,13 +166,13 @@ class ThreadedScheduler:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- the scheduler's methods ------------------------------------------------------------------------
+    # -- commands and operations ------------------------------------------------------------------------
 
     def register_resource_manager(
         self, request: RegisterResourceManagerRequest, callback: Callback
     ) -> RegisterResourceManagerResponse:
         """Register a resource manager. See `Scheduler.register_resource_manager`."""
-        return self._wait(self._put(lambda core: core.register_resource_manager(request, callback)))
+        return self._wait(self._put(RegisterResourceManager(request, callback)))
 
     def update(self, request: UpdateRequest) -> None:
         """Apply an update, and wait until it is applied. See `Scheduler.update`."""
@@ -179,14 +180,17 @@ class ThreadedScheduler:
 
     def post(self, request: UpdateRequest) -> Future[None]:
         """Queue an update without waiting for its application; allowed in callbacks."""
-        return self._put(lambda core: core.update(request))
+        return self._put(Update(request))
 
     def stop(self, rm_id: str) -> None:
         """Shut a resource manager down. See `Scheduler.stop`."""
-        self._wait(self._put(lambda core: core.stop(rm_id)))
+        self._wait(self._put(Stop(rm_id)))
 
     def call(self, operation: Callable[[Scheduler], T]) -> T:
-        """Run an operation in the core's thread, and return its result or raise its error."""
+        """Run an operation in the core's thread, and return its result or raise its error.
+
+        An operation is a command (`yunikorn.interface.commands`), or a function that gets the scheduler.
+        """
         return self._wait(self.post_call(operation))
 
     def post_call(self, operation: Callable[[Scheduler], T]) -> Future[T]:
@@ -239,7 +243,7 @@ class ThreadedScheduler:
     def _answered(self, number: int, answer: PolicyAnswer) -> None:
         # The number of answers on the way is limited by that of the workers.
         with contextlib.suppress(CoreStopped):
-            self._put(lambda core: core.take_policy_answer(number, answer), always=True)
+            self._put(TakePolicyAnswer(number, answer), always=True)
 
     # -- getting in -----------------------------------------------------------------------------------
 

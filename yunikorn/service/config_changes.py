@@ -24,6 +24,7 @@ from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.config.reading import Findings, Spot, Table
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Refused
@@ -178,7 +179,7 @@ class ConfigChanges:
             raise Refused(409, f"nothing was changed: {in_config_map}")
         if target.group is None:
             rm_id = target.rm_ids[0]
-            await self._core.carry_out(lambda core: core.reload_configuration(rm_id, request.text))
+            await self._core.carry_out(ReloadConfiguration(rm_id, request.text))
         elif persists and target.file is not None:
             await self._persist(target.group, target.file, request.text, target.text)
         else:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import grpc
 
 from yunikorn.errors import UsageError, printable
+from yunikorn.interface.commands import Pause
 from yunikorn.interface.configurations import refused_registration_logged_by_caller
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
@@ -152,10 +153,11 @@ class Registrations:
 
     def pause(self, remote: RemoteRM, reason: str) -> None:
         """Pause the session, because the connection of this registration was lost."""
-        self._notify(remote, lambda core: core.pause(remote.rm_id, reason))
+        self._notify(remote, Pause(remote.rm_id, reason))
 
     def reconnect(self, remote: RemoteRM) -> None:
         """Send RESYNC to an RM that has connected again without a new registration."""
+        # The callback may change until the core gets here.
         self._notify(remote, lambda core: core.reconnect(remote.rm_id, remote.callback))
 
     async def stop(self, remote: RemoteRM) -> None:

@@ -13,6 +13,7 @@ import attrs
 from yunikorn.clock import SECOND, SystemClock
 from yunikorn.config_maps import CONFIGS
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
+from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import from_system
@@ -340,8 +341,7 @@ class KubernetesNetwork:
         shim = self._shim
         if shim is not None and shim.is_running:
             await self._core.load_ahead(text)
-            rm_id = shim.rm_id
-            await self._core.carry_out(lambda core: core.reload_configuration(rm_id, text))
+            await self._core.carry_out(ReloadConfiguration(shim.rm_id, text))
 
     async def _use_settings(self, settings: Mapping[str, str]) -> None:
         """Make the core use other settings besides the queues."""

@@ -1,0 +1,115 @@
+"""Commands of an operator: applications, queues, partitions and nodes of one resource manager."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from yunikorn.interface.administration import application_named, partition_named
+from yunikorn.interface.commands import SessionCommand
+from yunikorn.scheduling import queue_admin
+
+if TYPE_CHECKING:
+    from yunikorn.interface.session import Session
+    from yunikorn.interface.sessions import Sessions
+    from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+
+
+@attrs.frozen
+class FailApplication(SessionCommand[None]):
+    """Failure of an application, also of one that waits for the answer of a policy."""
+
+    application: str
+    partition: str = ""
+    reason: str = ""
+
+    def change(self, session: Session, sessions: Sessions) -> None:
+        """Fail the application."""
+        at = _partition(session, self.partition)
+        reason = self.reason or f"application {self.application} was failed by its RM"
+        if self.application in at.waiting:
+            at.intake.reject(self.application, reason)
+        else:
+            at.partition.fail_application(application_named(at, self.application), reason)
+
+
+@attrs.frozen
+class StopQueue(SessionCommand[bool]):
+    """Stop of a queue and its children."""
+
+    queue: str
+    """Path of the queue."""
+    partition: str = ""
+    lasting: bool = False
+    """True for a stop that holds when the resource manager registers again."""
+
+    def change(self, session: Session, sessions: Sessions) -> bool:
+        """Stop the queue; return True if it was running."""
+        partition = _partition(session, self.partition).partition
+        return queue_admin.stop_queue(partition, self.queue, lasting=self.lasting)
+
+
+@attrs.frozen
+class StartQueue(SessionCommand[bool]):
+    """Start of a stopped queue."""
+
+    queue: str
+    """Path of the queue."""
+    partition: str = ""
+
+    def change(self, session: Session, sessions: Sessions) -> bool:
+        """Start the queue; return True if it was stopped."""
+        return queue_admin.start_queue(_partition(session, self.partition).partition, self.queue)
+
+
+@attrs.frozen
+class StopPartition(SessionCommand[bool]):
+    """Stop of a partition."""
+
+    partition: str = ""
+
+    def change(self, session: Session, sessions: Sessions) -> bool:
+        """Stop the partition; return True if it was running."""
+        return queue_admin.stop_partition(_partition(session, self.partition).partition)
+
+
+@attrs.frozen
+class StartPartition(SessionCommand[bool]):
+    """Start of a stopped partition."""
+
+    partition: str = ""
+
+    def change(self, session: Session, sessions: Sessions) -> bool:
+        """Start the partition; return True if it was stopped."""
+        return queue_admin.start_partition(_partition(session, self.partition).partition)
+
+
+@attrs.frozen
+class DrainNode(SessionCommand[bool]):
+    """Drain of a node."""
+
+    node: str
+    """Id of the node."""
+    partition: str = ""
+
+    def change(self, session: Session, sessions: Sessions) -> bool:
+        """Drain the node; return True if the operator did not drain the node before."""
+        return queue_admin.drain_node(_partition(session, self.partition).partition, self.node)
+
+
+@attrs.frozen
+class UndrainNode(SessionCommand[bool]):
+    """End of the drain of a node."""
+
+    node: str
+    """Id of the node."""
+    partition: str = ""
+
+    def change(self, session: Session, sessions: Sessions) -> bool:
+        """End the drain; return True if the operator drained the node."""
+        return queue_admin.undrain_node(_partition(session, self.partition).partition, self.node)
+
+
+def _partition(session: Session, name: str) -> PartitionScheduler:
+    return partition_named(session.rm_id, name, session.partitions.find(name), session.partitions)

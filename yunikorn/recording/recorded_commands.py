@@ -1,0 +1,240 @@
+"""Commands in the lines of a recording: the key of each, and how its content is written and read.
+
+The fields of a command are the content under its key, except for the id of the resource manager, which is a
+key of the line. See "The format" in `docs/replay.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from yunikorn.errors import Problem
+from yunikorn.framework.options import UNKNOWN_KEY
+from yunikorn.framework.policy_calls import PolicyAnswer
+from yunikorn.interface.callback import OPTIONAL
+from yunikorn.interface.commands import (
+    Close,
+    Command,
+    FireTimers,
+    Pause,
+    Reconnect,
+    RegisterPlugin,
+    RegisterResourceManager,
+    ReloadConfiguration,
+    Resync,
+    Schedule,
+    SessionCommand,
+    Stop,
+    TakePolicyAnswer,
+    UnregisterPlugin,
+    Update,
+    UpdateConfiguration,
+    UseCallback,
+)
+from yunikorn.interface.operator_commands import (
+    DrainNode,
+    FailApplication,
+    StartPartition,
+    StartQueue,
+    StopPartition,
+    StopQueue,
+    UndrainNode,
+)
+from yunikorn.recording.recorded_callback import RecordedCallback, offered
+from yunikorn.recording.recorded_values import (
+    Reading,
+    Report,
+    read_text,
+    read_text_or_null,
+    read_true,
+    read_whole,
+    structured,
+)
+from yunikorn.text import suggest
+from yunikorn.wire import callbacks, v0_11
+from yunikorn.wire.codec import Codec
+from yunikorn.wire.json_form import from_json, to_json
+
+Content = dict[str, Any]
+
+
+@attrs.frozen
+class CommandForm:
+    """Form of the commands of one class in a line."""
+
+    command: type[Command[Any]]
+    key: str
+    write: Callable[[Any], object]
+    """Returns the content of a command, for JSON."""
+    read: Reading
+    """Returns the command of a content, without the id of its resource manager; None after a problem."""
+
+
+# -- forms that follow from the fields -----------------------------------------------------------------------
+
+
+def _given_elsewhere(command: type[Command[Any]]) -> Content:
+    """Return substitutes for the fields of a command that are not part of its content."""
+    substitutes = {"rm_id": "", "plugin": None, "callback": RecordedCallback()}
+    return {name: substitutes[name] for name in attrs.fields_dict(command) if name in substitutes}
+
+
+def _flag(command: type[Command[Any]], key: str) -> CommandForm:
+    """Return the form of a command without content."""
+
+    def read(value: object, path: str, report: Report) -> Command[Any]:
+        read_true(value, path, report)
+        return command(**_given_elsewhere(command))
+
+    return CommandForm(command, key, lambda _: True, read)
+
+
+def _value(command: type[Command[Any]], key: str, field: str, read_value: Reading) -> CommandForm:
+    """Return the form of a command whose content is the value of one field."""
+
+    def read(value: object, path: str, report: Report) -> Command[Any]:
+        return command(**_given_elsewhere(command), **{field: read_value(value, path, report)})
+
+    return CommandForm(command, key, lambda one: getattr(one, field), read)
+
+
+def _object(command: type[Command[Any]], key: str) -> CommandForm:
+    """Return the form of a command whose content is an object with its fields; a flag is written if set."""
+    read_fields = structured(command)
+
+    def write(one: Command[Any]) -> Content:
+        return attrs.asdict(one, filter=lambda field, value: field.name != "rm_id" and value is not False)
+
+    def read(value: object, path: str, report: Report) -> Command[Any] | None:
+        if isinstance(value, dict):
+            if "rm_id" in value:
+                report(Problem(f"{path}.rm_id", UNKNOWN_KEY))
+            value = {**value, **_given_elsewhere(command)}
+        found: Command[Any] | None = read_fields(value, path, report)
+        return found
+
+    return CommandForm(command, key, write, read)
+
+
+def _message(command: type[Command[Any]], key: str, codec: Codec[Any, Any]) -> CommandForm:
+    """Return the form of a command whose content is its request, in protobuf's JSON form."""
+
+    def read(value: object, path: str, report: Report) -> Command[Any]:
+        request = codec.from_wire(from_json(value, codec.wire, path, report))
+        return command(**_given_elsewhere(command), **{"request": request})
+
+    return CommandForm(command, key, lambda one: to_json(codec.to_wire(one.request)), read)
+
+
+def _methods(command: type[Command[Any]], key: str) -> CommandForm:
+    """Return the form of a command whose content is the list of methods of its callback."""
+
+    def read(value: object, path: str, report: Report) -> Command[Any]:
+        callback = RecordedCallback(read_methods(value, path, report))
+        return command(**{**_given_elsewhere(command), "callback": callback})
+
+    return CommandForm(command, key, lambda one: list(offered(one.callback).methods), read)
+
+
+# -- forms of their own --------------------------------------------------------------------------------------
+
+
+def read_methods(value: object, path: str, report: Report) -> tuple[str, ...]:
+    """Return a list of optional methods of a callback, in a fixed order."""
+    if not isinstance(value, list):
+        report(Problem(path, f"expected a list of methods; known: {', '.join(OPTIONAL)}"))
+        return ()
+    for index, name in enumerate(value):
+        if name not in OPTIONAL:
+            hint = suggest(str(name), OPTIONAL)
+            report(Problem(f"{path}[{index}]", f"unknown method{hint}; known: {', '.join(OPTIONAL)}"))
+    return tuple(name for name in OPTIONAL if name in value)
+
+
+def _read_most(value: object, path: str, report: Report) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    report(Problem(path, "expected the maximum number of decisions: a whole number, or null for all"))
+    return None
+
+
+def _write_reload(command: ReloadConfiguration) -> str | None:
+    text = command.text
+    return text.decode(errors="replace") if isinstance(text, bytes) else text
+
+
+def _write_policy_answer(command: TakePolicyAnswer) -> Content:
+    given = attrs.asdict(command.answer, filter=lambda field, value: value != field.default)
+    return {"number": command.number, **given}
+
+
+_read_answer = structured(PolicyAnswer)
+
+
+def _read_policy_answer(value: object, path: str, report: Report) -> TakePolicyAnswer | None:
+    number: object = 0
+    if isinstance(value, dict):
+        number = value.get("number", 0)
+        value = {key: given for key, given in value.items() if key != "number"}
+    answer = _read_answer(value, path, report)
+    whole = read_whole(number, f"{path}.number", report)
+    return None if answer is None else TakePolicyAnswer(whole, answer)
+
+
+# -- the table -----------------------------------------------------------------------------------------------
+
+FORMS = (
+    _message(RegisterResourceManager, "register", v0_11.REGISTER_REQUEST),
+    _message(Update, "update", v0_11.UPDATE_REQUEST),
+    _value(Schedule, "schedule", "max_decisions", _read_most),
+    attrs.evolve(
+        _value(ReloadConfiguration, "reload", "text", read_text_or_null),
+        write=_write_reload,
+    ),
+    _message(UpdateConfiguration, "update_configuration", callbacks.CONFIGURATION),
+    _object(FailApplication, "fail_application"),
+    _value(Pause, "pause", "reason", read_text),
+    _methods(Reconnect, "reconnect"),
+    _methods(UseCallback, "use_callback"),
+    _value(Resync, "resync", "reason", read_text),
+    _flag(Stop, "stop"),
+    _object(StopQueue, "stop_queue"),
+    _object(StartQueue, "start_queue"),
+    _object(StopPartition, "stop_partition"),
+    _object(StartPartition, "start_partition"),
+    _object(DrainNode, "drain_node"),
+    _object(UndrainNode, "undrain_node"),
+    _value(RegisterPlugin, "register_plugin", "name", read_text),
+    _value(UnregisterPlugin, "unregister_plugin", "name", read_text),
+    _flag(FireTimers, "fire_timers"),
+    CommandForm(TakePolicyAnswer, "policy_answer", _write_policy_answer, _read_policy_answer),
+    _flag(Close, "close"),
+)
+"""Forms of all commands."""
+
+_BY_COMMAND = {form.command: form for form in FORMS}
+
+
+def write_command(command: Command[Any]) -> Content:
+    """Return the line of a command; raises an error of `UNSAYABLE` if no message can represent it."""
+    form = _BY_COMMAND[type(command)]
+    content: Content = {"rm": command.rm_id} if hasattr(command, "rm_id") else {}
+    content[form.key] = form.write(command)
+    if isinstance(command, (RegisterResourceManager, Reconnect, UseCallback)):
+        callback = offered(command.callback)
+        if callback.methods and isinstance(command, RegisterResourceManager):
+            content["callback"] = list(callback.methods)
+        if callback.predicates_in_force:
+            content["predicates_in_force"] = list(callback.predicates_in_force)
+    return content
+
+
+def addressed(command: Command[Any], rm_id: str) -> Command[Any]:
+    """Return a command that was read, with the id of its resource manager."""
+    if isinstance(command, (RegisterResourceManager, Update)):
+        command.request.rm_id = rm_id
+        return command
+    return attrs.evolve(command, rm_id=rm_id) if isinstance(command, SessionCommand) else command
