@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,13 +84,13 @@ def test_allocation_events_carry_application_queue_and_node() -> None:
 
 def test_nothing_is_made_that_no_sink_wants() -> None:
     rm = cluster(sink_class(()), sink_class(("APP:APP_REJECT", "PLUGIN"), "rejects"))
-    recorder = rm.at_work().partition.event_recorder
+    recorder = rm.at_work().partition.changes.events
     assert recorder.enabled
     assert not any((recorder.wants_allocations, recorder.wants_usage, recorder.wants_asks))
     assert not any((recorder.wants_releases, recorder.wants_requests, recorder.wants_waiting))
     rm.node("n1", vcore=2)
     assert recorder.entries == []
-    assert not cluster(sink_class(())).at_work().partition.event_recorder.enabled
+    assert not cluster(sink_class(())).at_work().partition.changes.events.enabled
 
 
 def test_reasons_can_be_wanted() -> None:
@@ -212,24 +213,56 @@ def test_batch_is_immutable_and_its_events_are_frozen() -> None:
     assert batch[:2] == tuple(batch)[:2]
 
 
-def recorded(keyword: str) -> set[tuple[str, str]]:
-    """Return the pairs of a type and a constant argument with which the source calls `record`."""
+KIND_OF_CALL = {
+    "_node_set": "NODE",
+    "_queue_set": "QUEUE",
+    "_record": "REQUEST",
+    "_of_key": "REQUEST",
+    "permit": "REQUEST",
+    "_report": "REQUEST",
+    "noted": "APP",
+    "remarked": "APP",
+    "node_noted": "NODE",
+}
+"""Type of the events that are recorded by methods which get a detail or a reason as an argument."""
+
+
+def recorded() -> set[tuple[str, str]]:
+    """Return the pairs of a type and a constant detail or reason with which the source records events."""
     found = set()
     for folder in ("accounting", "scheduling"):
         for file in (CHECKOUT / "yunikorn" / folder).rglob("*.py"):
             for call in ast.walk(ast.parse(file.read_text("utf-8"))):
-                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("event_recorder.record"):
-                    for given in call.keywords:
-                        if given.arg == keyword:
-                            value = ast.unparse(given.value).removeprefix("EventDetail.").strip("'")
-                            found.add((ast.unparse(call.args[0]).removeprefix("EventType."), value))
+                if not isinstance(call, ast.Call):
+                    continue
+                name = ast.unparse(call.func)
+                kind = KIND_OF_CALL.get(name.rpartition(".")[2])
+                if name.endswith("events.record"):
+                    kind = ast.unparse(call.args[0]).removeprefix("EventType.")
+                if kind is not None:
+                    given = (*call.args, *(one.value for one in call.keywords))
+                    found |= {(kind, value) for one in given for value in named_by(one)}
     return found
+
+
+def named_by(given: ast.expr) -> set[str]:
+    """Return the details, or the reason, that an argument names."""
+    if isinstance(given, ast.Constant) and isinstance(given.value, str):
+        return {given.value} if re.fullmatch("([A-Z][A-Za-z]+)+", given.value) else set()
+    return {
+        one.attr
+        for one in ast.walk(given)
+        if isinstance(one, ast.Attribute) and ast.unparse(one.value) == "EventDetail"
+    }
 
 
 def test_every_recorded_event_is_of_a_known_type_and_detail() -> None:
     """The table that subscriptions are checked against has everything that the core records."""
-    pairs = {pair for pair in recorded("detail") | recorded("reason") if pair[1] not in ("detail", "reason")}
-    assert len(pairs) > 20
+    pairs = recorded() - {("QUEUE", "DETAILS_NONE")}
+    assert len(pairs) > 35
+    assert {"NODE_CAPACITY", "QUEUE_MAX", "Unschedulable", "PermitWait", "BackOff"} <= {
+        one for _, one in pairs
+    }
     assert {
         (kind, detail) for kind, detail in pairs if detail not in DETAILS_OF_TYPE[EventType[kind]]
     } == set()

@@ -166,7 +166,7 @@ def test_gang_waits_as_a_whole(style: str) -> None:
     if placeholder:
         rm.task("gang", "real", "group", 2, vcore=1)
         rm.schedule()
-        assert len(rm.at_work().partition.outbox.releases) == 0
+        assert len(rm.at_work().partition.changes.outbox.releases) == 0
     check_idle(rm, workers)
 
 

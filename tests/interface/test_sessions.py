@@ -187,7 +187,7 @@ def test_outbox_of_a_paused_session_is_bounded(monkeypatch: pytest.MonkeyPatch) 
     rm.take_response()
     rm.scheduler.pause("rm")
     rm.pass_time(1)
-    assert rm.at_work().partition.outbox.is_empty
+    assert rm.at_work().partition.changes.outbox.is_empty
     line = Line()
     rm.scheduler.reconnect("rm", line)
     assert line.received == [UpdateResponse(RESYNC)], "RESYNC in the place of what was lost"
@@ -263,7 +263,7 @@ def test_registering_again_removes_all_state_including_messages_in_flight() -> N
     rm = busy()
     rm.at_work().partition.update_node(rm.find_node(), Resource(vcore=5), None, None)
     rm.at_work().decide()  # a decision that the RM has not received
-    assert not rm.at_work().partition.outbox.is_empty
+    assert not rm.at_work().partition.changes.outbox.is_empty
     before = rm.at_work()
     register(rm)
     assert rm.responses == [], "the RM must not be asked to end allocations that it is about to report"

@@ -41,7 +41,7 @@ def live(scheduler: Scheduler) -> Counter[str]:
     for _, at in scheduler.all_partitions():
         for app in at.partition.applications.values():
             found.update(one.queue_name for one in app.allocations.values())
-        found.subtract(one.queue_name for one in at.partition.outbox.allocations)
+        found.subtract(one.queue_name for one in at.partition.changes.outbox.allocations)
     return found
 
 

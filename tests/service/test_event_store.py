@@ -158,9 +158,9 @@ def test_store_makes_no_events_until_they_are_read_and_none_are_made_without_it(
     rm = at_work(Scheduler(with_plugins(predicates=[Broken]), ManualClock(), event_receiver=store))
     assert store.bounds[1] > 5
     assert all(one is not None and one._events is None for one in store._batches)
-    assert rm.at_work().partition.event_recorder._wanted == EVERYTHING
+    assert rm.at_work().partition.changes.events._wanted == EVERYTHING
     rm = at_work(Scheduler(with_plugins(predicates=[Broken]), ManualClock()))
-    assert not rm.at_work().partition.event_recorder.enabled
+    assert not rm.at_work().partition.changes.events.enabled
 
 
 def test_failure_of_a_plugin_is_stored_once_for_all_resource_managers() -> None:

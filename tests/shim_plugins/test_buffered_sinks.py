@@ -213,7 +213,7 @@ def test_sink_whose_call_does_not_return_is_switched_off_and_named(sink: type[Sl
         "one call has not returned for 60 seconds"
     )
     rm.node("n2", vcore=1)
-    assert not rm.at_work().partition.event_recorder.enabled
+    assert not rm.at_work().partition.changes.events.enabled
     sink.transport.set()
     rm.reload(text("a", "b"))
     rm.node("n3", vcore=1)

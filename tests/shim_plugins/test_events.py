@@ -129,7 +129,7 @@ def test_rm_sink_can_be_disabled_or_ordered() -> None:
 
 def test_without_send_events_nothing_is_collected() -> None:
     rm = RM(document(partition(queue("a")), events={"sinks": ["rm"]}))
-    assert not rm.at_work().partition.event_recorder.enabled
+    assert not rm.at_work().partition.changes.events.enabled
 
 
 class Deaf(Listening):

@@ -13,7 +13,7 @@ from yunikorn.accounting.booking import book, book_decision
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
-from yunikorn.event_types import EventChange, EventDetail
+from yunikorn.event_types import EventChange
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, ReportedEnds, TerminationType
 from yunikorn.model.application import COUNTED, REACTIVATED
 from yunikorn.model.lifetime_usage import LifetimeUsage
@@ -24,24 +24,14 @@ if TYPE_CHECKING:
 
     from yunikorn.accounting.allocation_gangs import AllocationGangs
     from yunikorn.accounting.books import Books
-    from yunikorn.accounting.event_recorder import EventRecorder
-    from yunikorn.accounting.outbox import Outbox
+    from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.user_group_usage import UserGroupUsage
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras, AskSpec
-    from yunikorn.model.measurements import Measurements
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
     from yunikorn.resources import Resource
 
-_REMOVAL_DETAIL = {
-    TerminationType.UNKNOWN: EventDetail.ALLOC_NODEREMOVED,
-    TerminationType.STOPPED_BY_RM: EventDetail.ALLOC_CANCEL,
-    TerminationType.TIMEOUT: EventDetail.ALLOC_TIMEOUT,
-    TerminationType.PREEMPTED_BY_SCHEDULER: EventDetail.ALLOC_PREEMPT,
-    TerminationType.PLACEHOLDER_REPLACED: EventDetail.ALLOC_REPLACED,
-    TerminationType.SCHEDULING_FAILED_ON_RM: EventDetail.ALLOC_CANCEL,
-}
 _PENDING_NEXT = ASK.moves["Pending", "allocate"]
 
 
@@ -53,16 +43,15 @@ class AllocationAccounting:
         applications: Mapping[str, Application],
         pending_classes: PendingClasses,
         usage: UserGroupUsage,
-        event_recorder: EventRecorder,
+        changes: Changes,
         serial: Iterator[int],
-        outbox: Outbox,
     ) -> None:
         self.applications = applications
         """Applications that have not ended, by id."""
         self.pending_classes = pending_classes
         self.usage = usage
-        self.event_recorder = event_recorder
-        self._outbox = outbox
+        self.changes = changes
+        self._events = changes.events
         self._by_uuid: dict[str, Allocation] | None = None
         """All allocations that have not ended by uuid; None until the first look-up without an application
         (see `allocations`)."""
@@ -73,19 +62,15 @@ class AllocationAccounting:
         """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
         """Nodes whose available resources changed since the node orders were last updated."""
-        self.node_reservations = NodeReservations(event_recorder, self.node_changed)
-        self.pending_accounting = PendingAccounting(
-            pending_classes, usage, self.node_reservations, event_recorder
-        )
+        self.node_reservations = NodeReservations(changes, self.node_changed)
+        self.pending_accounting = PendingAccounting(pending_classes, usage, self.node_reservations, changes)
         self._serial = serial
         self.ends = ReportedEnds()
         self.gangs: AllocationGangs
         """Set by the partition."""
         self.books: Books | None = None
         """Plugins that keep books; None if there are none. Set by `keep_books`."""
-        self.measurements: Measurements | None = None
-        """Counts of releases and recovered allocations; None to count nothing."""
-        self.changes = 0
+        self.change_count = 0
         """Number of commits, releases, node changes, and stops and starts of queues so far.
 
         Refused requests are worth retrying after this number has changed."""
@@ -157,7 +142,7 @@ class AllocationAccounting:
         else:
             app.obtain(allocation)
         node.take(allocation)
-        self.changes += 1
+        self.change_count += 1
         if not node.is_dirty:
             node.is_dirty = True
             self.changed_nodes.append(node)
@@ -175,15 +160,13 @@ class AllocationAccounting:
         book_decision(app, pairs)
         if not app.usage_dirty:
             self.usage.book(app, pairs)
-        elif self.event_recorder.wants_usage:
-            self.event_recorder.used(app, EventChange.ADD, pairs, now)
+        elif self._events.wants_usage:
+            self._events.used(app, EventChange.ADD, pairs, now)
         if spec.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
             app.start()
-        if self.event_recorder.wants_allocations:
-            self.event_recorder.allocated(allocation, now)
-        self._outbox.allocations.append(allocation)
+        self.changes.allocated(allocation, now)
         return allocation
 
     def _relieve(self, extras: AskExtras, allocation: Allocation) -> None:
@@ -256,16 +239,13 @@ class AllocationAccounting:
         allocation.placed = now
         allocation.node.reorder_victims()
         app.unannounced -= 1
-        watcher = self.pending_accounting.watcher
-        if watcher is not None and ask is not None and not ask.pending:
-            watcher.pending_removed(ask)
+        if ask is not None and not ask.pending:
+            self.changes.pending_ended(ask)
         if allocation.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
             app.start()
-        if self.event_recorder.wants_allocations:
-            self.event_recorder.allocated(allocation, now)
-        self._outbox.allocations.append(allocation)
+        self.changes.allocated(allocation, now)
 
     def take_back(self, allocation: Allocation, *, at_once: bool) -> None:
         """Undo `place_unannounced`: the replica is pending again.
@@ -308,9 +288,7 @@ class AllocationAccounting:
         app, own = allocation.app, allocation.ask
         if app.lifetime is None:
             app.lifetime = LifetimeUsage()
-        app.lifetime.ending(allocation, self.event_recorder.now())
-        if self.measurements is not None:
-            self.measurements.count_release(allocation)
+        app.lifetime.ending(allocation, self._events.now())
         self._withdraw(allocation, gained=True)
         if allocation.placeholder:
             self.gangs.returned(allocation)
@@ -320,9 +298,7 @@ class AllocationAccounting:
         if app.state in REACTIVATED:
             app.advance("ask added")
         self.recount(app)
-        if self.event_recorder.wants_releases:
-            failed = TerminationType.SCHEDULING_FAILED_ON_RM
-            self.event_recorder.released(allocation, _REMOVAL_DETAIL[failed], message)
+        self.changes.ended(allocation, TerminationType.SCHEDULING_FAILED_ON_RM, message)
 
     def allocate_sized(self, ask: Ask, node: Node, now: int, uuid: str, resource: Resource) -> Allocation:
         """Allocate one pending replica of the ask with a size, and optionally a `uuid`, chosen by the RM."""
@@ -343,8 +319,7 @@ class AllocationAccounting:
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:
         """Account for an allocation that books contain already, on its node as well if `on_node`."""
         self._enter(allocation, on_node=on_node)
-        if self.event_recorder.wants_allocations:
-            self.event_recorder.allocated(allocation, self.event_recorder.now())
+        self.changes.allocated(allocation, self._events.now())
 
     def _enter(self, allocation: Allocation, *, on_node: bool) -> None:
         app, node = allocation.app, allocation.node
@@ -375,8 +350,6 @@ class AllocationAccounting:
         if now < app.submitted:
             app.submitted = now
         self._index(self.allocations, allocation)
-        if self.measurements is not None:
-            self.measurements.count_recovery(allocation)
         if self.books is not None:
             self.books.placed(allocation, node)
         app.obtain(allocation)
@@ -393,8 +366,7 @@ class AllocationAccounting:
             if app.state == RESUMING:
                 app.advance("allocation recovered")
             app.advance("allocation recovered")
-        if self.event_recorder.wants_allocations:
-            self.event_recorder.allocated(allocation, self.event_recorder.now())
+        self.changes.recovered(allocation)
         return allocation
 
     def resize(self, allocation: Allocation, resource: Resource) -> None:
@@ -426,11 +398,9 @@ class AllocationAccounting:
         app, node = allocation.app, allocation.node
         if app.lifetime is None:
             app.lifetime = LifetimeUsage()
-        app.lifetime.ending(allocation, self.event_recorder.now())
+        app.lifetime.ending(allocation, self._events.now())
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
-        if self.measurements is not None:
-            self.measurements.count_release(allocation)
         if self._by_uuid is not None:
             del self._by_uuid[allocation.uuid]
             if self._runs is not None:
@@ -450,8 +420,7 @@ class AllocationAccounting:
         self._forget_ask(allocation)
         if allocation.placeholder:
             self.gangs.ended(allocation, replaced=replaced)
-        if self.event_recorder.wants_releases:
-            self.event_recorder.released(allocation, _REMOVAL_DETAIL[termination], message)
+        self.changes.ended(allocation, termination, message)
         if app.gang is not None:
             self.gangs.rest(app, allocation)
         else:
@@ -469,7 +438,7 @@ class AllocationAccounting:
 
     def node_changed(self, node: Node, *, gained: bool) -> None:
         """Record a change of a node's available resources or state; `gained` if the node may fit more."""
-        self.changes += 1
+        self.change_count += 1
         if gained:
             node.gained = True
         if not node.is_dirty:

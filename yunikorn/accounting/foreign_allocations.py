@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.event_types import EventChange, EventDetail, EventType
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
-    from yunikorn.accounting.event_recorder import EventRecorder
     from yunikorn.model.foreign_allocation import ForeignAllocation
     from yunikorn.model.node import Node
 
@@ -21,9 +18,8 @@ if TYPE_CHECKING:
 class ForeignAllocations:
     """Foreign allocations of a partition by key."""
 
-    def __init__(self, accounting: AllocationAccounting, event_recorder: EventRecorder) -> None:
+    def __init__(self, accounting: AllocationAccounting) -> None:
         self._accounting = accounting
-        self._event_recorder = event_recorder
         self._known: dict[str, ForeignAllocation] = {}
 
     def __iter__(self) -> Iterator[ForeignAllocation]:
@@ -73,10 +69,4 @@ class ForeignAllocations:
         node.resize()
         self._accounting.node_reservations.capacity_changed(node)
         self._accounting.node_changed(node, gained=True)
-        self._event_recorder.record(
-            EventType.NODE,
-            node.id,
-            change=EventChange.SET,
-            detail=EventDetail.NODE_OCCUPIED,
-            resource=node.occupied,
-        )
+        self._accounting.changes.occupied_changed(node)

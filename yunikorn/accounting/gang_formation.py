@@ -13,8 +13,8 @@ from yunikorn.resources import grow
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.pending_accounting import PendingAccounting
-    from yunikorn.model.application import Application
     from yunikorn.model.gang import AtomicGang
     from yunikorn.model.pending_class import PendingClasses
 
@@ -28,12 +28,11 @@ class GangFormation:
         self,
         pending_accounting: PendingAccounting,
         pending_classes: PendingClasses,
-        report: Callable[[Application, str, str], None],
+        changes: Changes,
     ) -> None:
         self._pending_accounting = pending_accounting
         self._pending_classes = pending_classes
-        self._report = report
-        """Reports a message about an application, with its reason."""
+        self._changes = changes
         self.overdue: dict[str, AtomicGang] = {}
         """Overdue gangs, which hold back later requests, by application id."""
         self.on_relief: Callable[[], None] | None = None
@@ -103,7 +102,7 @@ class GangFormation:
             return
         if gang.is_too_large:
             self._stop_waiting(gang)
-            self._report(gang.app, "GangTooLarge", gang.too_large)
+            self._changes.remarked(gang.app, "GangTooLarge", gang.too_large)
             return
         first = gang.members[0][0]
         # Victims for one member would end for nothing if there is no room for the next member.

@@ -109,7 +109,7 @@ class HeldPlacements:
             self._accounting.take_back(one, at_once=at_once)
         if at_once:
             # Other changes, such as those of a quota that depends on the usage, are kept.
-            self._accounting.changes -= 2 * len(hold.members)
+            self._accounting.change_count -= 2 * len(hold.members)
             hold.app.waiting_since, hold.app.misses = hold.before
         gang = hold.gang
         if gang is not None:

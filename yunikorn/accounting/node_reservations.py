@@ -5,25 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from yunikorn.event_types import EventChange, EventDetail, EventType
-
 if TYPE_CHECKING:
-    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.accounting.changes import Changes
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.node import Node
-
-
-class ReservationWatcher(Protocol):
-    """Observer of reservations."""
-
-    def reserved(self, ask: Ask, node: Node) -> None:
-        """Handle a new reservation."""
-        ...
-
-    def unreserved(self, ask: Ask) -> None:
-        """Handle the loss of the reservation of a request that still waits."""
-        ...
 
 
 class NodeChange(Protocol):
@@ -37,10 +23,9 @@ class NodeChange(Protocol):
 class NodeReservations:
     """Reservations of one partition, and the follow-up work for the scheduling layer."""
 
-    def __init__(self, event_recorder: EventRecorder, changed: NodeChange) -> None:
-        self._event_recorder = event_recorder
+    def __init__(self, changes: Changes, changed: NodeChange) -> None:
+        self._changes = changes
         self._changed = changed
-        self.watcher: ReservationWatcher | None = None
         self.ended: Callable[[Ask], None] | None = None
         """Receives each ask whose reservation has ended; None if nothing counts reservations."""
         self.inheritable: dict[Ask, None] = {}
@@ -60,8 +45,6 @@ class NodeReservations:
         """Reserve `node` for `ask`."""
         ask.ensure_extras().reserved = node
         ask.ask_class.reserving_ask = ask
-        if self.watcher is not None:
-            self.watcher.reserved(ask, node)
         node.reservations[ask] = None
         self.nodes[node] = None
         if self.log is not None:
@@ -69,15 +52,7 @@ class NodeReservations:
         self.inheritable.pop(ask, None)
         # The node may fit `ask` already, if a reservation for another ask or a quota prevented the placement.
         self._changed(node, gained=ask.ask_class.fits(node))
-        self._event_recorder.record(
-            EventType.NODE,
-            node.id,
-            ask.key,
-            change=EventChange.ADD,
-            detail=EventDetail.NODE_RESERVATION,
-            app=ask.app,
-            node_id=node.id,
-        )
+        self._changes.reserved(ask, node)
 
     def transfer(self, holder: Ask, ask: Ask) -> None:
         """Transfer the reservation of `holder` to `ask`, which belongs to the same ask class."""
@@ -94,8 +69,7 @@ class NodeReservations:
             self._changed(node, gained=True)
             if ask.pending:
                 self.lost[ask.ask_class] = None
-                if self.watcher is not None:
-                    self.watcher.unreserved(ask)
+                self._changes.reservation_lost(ask)
 
     def _forget_reservation(self, ask: Ask, node: Node) -> None:
         ask.ensure_extras().reserved = None
@@ -109,15 +83,7 @@ class NodeReservations:
         self.inheritable.pop(ask, None)
         if self.ended is not None:
             self.ended(ask)
-        self._event_recorder.record(
-            EventType.NODE,
-            node.id,
-            ask.key,
-            change=EventChange.REMOVE,
-            detail=EventDetail.NODE_RESERVATION,
-            app=ask.app,
-            node_id=node.id,
-        )
+        self._changes.unreserved(ask, node)
 
     def capacity_changed(self, node: Node) -> None:
         """Record a new node, or a change of the resources that a node could offer without allocations."""

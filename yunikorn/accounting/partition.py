@@ -6,25 +6,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.allocation_accounting import AllocationAccounting
-from yunikorn.accounting.event_recorder import EventRecorder
+from yunikorn.accounting.changes import Changes
 from yunikorn.accounting.foreign_allocations import ForeignAllocations
 from yunikorn.accounting.held_placements import HeldPlacements
 from yunikorn.accounting.key_indexes import key_used_elsewhere
-from yunikorn.accounting.outbox import (
-    AskRelease,
-    Outbox,
-    Refusal,
-    Release,
-    UnknownRelease,
-    UnknownReleases,
-    unknown,
-)
+from yunikorn.accounting.outbox import UnknownReleases, unknown
 from yunikorn.accounting.partition_gangs import PartitionGangs
 from yunikorn.accounting.queue_tree import QueueTree
 from yunikorn.accounting.user_group_usage import UserGroupUsage
 from yunikorn.config.durations import describe_duration
 from yunikorn.errors import StateError
-from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import COUNTED
 from yunikorn.model.ask_class import AskClasses
@@ -34,7 +25,6 @@ from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
 from yunikorn.states import (
     ACTIVE,
-    APPLICATION,
     COMPLETED,
     COMPLETING,
     DRAINING,
@@ -42,7 +32,6 @@ from yunikorn.states import (
     FAILING,
     NODE,
     PARTITION,
-    REJECTED,
     STARTING,
 )
 
@@ -55,12 +44,6 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.context import CoreContext
     from yunikorn.model.gang import AtomicGang
-
-_STATE_DETAIL = {
-    state: EventDetail.APP_REJECT if state == REJECTED else EventDetail[f"APP_{state.upper()}"]
-    for state in APPLICATION.states
-}
-"""Detail of the event about a change to each state."""
 
 
 class Partition:
@@ -77,27 +60,24 @@ class Partition:
         self.state = PARTITION.initial
         self.state_since = clock.now()
         """Time of the latest change of the state (ns)."""
-        self.event_recorder = EventRecorder(clock)
         self.measurements = core_context.measurements
-        self.outbox = Outbox(measurements=self.measurements)
+        self.changes = Changes(clock, self.measurements)
         self.cluster = ClusterSize()
         self._capacity: Tally = {}
         """Exact sum of the capacities of all nodes."""
         self.ask_classes = AskClasses()
         self.pending_classes = PendingClasses(self.ask_classes)
-        self.usage = UserGroupUsage(self.pending_classes, self.event_recorder)
+        self.usage = UserGroupUsage(self.pending_classes, self.changes)
         self.applications: dict[str, Application] = {}
         """Applications that have not ended, by id."""
         self.accounting = AllocationAccounting(
             self.applications,
             self.pending_classes,
             self.usage,
-            self.event_recorder,
+            self.changes,
             core_context.serial,
-            self.outbox,
         )
-        self.accounting.measurements = self.measurements
-        self.gangs = PartitionGangs(self.accounting, self.outbox, clock, self.timers, self._announce)
+        self.gangs = PartitionGangs(self.accounting, clock, self.timers, self._start_timeout)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
         self.held = HeldPlacements(self.accounting, self.gangs.formation, clock, self.watch)
         self.gangs.take_back = self.held.take_back_of
@@ -105,9 +85,9 @@ class Partition:
         """Allocates one pending replica of an ask; None if a permit policy refuses. Set by `Permits`."""
         self.place_gang: Callable[[AtomicGang, Sequence[tuple[Ask, Node]]], Allocation | None] | None = None
         """Places all members of an atomic gang if permit policies are asked about placements; else None."""
-        self.foreign = ForeignAllocations(self.accounting, self.event_recorder)
+        self.foreign = ForeignAllocations(self.accounting)
         self.unknown_releases = UnknownReleases()
-        self.queues = QueueTree(root, self.cluster, self.event_recorder, self._schedule_cleanup)
+        self.queues = QueueTree(root, self.cluster, self.changes, self._schedule_cleanup)
         self.usage.rebuild((), self.queues)
         self.pending_classes.on_forget.append(self._forget_pending_classes)
         self.nodes: dict[str, Node] = {}
@@ -156,17 +136,14 @@ class Partition:
         queue.applications[app.id] = app
         self.usage.join(app)
         app.mark_dirty()
-        self.outbox.accepted_applications.append(app.id)
-        self.event_recorder.record(
-            EventType.QUEUE, queue.path, app.id, change=EventChange.ADD, detail=EventDetail.QUEUE_APP
-        )
+        self.changes.application_added(app, queue)
 
     def reject_application(self, app: Application, reason: str, *, answered: bool = True) -> None:
         """Reject an application; `answered` sends a rejection to the RM."""
         app.reason = reason
         app.fire("reject", reason)
         if answered:
-            self.outbox.rejected_applications.append(Refusal(app.id, reason))
+            self.changes.application_rejected(app.id, reason)
 
     def state_changed(self, app: Application, reason: str) -> None:
         """Update log, timers and counts after a state change, and report the new state to the RM."""
@@ -182,13 +159,7 @@ class Partition:
         if self.measurements is not None and self.state != DRAINING:
             queue = app.queue or self.queue(app.queue_name)
             self.measurements.count_state(app, "" if queue is None else queue.path)
-        if app.state != REJECTED:
-            self.outbox.updated_applications.append((app.id, entry))
-        if self.event_recorder.enabled:
-            detail = _STATE_DETAIL[app.state]
-            self.event_recorder.record(
-                EventType.APP, app.id, change=EventChange.SET, detail=detail, message=reason, app=app
-            )
+        self.changes.state_entered(app, entry)
         if app.state == STARTING:
             app.timer = self.timers.after(self.timeouts.starting, lambda: app.advance("starting timed out"))
         elif app.state == COMPLETING:
@@ -247,10 +218,7 @@ class Partition:
         del queue.applications[app.id]
         app.mark_dirty()
         app.queue_name = queue.path
-        self.event_recorder.record(EventType.APP, app.id, change=EventChange.REMOVE, message=message)
-        self.event_recorder.record(
-            EventType.QUEUE, queue.path, app.id, change=EventChange.REMOVE, detail=EventDetail.QUEUE_APP
-        )
+        self.changes.application_left(app, queue, message)
         self.usage.part(app)
         app.leave()
         if queue.is_cluttered:
@@ -300,7 +268,7 @@ class Partition:
         if ask.app.unannounced:
             self.held.take_back_of(ask.app, ask.key)
         if ask.pending or self.gangs.promised(ask):
-            self.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
+            self.changes.ask_released(ask.app.id, ask.key, termination, message)
         self.accounting.pending_accounting.drop(ask, termination, message)
 
     # -- allocations --------------------------------------------------------------------------------
@@ -314,11 +282,10 @@ class Partition:
 
     def place_sized(self, ask: Ask, node: Node, uuid: str, resource: Resource) -> None:
         """Carry out a placement by the RM, with the RM's size and, optionally, `uuid` of the allocation."""
-        self._announce(self.accounting.allocate_sized(ask, node, self.clock.now(), uuid, resource))
+        self._start_timeout(self.accounting.allocate_sized(ask, node, self.clock.now(), uuid, resource))
 
-    def _announce(self, allocation: Allocation) -> None:
-        """Report a new allocation to the RM, and start its execution timeout if there is one."""
-        self.outbox.allocations.append(allocation)
+    def _start_timeout(self, allocation: Allocation) -> None:
+        """Start the execution timeout of a new allocation if there is one."""
         if allocation.spec.execution_timeout:
             self.watch(allocation)
 
@@ -337,7 +304,7 @@ class Partition:
     def request_release(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
         """Request the release of an allocation; its resources count as used until the RM confirms."""
         allocation.mark_releasing(termination)
-        self.outbox.releases.append(Release(allocation, termination, message))
+        self.changes.released(allocation, termination, message)
 
     def release(
         self,
@@ -348,7 +315,7 @@ class Partition:
     ) -> None:
         """End an allocation and report it to the RM; `cause` replaces `termination` in events."""
         self.accounting.release(allocation, termination if cause is None else cause, message)
-        self.outbox.releases.append(Release(allocation, termination, message))
+        self.changes.released(allocation, termination, message)
 
     def answer_unknown_release(self, app_id: str, uuid: str, key: str, *, confirmed: bool) -> None:
         """Answer a release, or a confirmation, of an allocation that is unknown or has already ended.
@@ -361,22 +328,19 @@ class Partition:
             # If the answer named this uuid, an RM that identifies allocations by uuid would drop a running
             # allocation.
             reason = f"allocation '{uuid}' belongs to application {other.app.id}: nothing was released"
-            self.outbox.rejected_asks.append(Refusal(other.key, reason, app_id))
+            self.changes.ask_rejected(other.key, reason, app_id)
             return
         if key and not uuid and not app_id and (apps := self.accounting.apps_with_key(key)):
             # Likewise for an RM that identifies allocations by key. Foreign allocations are identified by key
             # alone.
-            self.outbox.rejected_asks.append(Refusal(key, key_used_elsewhere(key, apps)))
+            self.changes.ask_rejected(key, key_used_elsewhere(key, apps))
             return
-        message = unknown(app_id, uuid, key)
-        self.outbox.unknown_releases.append(UnknownRelease(app_id, uuid, key, message))
+        self.changes.release_unknown(app_id, uuid, key, unknown(app_id, uuid, key))
 
     def answer_unknown_ask_release(self, app_id: str, key: str, *, confirmed: bool) -> None:
         """Answer the release of an unknown or ended ask; see `answer_unknown_release`."""
         self.unknown_releases.count(confirmed=confirmed)
-        message = unknown(app_id, "", key)
-        stopped = TerminationType.STOPPED_BY_RM
-        self.outbox.ask_releases.append(AskRelease(app_id, key, stopped, message))
+        self.changes.ask_released(app_id, key, TerminationType.STOPPED_BY_RM, unknown(app_id, "", key))
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -386,11 +350,7 @@ class Partition:
         self.accounting.node_reservations.capacity_changed(node)
         self._resize(gained=node.capacity)
         self.accounting.node_changed(node, gained=True)
-        self.outbox.accepted_nodes.append(node.id)
-        self.event_recorder.record(
-            EventType.NODE, node.id, change=EventChange.ADD, message="Node added to the scheduler"
-        )
-        self._record_schedulable(node)
+        self.changes.node_added(node)
 
     def _resize(self, gained: Resource = NOTHING, lost: Resource = NOTHING) -> None:
         # The sum is exact: a sum limited to 64 bits would be wrong after the removal of a node.
@@ -398,16 +358,6 @@ class Partition:
         shrink(self._capacity, lost)
         self.cluster.set(Resource({name: saturate(amount) for name, amount in self._capacity.items()}))
         self.queues.root.room_grew()
-
-    def _record_schedulable(self, node: Node) -> None:
-        message = f"schedulable: {str(node.schedulable).lower()}"
-        self.event_recorder.record(
-            EventType.NODE,
-            node.id,
-            change=EventChange.SET,
-            detail=EventDetail.NODE_SCHEDULABLE,
-            message=message,
-        )
 
     def update_node(
         self,
@@ -426,21 +376,9 @@ class Partition:
         self.accounting.node_reservations.capacity_changed(node)
         if node.capacity != before:
             self._resize(gained=node.capacity, lost=before)
-            self.event_recorder.record(
-                EventType.NODE,
-                node.id,
-                change=EventChange.SET,
-                detail=EventDetail.NODE_CAPACITY,
-                resource=node.capacity,
-            )
+            self.changes.capacity_changed(node)
         if occupied is not None:
-            self.event_recorder.record(
-                EventType.NODE,
-                node.id,
-                change=EventChange.SET,
-                detail=EventDetail.NODE_OCCUPIED,
-                resource=node.occupied,
-            )
+            self.changes.occupied_changed(node)
         self.accounting.node_changed(node, gained=True)
 
     def move_node(self, node: Node, event: str) -> None:
@@ -464,7 +402,7 @@ class Partition:
         if node is not None:
             node.drained_by_operator = True
             self._change_node(node, "drain")
-        self._record_operator(node_id, "node drained by an operator")
+        self.changes.node_operated(node_id, "node drained by an operator")
         return True
 
     def undrain_node(self, node_id: str) -> bool:
@@ -477,11 +415,8 @@ class Partition:
             node.drained_by_operator = False
             if not node.drained_by_rm:
                 self._change_node(node, "schedule")
-        self._record_operator(node_id, "node no longer drained by an operator")
+        self.changes.node_operated(node_id, "node no longer drained by an operator")
         return True
-
-    def _record_operator(self, node_id: str, message: str) -> None:
-        self.event_recorder.record(EventType.NODE, node_id, change=EventChange.SET, message=message)
 
     def _change_node(self, node: Node, event: str) -> None:
         before = node.state
@@ -493,7 +428,7 @@ class Partition:
                     self.accounting.node_reservations.unreserve(ask)
                 self.held.take_back_on(node, required=False)
             self.accounting.node_changed(node, gained=node.schedulable)
-            self._record_schedulable(node)
+            self.changes.schedulable_changed(node)
 
     def remove_node(self, node: Node) -> None:
         """Decommission a node: end its allocations and report the releases to the RM, as in YuniKorn 1.9."""
@@ -516,13 +451,7 @@ class Partition:
         # size.
         self._resize(lost=node.capacity)
         self.accounting.node_changed(node, gained=False)
-        self.event_recorder.record(
-            EventType.NODE,
-            node.id,
-            change=EventChange.REMOVE,
-            detail=EventDetail.NODE_DECOMISSION,
-            message="Node removed from the scheduler",
-        )
+        self.changes.node_removed(node)
 
     # -- queues -------------------------------------------------------------------------------------
 

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.gang_formation import GangFormation
-from yunikorn.accounting.outbox import AskRelease, Outbox, Release
-from yunikorn.event_types import EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.gang import HARD, Gang, TaskGroup, placeholder_timeout
 from yunikorn.resources import NOTHING, Resource, grow, shrink
@@ -26,7 +24,6 @@ from yunikorn.states import (
     RESUMING,
     RUNNING,
     STARTING,
-    StateLogEntry,
 )
 
 if TYPE_CHECKING:
@@ -46,29 +43,24 @@ class PartitionGangs:
     def __init__(
         self,
         accounting: AllocationAccounting,
-        outbox: Outbox,
         clock: Clock,
         timers: Timers,
         announce: Callable[[Allocation], None],
     ) -> None:
         self._accounting = accounting
-        self._outbox = outbox
+        self._changes = accounting.changes
         self._clock = clock
         self._timers = timers
         self.ready: deque[TaskGroup] = deque()
         """Task groups in which a request may be able to replace a placeholder."""
-        self.formation = GangFormation(accounting.pending_accounting, accounting.pending_classes, self.report)
+        self.formation = GangFormation(
+            accounting.pending_accounting, accounting.pending_classes, self._changes
+        )
         """Atomic gangs that wait for their members or for room."""
         self._announce = announce
         """Callback for real allocations that replaced a placeholder."""
         self.take_back: Callable[[Application], None]
         """Takes back the placements that permit policies hold; set by the partition."""
-
-    def report(self, app: Application, reason: str, message: str) -> None:
-        """Report a message about an application without a change of state, to the RM and the event sinks."""
-        entered = app.state_log[-1].time if app.state_log else self._clock.now()
-        self._outbox.updated_applications.append((app.id, StateLogEntry(app.state, entered, message)))
-        self._accounting.event_recorder.record(EventType.APP, app.id, message=message, reason=reason, app=app)
 
     # -- asks ---------------------------------------------------------------------------------------
 
@@ -205,7 +197,7 @@ class PartitionGangs:
         """Request the release of a placeholder; its resources count as used until the RM confirms."""
         placeholder.mark_releasing(termination)
         self._group(placeholder.app, placeholder).placeholders.pop(placeholder.uuid, None)
-        self._outbox.releases.append(Release(placeholder, termination, message))
+        self._changes.released(placeholder, termination, message)
 
     def end_all(self, app: Application, message: str) -> None:
         """Request the release of all placeholders that are not being released already."""
@@ -322,7 +314,7 @@ class PartitionGangs:
                 termination = TerminationType.STOPPED_BY_RM
                 message = f"application {app.id} failed: {TIMED_OUT}"
             if ask.pending or self.promised(ask):
-                self._outbox.ask_releases.append(AskRelease(app.id, ask.key, termination, message))
+                self._changes.ask_released(app.id, ask.key, termination, message)
                 self._accounting.pending_accounting.drop(ask, termination, message)
 
     def rest(self, app: Application, gone: Allocation) -> None:

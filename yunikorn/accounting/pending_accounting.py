@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.accounting.booking import book
-from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import REACTIVATED
 from yunikorn.states import ASK, PENDING
@@ -17,7 +16,7 @@ from yunikorn.states import ASK, PENDING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.key_indexes import AskIndex
     from yunikorn.accounting.node_reservations import NodeReservations
     from yunikorn.accounting.user_group_usage import UserGroupUsage
@@ -25,18 +24,6 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.pending_class import PendingClass, PendingClasses
     from yunikorn.resources import Tally
-
-
-class PendingWatcher(Protocol):
-    """Observer of requests."""
-
-    def pending_added(self, ask: Ask) -> None:
-        """Handle a request that starts to wait."""
-        ...
-
-    def pending_removed(self, ask: Ask) -> None:
-        """Handle a request that no longer waits, because it was allocated or dropped."""
-        ...
 
 
 class PendingGangs(Protocol):
@@ -67,15 +54,14 @@ class PendingAccounting:
         pending_classes: PendingClasses,
         usage: UserGroupUsage,
         node_reservations: NodeReservations,
-        event_recorder: EventRecorder,
+        changes: Changes,
     ) -> None:
         self.pending_classes = pending_classes
         self.usage = usage
         self.node_reservations = node_reservations
-        self.event_recorder = event_recorder
+        self._changes = changes
         self.gangs: PendingGangs
         """Set by the partition."""
-        self.watcher: PendingWatcher | None = None
         self.index: AskIndex | None = None
         """Index of applications by ask key; None until the first look-up without an application."""
 
@@ -99,8 +85,12 @@ class PendingAccounting:
             self._queue_up_all(app, asks)
         if app.state in REACTIVATED:
             app.advance("ask added")
-        if self.index is not None or self.watcher is not None or self.event_recorder.wants_asks:
-            self._report_new(app, asks)
+        if self.index is not None:
+            for ask in asks:
+                self.index.add(app, ask.key)
+        changes = self._changes
+        if changes.states is not None or changes.events.wants_asks:
+            changes.asks_added(app, asks)
 
     def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
         """Add asks without a task group to the waiting requests, and book them together."""
@@ -124,16 +114,6 @@ class PendingAccounting:
         app.activate(bits)
         book(app, demand, pending=1)
 
-    def _report_new(self, app: Application, asks: Sequence[Ask]) -> None:
-        if self.index is not None:
-            for ask in asks:
-                self.index.add(ask.app, ask.key)
-        if self.watcher is not None:
-            for ask in asks:
-                self.watcher.pending_added(ask)
-        if self.event_recorder.wants_asks:
-            self.event_recorder.asked(app, asks)
-
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app
         if not app.requests.any_wait:
@@ -155,8 +135,8 @@ class PendingAccounting:
     def unqueue(self, ask: Ask) -> None:
         """Remove an ask from the waiting requests."""
         app = ask.app
-        if self.watcher is not None:
-            self.watcher.pending_removed(ask)
+        if self._changes.states is not None:
+            self._changes.pending_ended(ask)
         extras = ask.extras
         if extras is not None and extras.reserved is not None:
             self.node_reservations.inheritable[ask] = None
@@ -275,8 +255,7 @@ class PendingAccounting:
             ask.pending = pending
             self.pending_classes.wait(ask.pending_class)
             self._queue_up(ask)
-            if self.watcher is not None:
-                self.watcher.pending_added(ask)
+            self._changes.pending_again(ask)
             if ask.app.state in REACTIVATED:
                 ask.app.advance("ask added")
         elif not pending:
@@ -303,8 +282,7 @@ class PendingAccounting:
             ask.pending = 1
             self.pending_classes.wait(ask.pending_class)
             self._queue_up(ask)
-            if self.watcher is not None:
-                self.watcher.pending_added(ask)
+            self._changes.pending_again(ask)
         book(ask.app, ask.resource, pending=1)
 
     def drop(
@@ -323,19 +301,7 @@ class PendingAccounting:
             self.gangs.forget(ask)
         if ask.state == PENDING:
             ask.state = ASK.next(ask.label, ask.state, "reject")
-        if self.event_recorder.enabled:
-            timed_out = termination == TerminationType.TIMEOUT
-            detail = EventDetail.REQUEST_TIMEOUT if timed_out else EventDetail.REQUEST_CANCEL
-            self.event_recorder.record(
-                EventType.APP,
-                app.id,
-                ask.key,
-                change=EventChange.REMOVE,
-                detail=detail,
-                message=message,
-                resource=ask.resource,
-                app=app,
-            )
+        self._changes.ask_ended(ask, termination, message)
         app.conclude()
 
 

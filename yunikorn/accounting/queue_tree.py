@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from yunikorn.config.names import is_queue_name
 from yunikorn.config.properties import InForce, read_settings
-from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.queue import RECOVERY, ROOT, ClusterSize, Queue
 from yunikorn.resources import NOTHING
 from yunikorn.states import ACTIVE, DRAINING, QUEUE, STOPPED
 
 if TYPE_CHECKING:
-    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.accounting.changes import Changes
     from yunikorn.config.properties import QueueSettings
     from yunikorn.config.queues_yaml import QueueConfig
     from yunikorn.resources import Resource
@@ -27,13 +26,13 @@ class QueueTree:
         self,
         config: QueueConfig,
         cluster: ClusterSize,
-        event_recorder: EventRecorder,
+        changes: Changes,
         on_empty: Callable[[Queue], None],
     ) -> None:
         """Create the queues of a configuration; `on_empty` is called with each dynamic or draining queue that
         became empty."""
         self.cluster = cluster
-        self.event_recorder = event_recorder
+        self._changes = changes
         self.changed: list[Queue] = []
         """Queues that are new or reconfigured, for the scheduling layer to prepare their policies."""
         self._on_empty = on_empty
@@ -82,7 +81,7 @@ class QueueTree:
             QUEUE.fire(queue, "return")
         self._settle(queue, in_force.settings)
         if not was_managed:
-            self._record(queue, EventChange.SET, EventDetail.QUEUE_TYPE, "now configured")
+            self._changes.queue_type_changed(queue, "now configured")
         if queue.children or config.queues:
             self._configure_children(queue, config, in_force)
 
@@ -105,9 +104,7 @@ class QueueTree:
         if queue.is_leaf != is_leaf:
             queue.is_leaf = is_leaf
             self.changed.append(queue)
-            self._record(
-                queue, EventChange.SET, EventDetail.QUEUE_TYPE, f"leaf queue: {str(is_leaf).lower()}"
-            )
+            self._changes.queue_type_changed(queue, f"leaf queue: {str(is_leaf).lower()}")
 
     def _drain(self, queue: Queue) -> None:
         for each in queue.walk():
@@ -137,22 +134,10 @@ class QueueTree:
         if queue.parent is None:
             return
         if queue.guaranteed != before[0]:
-            self.event_recorder.record(
-                EventType.QUEUE,
-                queue.path,
-                change=EventChange.SET,
-                detail=EventDetail.QUEUE_GUARANTEED,
-                resource=queue.guaranteed,
-            )
+            self._changes.guarantee_changed(queue)
         # A quota policy may keep another quota in force, and reports each change of it.
         if queue.policy_quota is None and queue.max != before[1]:
-            self.event_recorder.record(
-                EventType.QUEUE,
-                queue.path,
-                change=EventChange.SET,
-                detail=EventDetail.QUEUE_MAX,
-                resource=queue.max or {},
-            )
+            self._changes.quota_changed(queue)
 
     # -- dynamic queues -----------------------------------------------------------------------------
 
@@ -211,9 +196,7 @@ class QueueTree:
         queue.stopped_by_call = queue.path in self.lasting_stops
         if parent is not None:
             parent.children[name] = queue
-        self._record(
-            queue, EventChange.ADD, EventDetail.DETAILS_NONE if managed else EventDetail.QUEUE_DYNAMIC
-        )
+        self._changes.queue_added(queue)
         return queue
 
     def check_empty(self, queue: Queue) -> None:
@@ -233,15 +216,8 @@ class QueueTree:
         if parent.is_cluttered:
             self.put_in_order(parent)
         self.on_removal(queue)
-        self._record(
-            queue,
-            EventChange.REMOVE,
-            EventDetail.DETAILS_NONE if queue.managed else EventDetail.QUEUE_DYNAMIC,
-        )
+        self._changes.queue_removed(queue)
         self.check_empty(parent)
-
-    def _record(self, queue: Queue, change: EventChange, detail: EventDetail, message: str = "") -> None:
-        self.event_recorder.record(EventType.QUEUE, queue.path, change=change, detail=detail, message=message)
 
 
 def _hand_down(made: Queue) -> None:

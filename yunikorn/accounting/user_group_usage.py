@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from yunikorn.config.names import WILDCARD
-from yunikorn.event_types import EventChange, EventDetail, EventType
+from yunikorn.event_types import EventChange
 from yunikorn.model.usage_tracker import GROUP, USER, UsageTracker
 
 if TYPE_CHECKING:
-    from yunikorn.accounting.event_recorder import EventRecorder
+    from yunikorn.accounting.changes import Changes
     from yunikorn.config.queues_yaml import LimitConfig
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import Pairs
@@ -30,9 +30,10 @@ Declared = dict[tuple[str, str, str], "LimitConfig"]
 class UserGroupUsage:
     """All usage trackers of a partition."""
 
-    def __init__(self, pending_classes: PendingClasses, event_recorder: EventRecorder) -> None:
+    def __init__(self, pending_classes: PendingClasses, changes: Changes) -> None:
         self._pending_classes = pending_classes
-        self._event_recorder = event_recorder
+        self._changes = changes
+        self._events = changes.events
         self._owners: dict[tuple[str, str], dict[str, UsageTracker]] = {}
         self._usage_dirty: list[Application] = []
         """Applications without limits whose usage has changed since the latest `flush`."""
@@ -62,7 +63,7 @@ class UserGroupUsage:
     def join(self, app: Application) -> None:
         """Assign the usage trackers of its user and group to an application that joins a queue."""
         self._find(app)
-        self._record_link(app, app.group, EventChange.SET)
+        self._changes.group_changed(app, app.group, EventChange.SET)
 
     def _find(self, app: Application) -> None:
         group = _group_of(app)
@@ -93,13 +94,7 @@ class UserGroupUsage:
                 if not self._owners[owner]:
                     del self._owners[owner]
         app.tracked = app.limit_trackers = ()
-        self._record_link(app, app.group, EventChange.REMOVE)
-
-    def _record_link(self, app: Application, group: str, change: EventChange) -> None:
-        if group:
-            self._event_recorder.record(
-                EventType.USERGROUP, group, app.id, change=change, detail=EventDetail.UG_APP_LINK
-            )
+        self._changes.group_changed(app, app.group, EventChange.REMOVE)
 
     # -- booking ------------------------------------------------------------------------------------
 
@@ -117,8 +112,8 @@ class UserGroupUsage:
         elif not app.usage_dirty:
             app.usage_dirty = True
             self._usage_dirty.append(app)
-        if self._event_recorder.wants_usage:
-            self._event_recorder.used(app, EventChange.ADD, pairs, self._event_recorder.now())
+        if self._events.wants_usage:
+            self._events.used(app, EventChange.ADD, pairs, self._events.now())
 
     def recount(self, app: Application) -> None:
         """Count an application as running for its user and group, or stop counting.
@@ -154,8 +149,8 @@ class UserGroupUsage:
         elif not app.usage_dirty:
             app.usage_dirty = True
             self._usage_dirty.append(app)
-        if self._event_recorder.wants_usage:
-            self._event_recorder.used(app, EventChange.REMOVE, pairs, self._event_recorder.now())
+        if self._events.wants_usage:
+            self._events.used(app, EventChange.REMOVE, pairs, self._events.now())
 
     def flush(self) -> None:
         """Book the usage of all marked applications."""
@@ -199,8 +194,8 @@ class UserGroupUsage:
                     tracker.start(app.id)
                 tracker.full = tracker.is_full
             if app.group != before:
-                self._record_link(app, before, EventChange.REMOVE)
-                self._record_link(app, app.group, EventChange.SET)
+                self._changes.group_changed(app, before, EventChange.REMOVE)
+                self._changes.group_changed(app, app.group, EventChange.SET)
 
     def _declare(self, queues: Iterable[Queue]) -> bool:
         """Record the limits of these queues; return True if any limit changed."""
@@ -209,24 +204,11 @@ class UserGroupUsage:
             return False
         for key, limit in self._declared.items():
             if before.get(key) != limit:
-                self._record_limit(*key, EventChange.SET, limit)
+                self._changes.limit_changed(*key, limit)
         for key in before:
             if key not in self._declared:
-                self._record_limit(*key, EventChange.REMOVE, None)
+                self._changes.limit_changed(*key, None)
         return True
-
-    def _record_limit(
-        self, kind: str, name: str, path: str, change: EventChange, limit: LimitConfig | None
-    ) -> None:
-        detail = EventDetail.UG_USER_LIMIT if kind == USER else EventDetail.UG_GROUP_LIMIT
-        self._event_recorder.record(
-            EventType.USERGROUP,
-            name,
-            path,
-            change=change,
-            detail=detail,
-            resource=None if limit is None else limit.max_resources,
-        )
 
 
 def _runs(app: Application) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from yunikorn.accounting.outbox import Refusal
 from yunikorn.clock import MILLISECOND
 from yunikorn.interface.checks import LONGEST_NAME, allocation_fault, amount_fault, ask_fault, shown_id
 from yunikorn.interface.constants import DEFAULT_PARTITION
@@ -107,11 +106,9 @@ class AskEntries:
         reason: str,
         partition: PartitionScheduler | None = None,
     ) -> None:
-        """Reject an entry about an allocation; without a partition, in the outbox of unrouted messages."""
-        outbox = self._partitions.unrouted if partition is None else partition.partition.outbox
-        outbox.rejected_asks.append(
-            Refusal(shown_id(entry.allocation_key), reason, shown_id(entry.application_id))
-        )
+        """Reject an entry about an allocation; without a partition, as a message that concerns none."""
+        changes = self._partitions.unrouted if partition is None else partition.partition.changes
+        changes.ask_rejected(shown_id(entry.allocation_key), reason, shown_id(entry.application_id))
 
     def priority(self, entry: AllocationAsk | Allocation) -> tuple[int, str]:
         """Return the priority of an entry, and the reason why it has none."""
@@ -147,7 +144,7 @@ class AskEntries:
         if not app_id:
             app_id, reason = _implicit_application(at, ask)
             if reason:
-                at.partition.outbox.rejected_asks.append(Refusal(ask.allocation_key, reason, app_id))
+                at.partition.changes.ask_rejected(ask.allocation_key, reason, app_id)
                 return None
             if app_id in at.waiting:
                 at.waiting.defer(app_id, partial(self.take_implicit, ask), [app_id])

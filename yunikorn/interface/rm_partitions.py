@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.changes import Changes
 from yunikorn.accounting.outbox import Outbox, lists_of
 from yunikorn.interface.constants import DEFAULT_PARTITION
 
@@ -14,13 +15,13 @@ if TYPE_CHECKING:
 
 
 class RMPartitions:
-    """Partitions in the order of the configuration, and the outbox of messages that concern none of them."""
+    """Partitions in the order of the configuration, and the changes that concern none of them."""
 
-    def __init__(self, rm_id: str) -> None:
+    def __init__(self, rm_id: str, unrouted: Changes) -> None:
         self._prefix = f"[{rm_id}]"
         self.by_name: dict[str, PartitionScheduler] = {}
         """Partitions by their names in the configuration."""
-        self.unrouted = Outbox()
+        self.unrouted = unrouted
         """Messages about objects that belong to no partition of this RM."""
         self.priority_classes: Mapping[str, int] = {}
         """Priorities by class, from the configuration in use."""
@@ -55,14 +56,14 @@ class RMPartitions:
 
     def outboxes(self) -> list[tuple[str, Outbox]]:
         """Return all outboxes, each with the name of its partition as the RM spells it."""
-        own = [(name, partition.partition.outbox) for name, partition in self.by_name.items()]
-        return [("", self.unrouted), *own]
+        own = [(name, partition.partition.changes.outbox) for name, partition in self.by_name.items()]
+        return [("", self.unrouted.outbox), *own]
 
     def full_outboxes(self) -> list[tuple[str, Outbox]]:
         """Return those of `outboxes` that have messages."""
-        found = [("", self.unrouted)] if any(lists_of(self.unrouted)) else []
+        found = [("", self.unrouted.outbox)] if any(lists_of(self.unrouted.outbox)) else []
         for name, partition in self.by_name.items():
-            outbox = partition.partition.outbox
+            outbox = partition.partition.changes.outbox
             if any(lists_of(outbox)):
                 found.append((name, outbox))
         return found

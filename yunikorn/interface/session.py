@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.accounting.event_recorder import EventRecorder
+from yunikorn.accounting.changes import Changes
 from yunikorn.config.load import load_config
 from yunikorn.errors import (
     ConfigError,
@@ -42,6 +42,7 @@ from yunikorn.scheduling.reload import Reload
 from yunikorn.states import SESSION, STOPPED
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.event_recorder import EventRecorder
     from yunikorn.config.queues_yaml import PartitionConfig, SchedulerConfig
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
@@ -92,9 +93,9 @@ class Session:
         self._core_context, self.failures = core_context, failures
         self._failures_sent = len(failures)
         """Number of distinct plugin failures that were sent to the sinks, or precede this session."""
-        self.partitions = RMPartitions(rm_id)
+        unrouted = Changes(core_context.clock, core_context.measurements)
+        self.partitions = RMPartitions(rm_id, unrouted)
         self.partitions.priority_classes = config.priority_classes
-        self.partitions.unrouted.measurements = core_context.measurements
         self._rm_facade = RMFacade(self.callback_adapter, self.partitions.queue_of)
         enabled = registry.configured(config.disabled, config.overriding, config.loaded)
         self.enabled = enabled
@@ -147,7 +148,7 @@ class Session:
         except BaseException:
             own.timers.close()
             raise
-        made.partition.event_recorder.source = self.rm_id, config.name
+        made.partition.changes.events.source = self.rm_id, config.name
         if self.callback_adapter.wants_states:
             made.report_states(SchedulingStateReporter(made))
         return made
@@ -155,7 +156,7 @@ class Session:
     def _listen(self) -> None:
         wanted = self.sinks.wanted
         for partition in self.partitions:
-            partition.partition.event_recorder.listen(wanted)
+            partition.partition.changes.events.listen(wanted)
 
     # -- working ------------------------------------------------------------------------------------
 
@@ -194,9 +195,9 @@ class Session:
             self._again = True
             return
         for partition in self.partitions.by_name.values():
-            event_recorder = partition.partition.event_recorder
-            if event_recorder.entries:
-                self._send_events(event_recorder)
+            events = partition.partition.changes.events
+            if events.entries:
+                self._send_events(events)
         failures = self.failures
         if failures.count != self._failures_sent or failures.reports.pending:
             self._send_failures()
@@ -312,9 +313,9 @@ class Session:
             self.sinks.send_failures(found, self._core_context.clock.now(), before)
             self._listen()
 
-    def _send_events(self, event_recorder: EventRecorder) -> None:
-        if event_recorder.entries:
-            self.sinks.send(event_recorder.drain())
+    def _send_events(self, events: EventRecorder) -> None:
+        if events.entries:
+            self.sinks.send(events.drain())
             self._listen()
 
     # -- what the RM brings along -------------------------------------------------------------------
@@ -401,11 +402,13 @@ class Session:
             one.open()
         # Sinks and callbacks may call the scheduler, so they are called only after the change is complete.
         for one in gone.values():
-            self._send_events(one.partition.event_recorder)
+            self._send_events(one.partition.changes.events)
         self.sinks.use(reload_plan.sinks)
         self._listen()
         last = collect(
-            (name, one.partition.outbox) for name, one in gone.items() if not one.partition.outbox.is_empty
+            (name, one.partition.changes.outbox)
+            for name, one in gone.items()
+            if not one.partition.changes.outbox.is_empty
         )
         if self.paused_state is None and last is not None:
             self._deliver(last)
@@ -496,10 +499,11 @@ class Session:
         if self._event_receiver is not None:
             self._event_receiver.configure(self.rm_id, None)
         for partition in self.partitions:
-            self._send_events(partition.partition.event_recorder)
+            changes = partition.partition.changes
+            self._send_events(changes.events)
             partition.close(reason)
-            partition.partition.outbox.clear()
-            partition.partition.event_recorder.drain()
+            changes.outbox.clear()
+            changes.events.drain()
         self.partitions.by_name = {}
         self.sinks.close()
 

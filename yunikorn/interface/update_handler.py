@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.event_recorder import shortened
-from yunikorn.accounting.outbox import Refusal
 from yunikorn.interface.ask_entries import AskEntries, existing_of, time_limit
 from yunikorn.interface.checks import (
     allocation_fault,
@@ -139,8 +138,7 @@ class UpdateHandler:
         elif new.gang_scheduling_style and not reason and _is_atomic_without_size(new):
             reason = NO_SIZE
         if partition is None or reason:
-            refusal = Refusal(shown_id(new.application_id), reason)
-            self._partitions.unrouted.rejected_applications.append(refusal)
+            self._partitions.unrouted.application_rejected(shown_id(new.application_id), reason)
             return
         ugi = new.ugi
         submission = ApplicationSpec(
@@ -155,8 +153,8 @@ class UpdateHandler:
         if partition is not None:
             partition.remove_application(gone.application_id)
         else:
-            refusal = Refusal(shown_id(gone.application_id), f"{reason}: nothing was removed")
-            self._partitions.unrouted.rejected_applications.append(refusal)
+            reason = f"{reason}: nothing was removed"
+            self._partitions.unrouted.application_rejected(shown_id(gone.application_id), reason)
 
     # -- releases ------------------------------------------------------------------------------------
 
@@ -192,7 +190,7 @@ class UpdateHandler:
         name = "" if fault else _partition_of(new.attributes)
         partition, reason = self._asks.partition(name, fault)
         if partition is None:
-            self._partitions.unrouted.rejected_nodes.append(Refusal(shown_id(new.node_id), reason))
+            self._partitions.unrouted.node_rejected(shown_id(new.node_id), reason)
             return
         node = partition.add_node(
             new.node_id,
@@ -235,8 +233,8 @@ class UpdateHandler:
         if found is not None:
             reason = self._act(*found, update)
         if reason:
-            outbox = self._partitions.unrouted if found is None else found[0].partition.outbox
-            outbox.failed_node_updates.append(Refusal(shown_id(update.node_id), reason))
+            changes = self._partitions.unrouted if found is None else found[0].partition.changes
+            changes.node_update_failed(shown_id(update.node_id), reason)
 
     @staticmethod
     def _act(partition: PartitionScheduler, node: Node, update: UpdateNodeInfo) -> str:

@@ -104,7 +104,7 @@ class SchedulingStateReporter:
 
     def review(self) -> None:
         """Schedule an examination of pending requests after an idle decision, if something has changed."""
-        seen = (self._accounting.changes, self._moves)
+        seen = (self._accounting.change_count, self._moves)
         if self._open and self._timer is None and seen != self._seen:
             self._seen = seen
             self._timer = self._at.partition.timers.after(EVERY, self._inspect)

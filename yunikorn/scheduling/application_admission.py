@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.containment import contained
-from yunikorn.event_types import EventDetail, EventType
 from yunikorn.framework.registry import APP_SORT
 from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
 from yunikorn.model.usage_tracker import UsageTracker
@@ -39,7 +38,7 @@ def make_gang(app: Application, total: Resource, timeout: int, partition: Partit
 def report_style(app: Application, style: str, partition: Partition) -> None:
     """Report to the RM that a gang style is unknown and that Soft applies instead."""
     message = f"unknown gang scheduling style '{style}', {SOFT} is used instead; known: {', '.join(STYLES)}"
-    partition.gangs.report(app, "UnknownGangStyle", message)
+    partition.changes.remarked(app, "UnknownGangStyle", message)
 
 
 def allows_gangs(policy: object) -> bool:
@@ -93,9 +92,7 @@ def report_oversize(app: Application, partition: Partition) -> None:
             f"the gang needs {in_words(gang.total)}, and all nodes together have {in_words(whole)}: "
             "it cannot run until nodes are added"
         )
-        partition.event_recorder.record(
-            EventType.APP, app.id, message=message, reason="GangTooLarge", app=app
-        )
+        partition.changes.noted(app, "GangTooLarge", message)
 
 
 SLACK = 64
@@ -106,7 +103,7 @@ class MaxAppsEvents:
     """Applications of one partition that wait to become one of the running applications."""
 
     def __init__(self, partition: Partition) -> None:
-        self._partition = partition
+        self._partition, self._changes = partition, partition.changes
         self._not_started: list[Application] = []
         """Applications added since the last review."""
         self._free: dict[Application, None] = {}
@@ -128,7 +125,7 @@ class MaxAppsEvents:
         for holder in [holder for holder in self._blocked if not holder.full]:
             for app in self._blocked.pop(holder):
                 if self._is_waiting_to_start(app):
-                    self._record(app, holder, runnable=True)
+                    self._changes.start_permitted(app, by_limit=isinstance(holder, UsageTracker))
                     self._not_started.append(app)
         fills = (self._partition.cluster.times_full, self._partition.pending_classes.times_full)
         if fills != self._fills or len(self._free) > 2 * self._swept + SLACK:
@@ -149,21 +146,8 @@ class MaxAppsEvents:
                 self._free[app] = None
             elif app not in self._blocked.setdefault(holder, {}):
                 self._blocked[holder][app] = None
-                self._record(app, holder, runnable=False)
+                self._changes.start_prevented(app, by_limit=isinstance(holder, UsageTracker))
 
     @staticmethod
     def _is_waiting_to_start(app: Application) -> bool:
         return app.not_started and app.has_waiting and app.queue is not None and app.held is None
-
-    def _record(self, app: Application, holder: Queue | UsageTracker, *, runnable: bool) -> None:
-        if isinstance(holder, UsageTracker):
-            detail = EventDetail.APP_RUNNABLE_QUOTA if runnable else EventDetail.APP_CANNOTRUN_QUOTA
-        else:
-            detail = EventDetail.APP_RUNNABLE_QUEUE if runnable else EventDetail.APP_CANNOTRUN_QUEUE
-        self._partition.event_recorder.record(
-            EventType.APP,
-            app.id,
-            detail=detail,
-            message="" if runnable else app.max_apps_reason,
-            app=app,
-        )

@@ -195,7 +195,7 @@ class ApplicationHolds:
     def report(self, app: Application) -> None:
         """Report to the RM and the event sinks that a new application is held."""
         if app.held is not None and app not in self._unreported:
-            self._partition.gangs.report(app, "ApplicationHeld", app.held.message)
+            self._partition.changes.remarked(app, "ApplicationHeld", app.held.message)
 
     def reconfigure(self, chain: AdmissionChain) -> None:
         """Ask the policies of a new configuration about all held applications."""
@@ -273,9 +273,9 @@ class ApplicationHolds:
         policy = app.held.policy
         app.end_hold()
         # Preemption and refused requests are tried again only after a change.
-        self._partition.accounting.changes += 1
+        self._partition.accounting.change_count += 1
         self._on_admission(app)
         if reported:
             text = f"admitted by admission policy {policy}"
-            self._partition.gangs.report(app, "ApplicationAdmitted", text)
+            self._partition.changes.remarked(app, "ApplicationAdmitted", text)
         app.conclude()

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
 from yunikorn.resources import is_zero
@@ -70,9 +69,7 @@ class ApplicationIntake:
             arrival=partition.next_arrival(),
             listener=partition.state_changed,
         )
-        partition.event_recorder.record(
-            EventType.APP, app.id, change=EventChange.ADD, detail=EventDetail.APP_NEW
-        )
+        partition.changes.application_submitted(app)
         app.forced = is_forced(submission.tags)
         app.gang_style = (style_named(submission.gang_style) or SOFT) if submission.gang_style else SOFT
         reason = self._refusal(app)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from yunikorn.accounting.ask_batch import AskBatch
 from yunikorn.accounting.key_indexes import AskIndex
-from yunikorn.accounting.outbox import AskRelease, Refusal
 from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, REQUIRED_NODE_TAG, Ask, AskSpec
@@ -109,7 +108,7 @@ class AskAdmission:
 
     def _reject(self, app_id: str, key: str, reason: str) -> None:
         self.flush()
-        self._partition.outbox.rejected_asks.append(Refusal(key, reason, app_id))
+        self._partition.changes.ask_rejected(key, reason, app_id)
 
     def flush(self) -> None:
         """Account for the new asks."""
@@ -121,7 +120,7 @@ class AskAdmission:
             for ask in asks:
                 ask.priority = app.ask_priority
         self._partition.accounting.pending_accounting.add_all(app, asks)
-        if app.not_started and self._partition.event_recorder.wants_waiting:
+        if app.not_started and self._partition.changes.events.wants_waiting:
             self._max_apps_events.watch(app)
         if len(asks) == 1 and asks[0].spec is DEFAULT_SPEC:
             self._preemption.notice(asks[0])
@@ -171,7 +170,7 @@ class AskAdmission:
 
     def _change(self, ask: Ask, resource: Resource, count: int, priority: int, spec: AskSpec) -> None:
         if reason := _other_part(ask, spec):
-            self._partition.outbox.rejected_asks.append(Refusal(ask.key, reason, ask.app.id))
+            self._partition.changes.ask_rejected(ask.key, reason, ask.app.id)
             return
         if ask.app.ask_priority is not None:
             priority = ask.app.ask_priority
@@ -212,7 +211,7 @@ class AskAdmission:
         partition.ask_changes += 1
         partition.held.take_back_of(found[0], key)
         for ask in asks_of(found[0], key):
-            partition.outbox.ask_releases.append(AskRelease(ask.app.id, ask.key, termination, message))
+            partition.changes.ask_released(ask.app.id, ask.key, termination, message)
             partition.accounting.pending_accounting.drop(ask, termination, message)
 
     def _owners(self, app_id: str, key: str) -> list[Application]:

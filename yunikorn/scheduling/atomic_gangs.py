@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from yunikorn.event_types import EventType
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
@@ -269,25 +268,18 @@ class AtomicGangs:
         self._formation.set_force_visit(gang, wanted=True)
 
     def _report(self, gang: AtomicGang, why: str) -> None:
-        event_recorder, request = self._partition.event_recorder, gang.request
+        requests, request = self._partition.changes.requests, gang.request
         if gang.reported or request is None:
             return
         gang.reported = True
-        if event_recorder.wants_requests:
+        if requests.wanted:
             size = f"{gang.size} members, {in_words(request.resource)}"
             never = ""
             if not self._may_ever_run(gang):
                 total = in_words(sum_of(room for _, room in self._empty_rooms()))
                 never = f"; with the current quotas and nodes ({total} in total) it cannot run at all"
             message = f"Gang of application '{gang.app.id}' ({size}) has no room: {why}{never}"
-            event_recorder.record(
-                EventType.REQUEST,
-                request.key,
-                gang.app.id,
-                message=message,
-                reason="GangUnschedulable",
-                app=gang.app,
-            )
+            requests.gang_unschedulable(request, message)
 
 
 def _ask_class_of(request: Ask) -> GangClass:

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.event_types import EventType
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.queue import Queue
-from yunikorn.quantities import in_words
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.obstacles import Holder, first_obstacle
 from yunikorn.scheduling.predicate_chain import counted
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras
-    from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.reservation_rules import ReservationRules
@@ -47,6 +44,7 @@ class Cycle:
         self._accounting = partition.accounting
         self._node_reservations = partition.accounting.node_reservations
         self._clock = partition.clock
+        self._requests = partition.changes.requests
         self._orders = orders
         self.reservations = Reservations(partition, orders)
         self.reservations.foremost = self.foremost
@@ -115,7 +113,7 @@ class Cycle:
         if not self._stopped:
             self._stop_starts = self._cluster.stop_starts
             # Preemption may have been refused because of the stopped queue: the start counts as a change.
-            self._accounting.changes += 1
+            self._accounting.change_count += 1
             self.reservations.give_up_stopped()
             self.replacement.resume()
 
@@ -328,11 +326,13 @@ class Cycle:
             if obstacle is self._root:
                 self.reservations.consider(ask)
             if not ask.quota_reported:
-                self._report_quota(ask, obstacle)
+                ask.ensure_extras().quota_reported = True
+                self._requests.over_quota(ask, obstacle)
         else:
             self._pending_classes.mark_over_limit(ask.pending_class, obstacle)
             if not ask.limit_reported:
-                self._report_limit(ask, obstacle)
+                ask.ensure_extras().limit_reported = True
+                self._requests.over_limit(ask, obstacle)
 
     def _give_up(self, ask: Ask) -> None:
         """Mark the ask class, or only this ask, unschedulable after no node accepted the request."""
@@ -357,61 +357,13 @@ class Cycle:
             if chain.passing:
                 self.unschedulable_queue.mark_unschedulable(ask.ask_class)
 
-    def _report_quota(self, ask: Ask, queue: Queue) -> None:
-        ask.ensure_extras().quota_reported = True
-        event_recorder = self._partition.event_recorder
-        if event_recorder.wants_requests:
-            requested, available = in_words(ask.resource), in_words(queue.headroom or {})
-            message = (
-                f"Request '{ask.key}' does not fit in queue '{queue.path}' "
-                f"(requested {requested}, available {available})"
-            )
-            event_recorder.record(
-                EventType.REQUEST,
-                ask.key,
-                ask.app.id,
-                message=message,
-                reason="InsufficientQueueResources",
-                app=ask.app,
-            )
-
-    def _report_limit(self, ask: Ask, tracker: UsageTracker) -> None:
-        ask.ensure_extras().limit_reported = True
-        event_recorder = self._partition.event_recorder
-        if event_recorder.wants_requests:
-            requested, available = in_words(ask.resource), in_words(tracker.headroom)
-            message = (
-                f"Request '{ask.key}' exceeds the available {tracker.kind} quota of {tracker.label} "
-                f"(requested {requested}, available {available})"
-            )
-            reason = f"Insufficient{tracker.kind.capitalize()}Quota"
-            event_recorder.record(
-                EventType.REQUEST, ask.key, ask.app.id, message=message, reason=reason, app=ask.app
-            )
-
     def _report_room(self, ask: Ask, extras: AskExtras) -> None:
-        event_recorder, app = self._partition.event_recorder, ask.app
-        if event_recorder.wants_requests and extras.quota_reported:
-            message = f"Request '{ask.key}' has become schedulable in queue '{app.chain[0].path}'"
-            event_recorder.record(
-                EventType.REQUEST,
-                ask.key,
-                app.id,
-                message=message,
-                reason="QueueResourcesAvailable",
-                app=app,
-            )
-        if event_recorder.wants_requests and extras.limit_reported:
-            message = f"Request '{ask.key}' fits in the available user quota"
-            event_recorder.record(
-                EventType.REQUEST, ask.key, app.id, message=message, reason="UserQuotaAvailable", app=app
-            )
+        if extras.quota_reported:
+            self._requests.in_quota_again(ask)
+        if extras.limit_reported:
+            self._requests.in_limit_again(ask)
         extras.quota_reported = extras.limit_reported = False
 
     def _report(self, ask: Ask, refusals: Mapping[str, int]) -> None:
-        event_recorder = self._partition.event_recorder
-        if event_recorder.wants_requests and ask.tries == 0 and ask.ask_class.tries == 0:
-            message = f"Unschedulable request '{ask.key}': {counted(refusals)}"
-            event_recorder.record(
-                EventType.REQUEST, ask.key, ask.app.id, message=message, reason="Unschedulable", app=ask.app
-            )
+        if self._requests.wanted and ask.tries == 0 and ask.ask_class.tries == 0:
+            self._requests.unschedulable(ask, counted(refusals))

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.accounting.new_tags import change_tags, note_end
-from yunikorn.accounting.outbox import Refusal, UnknownRelease
-from yunikorn.event_types import EventType
 from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
 from yunikorn.model.foreign_allocation import ForeignAllocation
 from yunikorn.model.queue import RECOVERY
@@ -96,7 +94,7 @@ class AwaitedAllocations:
                 del self._waiting[app_id]
 
     def _report_release(self, one: ExistingAllocation, message: str) -> None:
-        self._partition.outbox.unknown_releases.append(UnknownRelease(one.app_id, one.uuid, one.key, message))
+        self._partition.changes.release_unknown(one.app_id, one.uuid, one.key, message)
 
     def _end(self, one: ExistingAllocation) -> None:
         self._partition.accounting.awaited.discard(one.uuid)
@@ -168,7 +166,7 @@ class ExistingAllocations:
         for one in self.awaited.take(app.id):
             reason = self._take(one, answer=False)
             if reason:
-                self._partition.outbox.rejected_asks.append(Refusal(one.key, reason, app.id))
+                self._partition.changes.ask_rejected(one.key, reason, app.id)
 
     def place(self, one: ExistingAllocation) -> str:
         """Add or resize an allocation placed by the RM; returns the reason for a rejection, or "".
@@ -221,7 +219,7 @@ class ExistingAllocations:
             partition.place_sized(ask, node, one.uuid, one.resource)
             self._preemption.booked(app)
         else:
-            partition.outbox.allocations.append(self._book(one, app, node))
+            partition.changes.acknowledged(self._book(one, app, node))
         return ""
 
     def _book(self, one: ExistingAllocation, app: Application, node: Node) -> Allocation:
@@ -261,13 +259,8 @@ class ExistingAllocations:
             return "allocation contains negative resources"
         kind = one.tags[FOREIGN_TAG]
         if kind not in (FIXED, ORDINARY):
-            partition.event_recorder.record(
-                EventType.NODE,
-                node.id,
-                one.key,
-                message=f"foreign allocation of unknown kind '{kind}'; treated as '{ORDINARY}'",
-                reason="UnknownForeignKind",
-            )
+            message = f"foreign allocation of unknown kind '{kind}'; treated as '{ORDINARY}'"
+            partition.changes.node_noted(node, one.key, "UnknownForeignKind", message)
         tags, now = MappingProxyType(dict(one.tags)), partition.clock.now()
         foreign = ForeignAllocation(one.key, node, one.resource, kind == FIXED, tags, one.priority, now)
         partition.foreign.put(foreign)

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.accounting.books import Books
-from yunikorn.accounting.outbox import Refusal
 from yunikorn.accounting.partition import Partition
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
-from yunikorn.event_types import EventType
 from yunikorn.framework.instances import PluginInstances
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application
@@ -194,7 +192,7 @@ class PartitionScheduler:
             if not asked:
                 break
         if allocation is None:
-            if self.partition.event_recorder.wants_waiting:
+            if self.partition.changes.events.wants_waiting:
                 self.max_apps_events.review()
             if self.state_reporter is not None:
                 self.state_reporter.review()
@@ -213,18 +211,16 @@ class PartitionScheduler:
 
     def report_states(self, reporter: StateReporter | None) -> None:
         """Report the scheduling states of requests by `reporter` from now on; None stops reporting."""
-        accounting = self.partition.accounting
         if self.state_reporter is not None:
             self.state_reporter.stop()
-        self.state_reporter = reporter
-        accounting.pending_accounting.watcher = accounting.node_reservations.watcher = reporter
+        self.state_reporter = self.partition.changes.states = reporter
 
     # -- applications -------------------------------------------------------------------------------
 
     def _admitted(self, app: Application) -> None:
         """Notify those that decide on requests of an application that is no longer held."""
         self.cycle.replacement.resume()
-        if app.not_started and self.partition.event_recorder.enabled:
+        if app.not_started and self.partition.changes.events.enabled:
             self.max_apps_events.watch(app)
         for ask in app.asks.values():
             if ask.pending:
@@ -235,9 +231,7 @@ class PartitionScheduler:
         if chosen and chosen not in self.orders.policies:
             known = listed(name for name in self.orders.policies if name)
             message = f"unknown node sort policy '{chosen}' in tag {NODE_SORT_TAG}; known: {known}"
-            self.partition.event_recorder.record(
-                EventType.APP, app.id, message=message, reason="UnknownNodeSortPolicy"
-            )
+            self.partition.changes.noted(app, "UnknownNodeSortPolicy", message)
             chosen = ""
         chosen = chosen or of_queue
         return chosen if chosen in self.orders.policies else DEFAULT
@@ -313,7 +307,7 @@ class PartitionScheduler:
         reason = self._node_refusal(node_id, capacity, occupied)
         if reason:
             self.partition.rejected_nodes += 1
-            self.partition.outbox.rejected_nodes.append(Refusal(node_id, reason))
+            self.partition.changes.node_rejected(node_id, reason)
             return None
         node = Node(node_id, capacity, attributes, occupied)
         if not schedulable:

@@ -22,7 +22,6 @@ from yunikorn.api import PermitPolicy, Wait
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
 from yunikorn.containment import contained, read_attribute, safe_repr, text_or_none
-from yunikorn.event_types import EventType
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.model.gang import GangClass
 from yunikorn.model.placement_hold import Unpermitted
@@ -409,17 +408,5 @@ class Permits:
 
     def _report(self, hold: PlacementHold, reason: str, what: str) -> None:
         """Record an event about each member; nothing is recorded about what is permitted at once."""
-        event_recorder = self._partition.event_recorder
-        if not event_recorder.wants_requests or (reason == "PermitGranted" and not hold.policy):
-            return
-        for one in hold.members:
-            message = f"Placement of request '{one.key}' on node '{one.node.id}' is {what}"
-            event_recorder.record(
-                EventType.REQUEST,
-                one.key,
-                hold.app.id,
-                message=message,
-                reason=reason,
-                app=hold.app,
-                node_id=one.node.id,
-            )
+        if reason != "PermitGranted" or hold.policy:
+            self._partition.changes.requests.permit(hold, reason, what)

@@ -211,7 +211,7 @@ class PolicyReservations:
     def _version(self) -> tuple[int, int, int]:
         """Changes that may alter an answer of the policy, or make other requests the first ones."""
         partition = self._partition
-        return partition.accounting.changes, partition.arrivals, partition.ask_changes
+        return partition.accounting.change_count, partition.arrivals, partition.ask_changes
 
     def _visit_waiting(self, holding_back: HoldingBack) -> None:
         now = self.now

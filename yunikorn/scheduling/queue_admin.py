@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.errors import StateError, UsageError
-from yunikorn.event_types import EventChange, EventType
 from yunikorn.states import PARTITION, QUEUE
 from yunikorn.text import suggest
 
@@ -33,9 +32,7 @@ def stop_queue(partition: Partition, path: str, *, lasting: bool = False) -> boo
     if lasting:
         partition.queues.lasting_stops[queue.path] = None
     if changed:
-        partition.event_recorder.record(
-            EventType.QUEUE, queue.path, change=EventChange.SET, message="queue stopped"
-        )
+        partition.changes.queue_switched(queue, "queue stopped")
     return changed
 
 
@@ -57,9 +54,7 @@ def start_queue(partition: Partition, path: str) -> bool:
     queue.stopped_by_call = False
     lasting.pop(queue.path, None)
     if changed:
-        partition.event_recorder.record(
-            EventType.QUEUE, queue.path, change=EventChange.SET, message="queue started"
-        )
+        partition.changes.queue_switched(queue, "queue started")
     return changed
 
 

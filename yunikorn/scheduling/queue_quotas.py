@@ -22,7 +22,6 @@ from yunikorn.containment import (
     safe_repr,
     text_or_none,
 )
-from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.framework.kinds import QUOTA
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_flag, read_seconds
 from yunikorn.model.policy_quota import PolicyQuota
@@ -164,7 +163,7 @@ class QueueQuotas:
             self._release(queue)
             known = None
             if policy is None and reported != queue.max:
-                self._record(queue, "configured max")
+                self._partition.changes.quota_changed(queue, "configured max")
         self._lend(queue, watched=policy is not None and policy.watches_siblings)
         if policy is None:
             return False
@@ -248,7 +247,7 @@ class QueueQuotas:
             quota.amount = amount
             quota.queue.apply_policy_quota()
             # Preemption and refused requests are tried again only after a change.
-            self._partition.accounting.changes += 1
+            self._partition.accounting.change_count += 1
         if amount != quota.reported:
             self._moved[quota] = None
 
@@ -336,19 +335,9 @@ class QueueQuotas:
             if before == quota.amount:
                 continue
             quota.reported = quota.amount
-            self._record(queue, quota.describe(self._partition.clock.now()))
+            self._partition.changes.quota_changed(queue, quota.describe(self._partition.clock.now()))
             if preempting:
                 self._preemption.quota_changed(queue, before)
-
-    def _record(self, queue: Queue, message: str) -> None:
-        self._partition.event_recorder.record(
-            EventType.QUEUE,
-            queue.path,
-            change=EventChange.SET,
-            detail=EventDetail.QUEUE_MAX,
-            resource=queue.max or NOTHING,
-            message=message,
-        )
 
 
 def _in_force(configured: Resource | None, amounts: Mapping[str, int] | None) -> Resource | None:

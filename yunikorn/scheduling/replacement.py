@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.event_types import EventType
 from yunikorn.model.allocation import TerminationType
-from yunikorn.quantities import in_words
 from yunikorn.resources import fits
 from yunikorn.states import STOPPED
 
@@ -102,21 +100,6 @@ class Replacement:
         return self._orders.judge_without(ask, placeholder.node, [placeholder])
 
     def _refuse(self, group: TaskGroup, placeholder: Allocation, ask: Ask) -> None:
-        event_recorder = self._partition.event_recorder
-        if event_recorder.wants_requests:
-            message = (
-                f"Task group '{group.name}' in application '{ask.app.id}': allocation resources "
-                f"'{in_words(ask.resource)}' are not matching placeholder '{in_words(placeholder.resource)}' "
-                f"allocation with ID '{placeholder.uuid}'"
-            )
-            event_recorder.record(
-                EventType.REQUEST,
-                placeholder.key,
-                ask.app.id,
-                message=message,
-                reason="PlaceholderMismatch",
-                app=ask.app,
-                node_id=placeholder.node.id,
-            )
+        self._partition.changes.requests.placeholder_mismatch(placeholder, ask, group.name)
         message = "cancel placeholder: resource incompatible"
         self._gangs.end(placeholder, TerminationType.TIMEOUT, message)

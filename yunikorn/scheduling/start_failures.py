@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.accounting.outbox import Release
-from yunikorn.event_types import EventType
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.ask import REQUIRED_NODE_TAG, Ask
 from yunikorn.model.failed_starts import FailedStarts
@@ -60,7 +58,7 @@ class StartFailures:
                 partition.release(one, TerminationType.STOPPED_BY_RM, message or ENDED)
 
     def _return(self, one: Allocation, message: str) -> None:
-        partition, app, now = self._partition, one.app, self._partition.clock.now()
+        partition, now = self._partition, self._partition.clock.now()
         ask = self._ask_of(one)
         failed = self._note(ask, one, message, now)
         was_pending = ask.pending > 0
@@ -77,17 +75,9 @@ class StartFailures:
         if failed.avoided:
             partition.timers.at(failed.next_end, lambda: self._review(ask, failed))
         self._preemption.notice(ask)
-        partition.outbox.releases.append(
-            Release(one, TerminationType.SCHEDULING_FAILED_ON_RM, message or RETURNED)
-        )
-        partition.event_recorder.record(
-            EventType.REQUEST,
-            ask.key,
-            app.id,
-            message=f"Request '{ask.key}' {failed.text}; it waits again",
-            reason="SchedulingFailedOnRM",
-            app=app,
-            node_id=one.node.id,
+        partition.changes.released(one, TerminationType.SCHEDULING_FAILED_ON_RM, message or RETURNED)
+        partition.changes.requests.start_failed(
+            ask, one.node, f"Request '{ask.key}' {failed.text}; it waits again"
         )
 
     def _ask_of(self, one: Allocation) -> Ask:

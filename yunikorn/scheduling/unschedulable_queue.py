@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
-from yunikorn.event_types import EventType
 from yunikorn.model.ask import Ask
 
 if TYPE_CHECKING:
@@ -63,9 +62,7 @@ class AppBackoff:
             message = (
                 f"{misses} requests in a row found no node: the application is tried again after {after}"
             )
-            self._partition.event_recorder.record(
-                EventType.APP, app.id, message=message, reason="BackOff", app=app
-            )
+            self._partition.changes.noted(app, "BackOff", message)
 
     def wake(self, app: Application) -> None:
         """End the back-off of `app`; no effect without one."""
@@ -143,7 +140,7 @@ class UnschedulableQueue:
 
     @property
     def _changes(self) -> int:
-        return self._accounting.changes + self._refreshes
+        return self._accounting.change_count + self._refreshes
 
     def mark_unschedulable(self, item: Ask | AskClass) -> None:
         """Add an unschedulable ask or ask class; the caller has cleared its schedulable bits."""

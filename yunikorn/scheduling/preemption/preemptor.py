@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 from yunikorn.api import PreemptionCause
 from yunikorn.clock import SECOND
-from yunikorn.event_types import EventType
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.obstacles import first_obstacle, obstacles
@@ -256,7 +255,7 @@ class Preemptor:
         if precheck.cannot_help(leaf):
             self._schedule.reschedule(entry, eligible_at=NEVER, retry=now + PRECHECK_PAUSE)
             return 0
-        changes = self._partition.accounting.changes
+        changes = self._partition.accounting.change_count
         attempts = _Round(now, leaf.settings.preemption_delay, changes, self.policy)
         for run in self._runs(leaf):
             for ask in run:
@@ -470,7 +469,7 @@ class Preemptor:
             return
         node = self._partition.nodes.get(node_id)
         ready = [ask for ask in asks if not (ask.gang_blocked or self.evictor.is_waiting(ask))]
-        attempts = _Round(now, 0, self._partition.accounting.changes, self.policy)
+        attempts = _Round(now, 0, self._partition.accounting.change_count, self.policy)
         if node is None or not ready:
             attempts.retry = now
         else:
@@ -498,19 +497,7 @@ class Preemptor:
         if victims:
             self.evictor.evict_for(ask, node, victims, kind="daemon set ask")
         elif victims is None:
-            message = (
-                f"Unschedulable request '{ask.key}' with required node '{node.id}', "
-                "no preemption victim found"
-            )
-            self._partition.event_recorder.record(
-                EventType.REQUEST,
-                ask.key,
-                app.id,
-                message=message,
-                reason="PreemptionFailed",
-                app=app,
-                node_id=node.id,
-            )
+            self._partition.changes.requests.not_preemptable(ask, node)
 
 
 def _has_cause(leaf: Queue) -> bool:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.api import PreemptionCause
-from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.quantities import in_words
 from yunikorn.resources import NOTHING, Resource, Tally, shrink
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot
@@ -230,13 +229,7 @@ class QuotaPreemption:
             f"claimed resources: {in_words(claimed)}, selected victims: {len(victims)}, "
             f"preempted victims: {len(victims)}"
         )
-        self._partition.event_recorder.record(
-            EventType.QUEUE,
-            path,
-            change=EventChange.SET,
-            detail=EventDetail.QUEUE_QUOTA_PREEMPTION,
-            message=summary,
-        )
+        self._partition.changes.quota_enforced(queue, summary)
 
     def _repeat(self, queue: Queue) -> None:
         """Try again after the refresh interval of the policy, if it has one."""

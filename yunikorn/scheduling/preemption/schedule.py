@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from yunikorn.accounting.outbox import Release
 from yunikorn.clock import SECOND
-from yunikorn.event_types import EventType
 from yunikorn.model.allocation import Eviction, TerminationType
 from yunikorn.resources import INT64_MAX, INT64_MIN
 
@@ -55,17 +53,8 @@ class Evictor:
                     one.mark_releasing(TerminationType.PREEMPTED_BY_SCHEDULER)
                 partition.held.take_back(hold, event)
             elif victim.uuid in eviction.outstanding:
-                release = Release(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message)
-                partition.outbox.releases.append(release)
-            partition.event_recorder.record(
-                EventType.REQUEST,
-                victim.key,
-                victim.app.id,
-                message=event,
-                reason="Preempted",
-                app=victim.app,
-                node_id=victim.node.id,
-            )
+                partition.changes.released(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message)
+            partition.changes.requests.preempted(victim, event)
         if ask is not None:
             ask.ensure_extras().eviction = eviction
             self._evictions[ask] = eviction
@@ -156,7 +145,7 @@ class PreemptionSchedule(Generic[S]):
 
     def due(self, now: int) -> list[ScheduleEntry[S]]:
         """Return the entries due now, in the order in which they were added."""
-        changes = self._accounting.changes
+        changes = self._accounting.change_count
         if now < self._eligible_at and (changes == self._seen or now < self._retry):
             if changes != self._seen:
                 self._alarm(self._retry)
@@ -170,7 +159,7 @@ class PreemptionSchedule(Generic[S]):
     def reschedule(self, entry: ScheduleEntry[S], *, eligible_at: int, retry: int) -> None:
         """Schedule the next round: at `eligible_at`, or from `retry` on after a further change."""
         entry.eligible_at, entry.retry = eligible_at, retry
-        entry.seen = self._accounting.changes
+        entry.seen = self._accounting.change_count
 
     def drop(self, subject: S) -> None:
         """Remove a queue or node without pending requests."""
@@ -182,7 +171,7 @@ class PreemptionSchedule(Generic[S]):
 
     def set_timer(self) -> None:
         """Set the timer for the next round, after all due entries have been processed."""
-        changes = self._seen = self._accounting.changes
+        changes = self._seen = self._accounting.change_count
         entries = self.entries.values()
         self._retry = min((entry.retry for entry in entries), default=NEVER)
         changed = min((entry.retry for entry in entries if entry.seen != changes), default=NEVER)
