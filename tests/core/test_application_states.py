@@ -196,7 +196,7 @@ def test_rejected_is_final_has_a_reason_and_expires() -> None:
     assert [entry.reason for entry in rm.find_app().state_log] == [refused.reason]
     for event in EVENTS:
         with pytest.raises(StateError, match=f"application app is Rejected: event {event}"):
-            rm.find_app().fire(event)
+            rm.at_work().partition.states.fire(rm.find_app(), event)
     rm.pass_time(100)
     assert "app" not in rm.at_work().partition.ended
 
@@ -257,7 +257,7 @@ def test_failing_application_accepts_no_asks() -> None:
     rm = one_node()
     rm.app()
     rm.ask(vcore=1)
-    rm.find_app().fire("fail", "test")
+    rm.at_work().partition.states.fire(rm.find_app(), "fail", "test")
     rm.ask(key="late", vcore=1)
     (refused,) = rm.entries("rejected_allocations")
     assert refused.reason == "application app is failing and accepts no new requests"
@@ -324,7 +324,7 @@ def test_illegal_event_error_names_application_state_and_event() -> None:
     rm = one_node()
     rm.app()
     with pytest.raises(StateError, match="application app is New: event complete is not possible"):
-        rm.find_app().fire("complete")
+        rm.at_work().partition.states.fire(rm.find_app(), "complete")
 
 
 def test_the_running_counter_follows_the_states_in_every_queue_above() -> None:

@@ -18,7 +18,7 @@ def application() -> Application:
     cluster = ClusterSize()
     root = Queue("root", None, cluster, is_leaf=False, managed=True)
     leaf = Queue("a", root, cluster, is_leaf=True, managed=True)
-    app = Application("app", "ann", (), "root.a", {}, submitted=0, arrival=1, listener=lambda *_: None)
+    app = Application("app", "ann", (), "root.a", {}, submitted=0, arrival=1)
     app.enter(leaf)
     return app
 

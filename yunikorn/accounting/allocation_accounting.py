@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from yunikorn.accounting.allocation_gangs import AllocationGangs
+    from yunikorn.accounting.application_states import ApplicationStates
     from yunikorn.accounting.books import Books
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.user_group_usage import UserGroupUsage
@@ -44,6 +45,7 @@ class AllocationAccounting:
         pending_classes: PendingClasses,
         usage: UserGroupUsage,
         changes: Changes,
+        states: ApplicationStates,
         serial: Iterator[int],
     ) -> None:
         self.applications = applications
@@ -51,6 +53,7 @@ class AllocationAccounting:
         self.pending_classes = pending_classes
         self.usage = usage
         self.changes = changes
+        self.states = states
         self._events = changes.events
         self._by_uuid: dict[str, Allocation] | None = None
         """All allocations that have not ended by uuid; None until the first look-up without an application
@@ -63,7 +66,9 @@ class AllocationAccounting:
         self.changed_nodes: list[Node] = []
         """Nodes whose available resources changed since the node orders were last updated."""
         self.node_reservations = NodeReservations(changes, self.node_changed)
-        self.pending_accounting = PendingAccounting(pending_classes, usage, self.node_reservations, changes)
+        self.pending_accounting = PendingAccounting(
+            pending_classes, usage, self.node_reservations, changes, states
+        )
         self._serial = serial
         self.ends = ReportedEnds()
         self.gangs: AllocationGangs
@@ -165,7 +170,7 @@ class AllocationAccounting:
         if spec.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
-            app.start()
+            self.states.start(app)
         self.changes.allocated(allocation, now)
         return allocation
 
@@ -244,7 +249,7 @@ class AllocationAccounting:
         if allocation.placeholder:
             self.gangs.placed(allocation)
         elif app.state != RUNNING:
-            app.start()
+            self.states.start(app)
         self.changes.allocated(allocation, now)
 
     def take_back(self, allocation: Allocation, *, at_once: bool) -> None:
@@ -296,7 +301,7 @@ class AllocationAccounting:
             own.live -= 1
         self.pending_accounting.restore(ask)
         if app.state in REACTIVATED:
-            app.advance("ask added")
+            self.states.advance(app, "ask added")
         self.recount(app)
         self.changes.ended(allocation, TerminationType.SCHEDULING_FAILED_ON_RM, message)
 
@@ -313,7 +318,7 @@ class AllocationAccounting:
         if allocation.placeholder:
             self.gangs.placed(allocation)
         elif ask.app.state != RUNNING:
-            ask.app.start()
+            self.states.start(ask.app)
         return allocation
 
     def enter(self, allocation: Allocation, *, on_node: bool) -> None:
@@ -358,14 +363,14 @@ class AllocationAccounting:
         book(app, resource, allocated=1)
         self.usage.book(app, tuple(resource.items()))
         if app.state == NEW:
-            app.advance("allocation recovered")
+            self.states.advance(app, "allocation recovered")
         if allocation.placeholder:
             self.gangs.found(allocation)
         else:
             self.gangs.joined(allocation)
             if app.state == RESUMING:
-                app.advance("allocation recovered")
-            app.advance("allocation recovered")
+                self.states.advance(app, "allocation recovered")
+            self.states.advance(app, "allocation recovered")
         self.changes.recovered(allocation)
         return allocation
 
@@ -424,7 +429,7 @@ class AllocationAccounting:
         if app.gang is not None:
             self.gangs.rest(app, allocation)
         else:
-            app.conclude()
+            self.states.conclude(app)
 
     def _forget_ask(self, allocation: Allocation) -> None:
         # An ask is complete when all its allocations have been made and have ended.

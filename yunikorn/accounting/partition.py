@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.allocation_accounting import AllocationAccounting
+from yunikorn.accounting.application_states import ApplicationStates
 from yunikorn.accounting.changes import Changes
 from yunikorn.accounting.foreign_allocations import ForeignAllocations
 from yunikorn.accounting.held_placements import HeldPlacements
@@ -30,6 +32,7 @@ from yunikorn.states import (
     DRAINING,
     EXPIRED,
     FAILING,
+    FINAL_STATES,
     NODE,
     PARTITION,
     STARTING,
@@ -62,6 +65,7 @@ class Partition:
         """Time of the latest change of the state (ns)."""
         self.measurements = core_context.measurements
         self.changes = Changes(clock, self.measurements)
+        self.states = ApplicationStates(self._state_entered)
         self.cluster = ClusterSize()
         self._capacity: Tally = {}
         """Exact sum of the capacities of all nodes."""
@@ -75,6 +79,7 @@ class Partition:
             self.pending_classes,
             self.usage,
             self.changes,
+            self.states,
             core_context.serial,
         )
         self.gangs = PartitionGangs(self.accounting, clock, self.timers, self._start_timeout)
@@ -141,11 +146,11 @@ class Partition:
     def reject_application(self, app: Application, reason: str, *, answered: bool = True) -> None:
         """Reject an application; `answered` sends a rejection to the RM."""
         app.reason = reason
-        app.fire("reject", reason)
+        self.states.fire(app, "reject", reason)
         if answered:
             self.changes.application_rejected(app.id, reason)
 
-    def state_changed(self, app: Application, reason: str) -> None:
+    def _state_entered(self, app: Application, reason: str) -> None:
         """Update log, timers and counts after a state change, and report the new state to the RM."""
         if app.timer is not None:
             app.timer.cancel()
@@ -161,10 +166,11 @@ class Partition:
             self.measurements.count_state(app, "" if queue is None else queue.path)
         self.changes.state_entered(app, entry)
         if app.state == STARTING:
-            app.timer = self.timers.after(self.timeouts.starting, lambda: app.advance("starting timed out"))
+            advance = partial(self.states.advance, app, "starting timed out")
+            app.timer = self.timers.after(self.timeouts.starting, advance)
         elif app.state == COMPLETING:
             app.timer = self.timers.after(self.timeouts.completing, lambda: self._complete(app))
-        elif app.state != EXPIRED and app.is_final:
+        elif app.state in FINAL_STATES and app.state != EXPIRED:
             app.timer = self.timers.after(self.timeouts.retention, lambda: self._forget(app))
             self._retire(app)
 
@@ -178,18 +184,18 @@ class Partition:
         time = describe_duration(limit.amount)
         reason = f"application {app.id} has reached its execution timeout of {time}"
         app.reason = reason
-        app.fire("fail", reason)
+        self.states.fire(app, "fail", reason)
         self._end_asks(app, TerminationType.TIMEOUT, reason)
         for allocation in list(app.allocations.values()):
             if allocation.releasing is None:
                 self.request_release(allocation, TerminationType.TIMEOUT, reason)
-        app.conclude()
+        self.states.conclude(app)
 
     def _complete(self, app: Application) -> None:
         if app.gang is not None and app.gang.placeholders:
             self.gangs.end_all(app, "releasing placeholders on app complete")
         else:
-            app.fire("complete", "completing timed out")
+            self.states.fire(app, "complete", "completing timed out")
 
     def _retire(self, app: Application) -> None:
         app.finished = self.clock.now()
@@ -227,7 +233,7 @@ class Partition:
 
     def _forget(self, app: Application) -> None:
         if app.state == COMPLETED:
-            app.fire("expire", "the retention period has ended")
+            self.states.fire(app, "expire", "the retention period has ended")
         if self.ended.get(app.id) is app:
             del self.ended[app.id]
 
@@ -250,11 +256,11 @@ class Partition:
         """
         if app.state != FAILING:
             app.reason = reason
-            app.fire("fail", reason)
+            self.states.fire(app, "fail", reason)
         self._end_asks(app, TerminationType.STOPPED_BY_RM, reason)
         for allocation in list(app.allocations.values()):
             self.release(allocation, TerminationType.STOPPED_BY_RM, reason)
-        app.conclude()
+        self.states.conclude(app)
 
     def _end_asks(self, app: Application, termination: TerminationType, reason: str) -> None:
         for ask in list(app.asks.values()):

@@ -48,7 +48,7 @@ class PartitionGangs:
         announce: Callable[[Allocation], None],
     ) -> None:
         self._accounting = accounting
-        self._changes = accounting.changes
+        self._changes, self._states = accounting.changes, accounting.states
         self._clock = clock
         self._timers = timers
         self.ready: deque[TaskGroup] = deque()
@@ -141,7 +141,7 @@ class PartitionGangs:
             # The timeout also applies if real allocations run: nothing else would end unused placeholders.
             gang.timer = self._timers.after(gang.timeout, lambda: self._time_out(app, gang))
         if app.state == ACCEPTED and gang.is_complete and (gang.total or not gang.pending):
-            app.advance("all placeholders are allocated")
+            self._states.advance(app, "all placeholders are allocated")
         self._make_ready(group)
 
     def found(self, placeholder: Allocation) -> None:
@@ -246,7 +246,7 @@ class PartitionGangs:
         # placeholders are pending: as in YuniKorn 1.9 the application is Accepted until the second real
         # allocation.
         if app.state not in (ACCEPTED, STARTING, RUNNING) or _announced(app) > gang.placeholders + 1:
-            app.start()
+            self._states.start(app)
         self._announce(real)
         return True
 
@@ -283,11 +283,11 @@ class PartitionGangs:
             fails = gang.style == HARD
             if fails:
                 app.reason = TIMED_OUT
-                app.fire("fail", TIMED_OUT)
+                self._states.fire(app, "fail", TIMED_OUT)
             elif app.state == ACCEPTED:
-                app.fire("resume", TIMED_OUT)
+                self._states.fire(app, "resume", TIMED_OUT)
         elif app.state == ACCEPTED:
-            app.advance("its real allocations continue without the gang")
+            self._states.advance(app, "its real allocations continue without the gang")
         self._drop_asks(app, placeholders_only=not fails)
         self.end_all(app, "releasing allocated placeholders on placeholder timeout")
 
@@ -326,23 +326,23 @@ class PartitionGangs:
             gang.worked = True
             self._accounting.recount(app)
         if app.state == FAILING:
-            app.conclude()
+            self._states.conclude(app)
         elif app.state == RESUMING:
             if not gang.placeholders:
                 # Without real requests the application stays Accepted and waits for tasks.
-                app.advance("all placeholders are released")
+                self._states.advance(app, "all placeholders are released")
         elif app.state == COMPLETING:
             if not gang.placeholders and app.timer is not None and app.timer.call is None:
-                app.fire("complete", "all placeholders are released")
+                self._states.fire(app, "complete", "all placeholders are released")
         elif (
             not gone.placeholder
             and len(app.allocations) == gang.placeholders
             and not app.has_waiting
             and app.held is None
         ):
-            app.fire("complete", "no requests and no real allocations left")
+            self._states.fire(app, "complete", "no requests and no real allocations left")
         else:
-            app.conclude()
+            self._states.conclude(app)
 
     def close(self, app: Application) -> None:
         """Cancel the placeholder timeout of an application that leaves."""

@@ -16,6 +16,7 @@ from yunikorn.states import ASK, PENDING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from yunikorn.accounting.application_states import ApplicationStates
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.key_indexes import AskIndex
     from yunikorn.accounting.node_reservations import NodeReservations
@@ -55,11 +56,12 @@ class PendingAccounting:
         usage: UserGroupUsage,
         node_reservations: NodeReservations,
         changes: Changes,
+        states: ApplicationStates,
     ) -> None:
         self.pending_classes = pending_classes
         self.usage = usage
         self.node_reservations = node_reservations
-        self._changes = changes
+        self._changes, self._states = changes, states
         self.gangs: PendingGangs
         """Set by the partition."""
         self.index: AskIndex | None = None
@@ -84,7 +86,7 @@ class PendingAccounting:
         else:
             self._queue_up_all(app, asks)
         if app.state in REACTIVATED:
-            app.advance("ask added")
+            self._states.advance(app, "ask added")
         if self.index is not None:
             for ask in asks:
                 self.index.add(app, ask.key)
@@ -257,7 +259,7 @@ class PendingAccounting:
             self._queue_up(ask)
             self._changes.pending_again(ask)
             if ask.app.state in REACTIVATED:
-                ask.app.advance("ask added")
+                self._states.advance(ask.app, "ask added")
         elif not pending:
             ask.pending = 0
             self.unqueue(ask)
@@ -302,7 +304,7 @@ class PendingAccounting:
         if ask.state == PENDING:
             ask.state = ASK.next(ask.label, ask.state, "reject")
         self._changes.ask_ended(ask, termination, message)
-        app.conclude()
+        self._states.conclude(app)
 
 
 def _count(app: Application, more: int) -> None:

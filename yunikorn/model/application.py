@@ -13,13 +13,8 @@ from yunikorn.model.gang import SOFT
 from yunikorn.resources import NOTHING, Tally
 from yunikorn.states import (
     ACCEPTED,
-    ADVANCE,
-    APPLICATION,
     COMPLETING,
-    FAILING,
-    FINAL_STATES,
     NEW,
-    RESUMING,
     RUNNING,
     STARTING,
     StateLogEntry,
@@ -134,7 +129,6 @@ class Application(QueueMember):
         "leaving",
         "lifetime",
         "limit_trackers",
-        "listener",
         "misses",
         "node_order",
         "not_started",
@@ -164,7 +158,6 @@ class Application(QueueMember):
         *,
         submitted: int,
         arrival: int,
-        listener: Callable[[Application, str], None],
     ) -> None:
         super().__init__(arrival, INT32_MIN)
         # Attributes used by every decision come first: compiled builds store them next to each other.
@@ -199,7 +192,6 @@ class Application(QueueMember):
         self.queue_name = queue_name
         self.tags: Mapping[str, str] = MappingProxyType(tags if type(tags) is dict else dict(tags))
         self.arrival = arrival
-        self.listener = listener
         self.state_log: list[StateLogEntry] = []
         self.reason = ""
         self.forced = False
@@ -249,11 +241,6 @@ class Application(QueueMember):
     def fair_total(self) -> Mapping[str, int]:
         """Resources that the fair share is relative to (docs/decisions/0017)."""
         return self._queue.measures()[1] if self._queue is not None else NOTHING
-
-    @property
-    def is_final(self) -> bool:
-        """True if the application has ended."""
-        return self.state in FINAL_STATES
 
     def is_schedulable(self) -> bool:
         """Return True if any request may be scheduled at the application's turn."""
@@ -338,26 +325,6 @@ class Application(QueueMember):
 
     # -- states -------------------------------------------------------------------------------------
 
-    def fire(self, event: str, reason: str = "") -> bool:
-        """Apply an event of the state machine; return True if the state changed."""
-        return APPLICATION.fire(self, event, reason)
-
-    def advance(self, reason: str = "") -> None:
-        """Move to the next active state; do nothing if the state is Running."""
-        if self.state != RUNNING:
-            APPLICATION.fire(self, ADVANCE.get(self.state, "run"), reason)
-
-    def start(self) -> None:
-        """Move to the next active state after a real allocation; do nothing if the state is Running."""
-        if self.state == RESUMING:
-            self.advance("allocation added")
-        if self.state != RUNNING:
-            APPLICATION.fire(self, ADVANCE.get(self.state, "run"), "allocation added")
-
-    def on_state_change(self, before: str, reason: str) -> None:
-        """Notify the listener; called by the state machine after a change."""
-        self.listener(self, reason)
-
     def log_state(self, now: int, reason: str) -> StateLogEntry:
         """Append the present state to the state log; drop an entry in the middle if the log is too long."""
         entry = StateLogEntry(self.state, now, reason)
@@ -373,14 +340,6 @@ class Application(QueueMember):
         if self.allocations or self.has_waiting or self.leaving or self.held is not None:
             return False
         return self.state in (ACCEPTED, STARTING, RUNNING)
-
-    def conclude(self) -> None:
-        """Fire `complete`, or `fail` in state Failing, if no allocations and no requests are left."""
-        if self.state == FAILING:
-            if not (self.allocations or self.has_waiting or self.leaving):
-                self.fire("fail", self.reason)
-        elif self.is_idle:
-            self.fire("complete", "no requests and no allocations left")
 
     # -- position in the queue ----------------------------------------------------------------------
 

@@ -278,4 +278,4 @@ class ApplicationHolds:
         if reported:
             text = f"admitted by admission policy {policy}"
             self._partition.changes.remarked(app, "ApplicationAdmitted", text)
-        app.conclude()
+        self._partition.states.conclude(app)

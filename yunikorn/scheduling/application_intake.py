@@ -67,7 +67,6 @@ class ApplicationIntake:
             submission.tags,
             submitted=partition.clock.now(),
             arrival=partition.next_arrival(),
-            listener=partition.state_changed,
         )
         partition.changes.application_submitted(app)
         app.forced = is_forced(submission.tags)
