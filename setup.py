@@ -30,6 +30,7 @@ HOT = {
         "app_requests",
         "ask_class",
         "lifetime_usage",
+        "change_readers",
     ),
     "yunikorn/accounting": (
         "partition",
@@ -39,6 +40,8 @@ HOT = {
         "allocation_accounting",
         "ask_batch",
         "booking",
+        "changes",
+        "application_states",
         "gang_formation",
         "user_group_usage",
     ),

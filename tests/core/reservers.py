@@ -107,7 +107,7 @@ def check_reserving(at: PartitionScheduler) -> None:
     found = at.cycle.reservations.by_policy
     held = {ask for node in at.partition.nodes.values() for ask in node.reservations}
     if found is None:
-        assert at.partition.accounting.node_reservations.ended is None
+        assert at.partition.changes.readers.reservation_ended == []
         return
     counts: Counter[Queue | Application] = Counter()
     for ask, counted in found._counted.items():

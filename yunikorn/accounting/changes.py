@@ -15,6 +15,7 @@ from yunikorn.accounting.outbox import AskRelease, Outbox, Refusal, Release, Unk
 from yunikorn.accounting.request_events import RequestEvents
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
+from yunikorn.model.change_readers import ChangeReaders
 from yunikorn.model.usage_tracker import USER
 from yunikorn.resources import NOTHING
 from yunikorn.states import APPLICATION, REJECTED, StateLogEntry
@@ -80,6 +81,8 @@ class Changes:
         """Events about single requests."""
         self.states: StateReader | None = None
         """Reader of pending requests; None if the RM has not asked for scheduling states."""
+        self.readers = ChangeReaders()
+        """Readers that a change is told at once."""
         self._measurements = measurements
 
     # -- asks ---------------------------------------------------------------------------------------
@@ -284,6 +287,8 @@ class Changes:
 
     def unreserved(self, ask: Ask, node: Node) -> None:
         """Tell of a reservation that has ended."""
+        for ended in self.readers.reservation_ended:
+            ended(ask)
         self._reservation(ask, node, EventChange.REMOVE)
 
     def reservation_lost(self, ask: Ask) -> None:
@@ -311,6 +316,8 @@ class Changes:
 
     def queue_removed(self, queue: Queue) -> None:
         """Tell of a queue that was removed."""
+        for removed in self.readers.queue_removed:
+            removed(queue)
         detail = EventDetail.DETAILS_NONE if queue.managed else EventDetail.QUEUE_DYNAMIC
         self.events.record(EventType.QUEUE, queue.path, change=EventChange.REMOVE, detail=detail)
 
@@ -345,6 +352,12 @@ class Changes:
             message=message,
             resource=resource,
         )
+
+    def member_left(self, queue: Queue) -> None:
+        """Tell of an application or a queue that has left its parent queue."""
+        if queue.is_cluttered:
+            for forget in self.readers.members_left:
+                forget(queue)
 
     # -- users and groups ---------------------------------------------------------------------------
 

@@ -11,8 +11,6 @@ from yunikorn.model.gang import GangClass
 from yunikorn.resources import grow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.pending_accounting import PendingAccounting
     from yunikorn.model.gang import AtomicGang
@@ -35,8 +33,6 @@ class GangFormation:
         self._changes = changes
         self.overdue: dict[str, AtomicGang] = {}
         """Overdue gangs, which hold back later requests, by application id."""
-        self.on_relief: Callable[[], None] | None = None
-        """Called when an overdue gang no longer holds back others; None if nothing depends on that."""
         self.unformed: dict[str, AtomicGang] = {}
         """Gangs whose members must be chosen again before the next decision, by application id."""
 
@@ -139,8 +135,9 @@ class GangFormation:
         if gang.deadline is not None:
             gang.deadline.cancel()
             gang.deadline = None
-        if gang.overdue and self.on_relief is not None:
-            self.on_relief()
+        if gang.overdue:
+            for look_again in self._changes.readers.more_to_try:
+                look_again()
         gang.overdue = gang.reported = gang.alone = False
         self.overdue.pop(gang.app.id, None)
 

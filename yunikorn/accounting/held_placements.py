@@ -41,15 +41,8 @@ class HeldPlacements:
         self._watch = watch
         self._number = 0
         self._holds: dict[PlacementHold, None] = {}
-        self.classify: Callable[[Ask], None] = lambda ask: None
-        """Computes the class of a request that is pending again; set by the partition scheduler."""
-        self.on_end: Callable[[PlacementHold], None] = lambda hold: None
-        """Called when a placement is no longer held; set by the partition scheduler."""
-        self.notice: Callable[[Ask], None] = lambda ask: None
-        """Called for each request that is pending again; set by the partition scheduler."""
-        self.set_aside: Callable[[PlacementHold, str, bool], None] = lambda hold, why, at_once: None
-        """Keeps the requests of a placement that was taken back from being tried at once, for this reason;
-        with `at_once` as in `take_back`. Set by the partition scheduler."""
+        self._readers = accounting.changes.readers
+        self._readers.gang_timed_out.append(self.take_back_of)
 
     def __len__(self) -> int:
         return len(self._holds)
@@ -105,7 +98,8 @@ class HeldPlacements:
         for one in reversed(hold.members):
             assert one.ask is not None
             if not one.ask.pending:
-                self.classify(one.ask)
+                for returning in self._readers.request_returning:
+                    returning(one.ask)
             self._accounting.take_back(one, at_once=at_once)
         if at_once:
             # Other changes, such as those of a quota that depends on the usage, are kept.
@@ -115,15 +109,17 @@ class HeldPlacements:
         if gang is not None:
             self._formation.resume(gang, refused=bool(why))
         if why:
-            self.set_aside(hold, why, at_once)
+            for refused in self._readers.hold_refused:
+                refused(hold, why, at_once)
         if not at_once:
-            for ask in dict.fromkeys(one.ask for one in hold.members):
-                if ask is not None:
-                    self.notice(ask)
+            for ask in dict.fromkeys(one.ask for one in hold.members if one.ask is not None):
+                for returned in self._readers.request_returned:
+                    returned(ask)
 
     def _end(self, hold: PlacementHold) -> None:
         del self._holds[hold]
-        self.on_end(hold)
+        for ended in self._readers.hold_ended:
+            ended(hold)
 
     # -- ends for other reasons ---------------------------------------------------------------------
 

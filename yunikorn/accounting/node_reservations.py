@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ class NodeReservations:
     def __init__(self, changes: Changes, changed: NodeChange) -> None:
         self._changes = changes
         self._changed = changed
-        self.ended: Callable[[Ask], None] | None = None
-        """Receives each ask whose reservation has ended; None if nothing counts reservations."""
         self.inheritable: dict[Ask, None] = {}
         """Asks that no longer wait but whose reservation the next ask of the same class may inherit."""
         self.lost: dict[AskClass, None] = {}
@@ -81,8 +78,6 @@ class NodeReservations:
         if self.log is not None:
             self.log[node] = None
         self.inheritable.pop(ask, None)
-        if self.ended is not None:
-            self.ended(ask)
         self._changes.unreserved(ask, node)
 
     def capacity_changed(self, node: Node) -> None:

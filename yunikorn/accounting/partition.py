@@ -69,8 +69,9 @@ class Partition:
         self.cluster = ClusterSize()
         self._capacity: Tally = {}
         """Exact sum of the capacities of all nodes."""
-        self.ask_classes = AskClasses()
-        self.pending_classes = PendingClasses(self.ask_classes)
+        readers = self.changes.readers
+        self.ask_classes = AskClasses(readers)
+        self.pending_classes = PendingClasses(self.ask_classes, readers)
         self.usage = UserGroupUsage(self.pending_classes, self.changes)
         self.applications: dict[str, Application] = {}
         """Applications that have not ended, by id."""
@@ -85,7 +86,6 @@ class Partition:
         self.gangs = PartitionGangs(self.accounting, clock, self.timers, self._start_timeout)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
         self.held = HeldPlacements(self.accounting, self.gangs.formation, clock, self.watch)
-        self.gangs.take_back = self.held.take_back_of
         self.allocate: Callable[[Ask, Node, int], Allocation | None] = self.accounting.allocate
         """Allocates one pending replica of an ask; None if a permit policy refuses. Set by `Permits`."""
         self.place_gang: Callable[[AtomicGang, Sequence[tuple[Ask, Node]]], Allocation | None] | None = None
@@ -94,7 +94,6 @@ class Partition:
         self.unknown_releases = UnknownReleases()
         self.queues = QueueTree(root, self.cluster, self.changes, self._schedule_cleanup)
         self.usage.rebuild((), self.queues)
-        self.pending_classes.on_forget.append(self._forget_pending_classes)
         self.nodes: dict[str, Node] = {}
         self.drained_by_operator: dict[str, None] = {}
         """Ids of nodes that an operator drains, also of nodes that are not registered now."""
@@ -122,10 +121,6 @@ class Partition:
         """Count a stop or start; called by the state machine, and makes the cycle check the states again."""
         self.state_since = self.clock.now()
         self.cluster.stop_starts += 1
-
-    def _forget_pending_classes(self, bits: int) -> None:
-        for queue in self.queues:
-            queue.forget_pending_classes(bits)
 
     def next_arrival(self) -> int:
         """Return the next arrival number."""
@@ -227,8 +222,7 @@ class Partition:
         self.changes.application_left(app, queue, message)
         self.usage.part(app)
         app.leave()
-        if queue.is_cluttered:
-            self.queues.put_in_order(queue)
+        self.changes.member_left(queue)
         self.queues.check_empty(queue)
 
     def _forget(self, app: Application) -> None:

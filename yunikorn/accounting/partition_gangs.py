@@ -59,8 +59,6 @@ class PartitionGangs:
         """Atomic gangs that wait for their members or for room."""
         self._announce = announce
         """Callback for real allocations that replaced a placeholder."""
-        self.take_back: Callable[[Application], None]
-        """Takes back the placements that permit policies hold; set by the partition."""
 
     # -- asks ---------------------------------------------------------------------------------------
 
@@ -277,7 +275,8 @@ class PartitionGangs:
 
     def _time_out(self, app: Application, gang: Gang) -> None:
         gang.timer = None
-        self.take_back(app)
+        for timed_out in self._changes.readers.gang_timed_out:
+            timed_out(app)
         fails = False
         if not self._has_worked(app, gang) and app.state in (ACCEPTED, STARTING, RUNNING):
             fails = gang.style == HARD

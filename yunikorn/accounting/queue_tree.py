@@ -36,13 +36,10 @@ class QueueTree:
         self.changed: list[Queue] = []
         """Queues that are new or reconfigured, for the scheduling layer to prepare their policies."""
         self._on_empty = on_empty
-        self.put_in_order: Callable[[Queue], None] = lambda queue: None
-        """Callback that updates the order of a queue's members and thereby drops members that left."""
-        self.on_removal: Callable[[Queue], None] = lambda queue: None
-        """Callback for each queue that was removed."""
         self._queues: dict[str, Queue] = {}
         self.lasting_stops: dict[str, None] = {}
         """Paths of queues that an operator stopped, also of queues that do not exist now."""
+        changes.readers.pending_bits_dropped.append(self._forget_pending_classes)
         self.root = self._make(ROOT, None, is_leaf=False, managed=True)
         self.configure(config)
 
@@ -55,6 +52,10 @@ class QueueTree:
     def queue(self, path: str) -> Queue | None:
         """Return the queue with this path, ignoring case."""
         return self._queues.get(path) or self._queues.get(path.lower())
+
+    def _forget_pending_classes(self, bits: int) -> None:
+        for queue in self:
+            queue.forget_pending_classes(bits)
 
     # -- configured queues --------------------------------------------------------------------------
 
@@ -213,9 +214,7 @@ class QueueTree:
             return
         del self._queues[queue.path], parent.children[queue.name]
         parent.sorted_members.remove(queue)
-        if parent.is_cluttered:
-            self.put_in_order(parent)
-        self.on_removal(queue)
+        self._changes.member_left(parent)
         self._changes.queue_removed(queue)
         self.check_empty(parent)
 

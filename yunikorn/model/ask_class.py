@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.resources import Resource, without_zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from yunikorn.model.ask import Ask
+    from yunikorn.model.change_readers import ChangeReaders
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClass
     from yunikorn.model.usage_tracker import UsageTracker
@@ -168,7 +169,8 @@ class AvoidingClass(AskClass):
 class AskClasses:
     """The live ask classes of a partition."""
 
-    def __init__(self) -> None:
+    def __init__(self, readers: ChangeReaders) -> None:
+        self._readers = readers
         self._ask_classes: dict[Key, AskClass] = {}
         self._free: list[int] = []
         self._used = 0
@@ -184,10 +186,6 @@ class AskClasses:
         """Number of uses of the fit index since the first such class appeared."""
         self.retired = 0
         """Incremented whenever the last waiting request of an ask class leaves."""
-        self.on_forget: list[Callable[[int], None]] = []
-        """Callbacks that receive the bits of dropped ask classes before the bits are reused."""
-        self.on_drop: list[Callable[[AskClass], None]] = []
-        """Callbacks that receive each ask class that is dropped."""
 
     def __iter__(self) -> Iterator[AskClass]:
         return iter(self._ask_classes.values())
@@ -235,7 +233,7 @@ class AskClasses:
         gone = 0
         for bit in bits:
             gone |= bit
-        for forget in self.on_forget:
+        for forget in self._readers.ask_bits_dropped:
             forget(gone)
         self._free += bits
 
@@ -299,11 +297,11 @@ class AskClasses:
             if not ask_class.waiting:
                 del self._ask_classes[key]
                 self.unschedulable.pop(ask_class.bit, None)
-                for drop in self.on_drop:
+                for drop in self._readers.ask_class_dropped:
                     drop(ask_class)
                 self._free.append(ask_class.bit)
                 gone |= ask_class.bit
         self._idle = 0
         self._fit_index, self._unknown = FitIndex(()), True
-        for forget in self.on_forget:
+        for forget in self._readers.ask_bits_dropped:
             forget(gone)

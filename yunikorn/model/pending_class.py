@@ -11,13 +11,13 @@ within the limits on running applications. Where such a limit is reached, only t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from yunikorn.model.ask_class import AskClass, AskClasses
 
 if TYPE_CHECKING:
+    from yunikorn.model.change_readers import ChangeReaders
     from yunikorn.model.usage_tracker import UsageTracker
 
 IDLE_PENDING_CLASSES = 256
@@ -58,8 +58,9 @@ class PendingClass:
 class PendingClasses:
     """The pending classes of a partition."""
 
-    def __init__(self, ask_classes: AskClasses) -> None:
+    def __init__(self, ask_classes: AskClasses, readers: ChangeReaders) -> None:
         self.ask_classes = ask_classes
+        self._readers = readers
         self._free: list[int] = []
         self._used = 0
         self._pending_classes = 0
@@ -70,9 +71,7 @@ class PendingClasses:
         """Bits of the pending classes whose requests may be placed now, as far as is known."""
         self.times_full = 0
         """Incremented whenever a limit reaches its maximum of running applications."""
-        self.on_forget: list[Callable[[int], None]] = []
-        """Callbacks that receive the bits of dropped pending classes before the bits are reused."""
-        ask_classes.on_drop.append(self._drop)
+        readers.ask_class_dropped.append(self._drop)
 
     def of(
         self, ask_class: AskClass, limit_trackers: tuple[UsageTracker, ...], *, force_visit: bool = False
@@ -205,5 +204,5 @@ class PendingClasses:
                 gone |= pending_class.bits
         if gone:
             self.schedulable &= ~gone
-            for forget in self.on_forget:
+            for forget in self._readers.pending_bits_dropped:
                 forget(gone)

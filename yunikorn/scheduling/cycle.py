@@ -9,7 +9,7 @@ integers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask, AskExtras
     from yunikorn.scheduling.member_order import MemberOrder
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.reservation_rules import ReservationRules
 
 
 class Cycle:
@@ -46,12 +45,9 @@ class Cycle:
         self._clock = partition.clock
         self._requests = partition.changes.requests
         self._orders = orders
-        self.reservations = Reservations(partition, orders)
-        self.reservations.foremost = self.foremost
+        self.reservations = Reservations(partition, orders, self.foremost, self.resort)
         self._excluding: dict[Queue, None] = {}
         """Leaf queues whose policy may exclude applications (an ordered set)."""
-        self._on_admission: Callable[[], None] | None = None
-        """Called when a policy admits an application; None if nothing depends on that."""
         self.unschedulable_queue = UnschedulableQueue(
             partition.accounting, partition.pending_classes, partition.timers, orders
         )
@@ -60,19 +56,11 @@ class Cycle:
         self.replacement = Replacement(partition, orders, self.unschedulable_queue)
         self.atomic = AtomicGangs(partition, orders, self.unschedulable_queue)
         self.backoff = AppBackoff(partition)
-        partition.queues.put_in_order = self.resort
+        partition.changes.readers.members_left.append(self.resort)
         self._stop_starts = 0
         """Value of `ClusterSize.stop_starts` that this cycle has applied."""
         self._stopped = False
         """True if the partition or the root queue is stopped."""
-
-    def use_reservation_policy(self, rules: ReservationRules) -> None:
-        """Let this policy decide about reservations from now on."""
-        self.reservations.use(rules, self.resort)
-        by_policy = self.reservations.by_policy
-        again = None if by_policy is None else by_policy.look_again
-        # Excluded applications, those in back-off, and requests after an overdue gang are not looked at.
-        self._on_admission = self.backoff.on_wake = self._formation.on_relief = again
 
     def decide(self) -> Allocation | None:
         """Place the next request; None when nothing can be placed now."""
@@ -287,8 +275,8 @@ class Cycle:
                 if app.is_schedulable() and app.queue is leaf:
                     order.put(sorted_members, app)
                     leaf.activate(app.bits)
-                    if self._on_admission is not None:
-                        self._on_admission()
+                    for look_again in self._partition.changes.readers.more_to_try:
+                        look_again()
                 else:
                     sorted_members.remove(app)
             if leaf.policy_excluded:

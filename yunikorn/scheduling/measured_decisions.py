@@ -76,6 +76,7 @@ def make_orders(partition: Partition, policies: Policies, failures: PluginFailur
         policies.predicates,
         partition.nodes,
         partition.pending_classes,
+        partition.changes.readers,
         partition.clock,
         failures,
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.change_readers import ChangeReaders
     from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses
@@ -45,6 +46,7 @@ class NodeOrders:
         predicates: PredicateChain,
         nodes: Mapping[str, Node],
         pending_classes: PendingClasses,
+        readers: ChangeReaders,
         clock: Clock,
         failures: PluginFailures,
     ) -> None:
@@ -74,9 +76,9 @@ class NodeOrders:
         """Plugins that keep books; None if there are none."""
         self.regained: list[Node] = []
         """Reserved nodes that gained room since the cycle last tried their reservations."""
-        ask_classes.on_forget.append(self.forget_ask_classes)
+        readers.ask_bits_dropped.append(self.forget_ask_classes)
         predicates.use_bits(ask_classes)
-        ask_classes.on_drop.append(self._drop_ask_class)
+        readers.ask_class_dropped.append(self._drop_ask_class)
 
     def find(self, ask: Ask) -> Node | None:
         """Return the node on which to place `ask`, or None; ignores quotas and limits."""

@@ -91,13 +91,13 @@ class PartitionScheduler:
         self._is_open = False
         self.orders = make_orders(self.partition, self.policies, failures)
         self.cycle = make_cycle(self.partition, self.orders)
-        self.cycle.use_reservation_policy(self.policies.reservations)
+        self.cycle.reservations.use(self.policies.reservations)
         self._measured = measured_turns(self.partition, self.cycle.decide, self._decide_after_all)
         self.preemption = Preemption(
             self.partition, self.cycle, self.orders, config.preemption, self.policies.preemption
         )
         self.quotas = QueueQuotas(self.partition, self.instances, failures, self.preemption)
-        tree.on_removal = self.quotas.forget
+        self.partition.changes.readers.queue_removed.append(self.quotas.forget)
         self.existing = ExistingAllocations(self.partition, self.preemption, self.waiting)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
@@ -433,7 +433,7 @@ class PartitionScheduler:
         for app in partition.applications.values():
             self._reconsider(app)
         partition.reconsider()
-        self.cycle.use_reservation_policy(policies.reservations)
+        self.cycle.reservations.use(policies.reservations)
         self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
         if self.questions is not None:
             self.questions.forget_questions()

@@ -190,8 +190,11 @@ class Permits:
         self._changed: dict[Place, int] = {}
         """Groups that changed since the last idle decision, with the number of the change."""
         self._changes = 0
-        self._held.classify, self._held.notice = asks.classify, preemption.notice
-        self._held.on_end, self._held.set_aside = self._leave, self._set_aside
+        readers = partition.changes.readers
+        readers.hold_ended.append(self._leave)
+        readers.request_returning.append(asks.classify)
+        readers.hold_refused.append(self._set_aside)
+        readers.request_returned.append(preemption.notice)
         self.review: Callable[[], object] = self._preempt
         """Asks about the groups that have changed if there are policies, then preempts where that is due;
         called when nothing can be placed. Returns True if a policy was asked."""

@@ -114,15 +114,20 @@ class PolicyReservations:
         """Times before which no further look begins (ns): one that is due, and one after other changes."""
         self._since: dict[Ask, int] = {}
         """Times since which reservations last that the present look may pass on (ns)."""
-        self._node_reservations.ended = self.forget
-        self._pending_classes.on_forget.append(self._forget_bits)
-        self._pending_classes.ask_classes.on_drop.append(self._drop)
+        readers = partition.changes.readers
+        readers.reservation_ended.append(self.forget)
+        readers.pending_bits_dropped.append(self._forget_bits)
+        readers.ask_class_dropped.append(self._drop)
+        # Excluded applications, those in back-off, and requests after an overdue gang are not looked at.
+        readers.more_to_try.append(self.look_again)
 
     def close(self) -> None:
         """Stop: another policy decides from now on."""
-        self._node_reservations.ended = None
-        self._pending_classes.on_forget.remove(self._forget_bits)
-        self._pending_classes.ask_classes.on_drop.remove(self._drop)
+        readers = self._partition.changes.readers
+        readers.reservation_ended.remove(self.forget)
+        readers.pending_bits_dropped.remove(self._forget_bits)
+        readers.ask_class_dropped.remove(self._drop)
+        readers.more_to_try.remove(self.look_again)
         for counted in self._counted.values():
             if counted.timer is not None:
                 counted.timer.cancel()

@@ -87,12 +87,21 @@ SAMPLE = 16
 class Reservations:
     """Makes, serves and cancels the reservations of a partition."""
 
-    def __init__(self, partition: Partition, orders: NodeOrders) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        orders: NodeOrders,
+        foremost: Callable[[int], Ask | None],
+        put_in_order: Callable[[Queue], None],
+    ) -> None:
+        """Create for a cycle: `foremost` returns the first request in order with any of the given bits.
+
+        `put_in_order` brings the order of a queue's members up to date.
+        """
         self._partition = partition
+        self._first, self._put_in_order = foremost, put_in_order
         self._node_reservations = partition.accounting.node_reservations
         self._orders = orders
-        self.foremost: Callable[[int], Ask | None] = lambda wanted: None
-        """Returns the first request in order with any of the given bits; set by the cycle."""
         self._largest: Tally = {}
         """Largest capacity of any single node, per resource type."""
         self._largest_at = -1
@@ -103,7 +112,7 @@ class Reservations:
         self.by_policy: PolicyReservations | None = None
         """The reservations under a policy that restricts them; None without restrictions."""
 
-    def use(self, rules: ReservationRules, put_in_order: Callable[[Queue], None]) -> None:
+    def use(self, rules: ReservationRules) -> None:
         """Use this reservation policy from now on.
 
         A reload has ended the reservations of all pending requests before, so that the policy decides about
@@ -113,7 +122,7 @@ class Reservations:
             self.by_policy.close()
             self.by_policy = None
         if not rules.unrestricted:
-            self.by_policy = PolicyReservations(self._partition, rules, self, put_in_order)
+            self.by_policy = PolicyReservations(self._partition, rules, self, self._put_in_order)
 
     # -- making -------------------------------------------------------------------------------------
 
@@ -339,7 +348,7 @@ class Reservations:
                 for pending_class in ask_class.pending_classes.values():
                     if not pending_class.over_limit:
                         wanted |= pending_class.bits
-        found = self.foremost(wanted)
+        found = self._first(wanted)
         if found is None or next(obstacles(found, to_start=True), None) is not None:
             return holder
         return found if self._orders.predicates.judge(found, node) is None else holder

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from yunikorn.clock import SECOND
@@ -42,8 +41,6 @@ class AppBackoff:
 
     def __init__(self, partition: Partition) -> None:
         self._partition = partition
-        self.on_wake: Callable[[], None] | None = None
-        """Called when a back-off ends; None if nothing depends on that."""
 
     def record_miss(self, app: Application) -> None:
         """Count a request of `app` that no node accepted; start the back-off at the configured number."""
@@ -72,8 +69,8 @@ class AppBackoff:
             app.paused = app.held is not None
             app.mark_dirty()
             app.activate(app.requests.bits)
-            if self.on_wake is not None:
-                self.on_wake()
+            for look_again in self._partition.changes.readers.more_to_try:
+                look_again()
 
 
 LONGEST = 16
