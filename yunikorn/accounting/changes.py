@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.accounting.event_recorder import EventRecorder
-from yunikorn.accounting.outbox import AskRelease, Outbox, Refusal, Release, UnknownRelease
+from yunikorn.accounting.outbox import AskRelease, Outbox, Refusal, Release, UnknownRelease, lists_of
 from yunikorn.accounting.request_events import RequestEvents
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.model.allocation import TerminationType
@@ -49,6 +49,10 @@ _END_DETAIL = {
 """Detail of the event about the end of an allocation."""
 
 
+_ERRORS = ("failed to find ", "ask contains ", "allocation contains ")
+"""Beginnings of the reasons for which YuniKorn 1.9 counts a scheduling error."""
+
+
 class StateReader(Protocol):
     """Reader of the changes of pending requests and their reservations."""
 
@@ -73,7 +77,7 @@ class Changes:
     """The changes of one partition, for all who follow them."""
 
     def __init__(self, clock: Clock, measurements: Measurements | None = None) -> None:
-        self.outbox = Outbox(measurements=measurements)
+        self.outbox = Outbox()
         """Entries of the next response to the RM."""
         self.events = EventRecorder(clock)
         """Events for the event sinks."""
@@ -84,6 +88,34 @@ class Changes:
         self.readers = ChangeReaders()
         """Readers that a change is told at once."""
         self._measurements = measurements
+
+    # -- messages to the RM ---------------------------------------------------------------------------
+
+    def clear_outbox(self) -> None:
+        """Count and forget the messages to the RM, which have been sent or are not worth keeping."""
+        outbox = self.outbox
+        if self._measurements is not None:
+            self._count(outbox, self._measurements)
+        for entries in filter(None, lists_of(outbox)):
+            entries.clear()
+
+    @staticmethod
+    def _count(outbox: Outbox, measurements: Measurements) -> None:
+        if outbox.allocations:
+            measurements.count_allocations(outbox.allocations, len(outbox.allocations))
+        measurements.submitted += len(outbox.accepted_applications)
+        refused = measurements.refused
+        for kind, entries in (
+            ("application", outbox.rejected_applications),
+            ("ask", outbox.rejected_asks),
+            ("node", outbox.rejected_nodes),
+            ("node update", outbox.failed_node_updates),
+            ("release", outbox.unknown_releases),
+        ):
+            if entries:
+                refused[kind] += len(entries)
+        if outbox.rejected_asks:
+            measurements.errors += sum(one.reason.startswith(_ERRORS) for one in outbox.rejected_asks)
 
     # -- asks ---------------------------------------------------------------------------------------
 

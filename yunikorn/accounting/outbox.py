@@ -10,7 +10,6 @@ import attrs
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation, TerminationType
-    from yunikorn.model.measurements import Measurements
     from yunikorn.states import StateLogEntry
 
 
@@ -68,8 +67,6 @@ class Outbox:
     accepted_nodes: list[str] = attrs.Factory(list)
     rejected_nodes: list[Refusal] = attrs.Factory(list)
     failed_node_updates: list[Refusal] = attrs.Factory(list)
-    measurements: Measurements | None = attrs.field(default=None, eq=False, repr=False)
-    """Counts of what `clear` removes; None to count nothing."""
 
     @property
     def is_empty(self) -> bool:
@@ -81,34 +78,8 @@ class Outbox:
         """Number of messages."""
         return sum(len(getattr(self, kind)) for kind in _KINDS)
 
-    def clear(self) -> None:
-        """Remove all messages, which have been sent or are not worth keeping."""
-        if self.measurements is not None:
-            self._count(self.measurements)
-        for entries in filter(None, lists_of(self)):
-            entries.clear()
 
-    def _count(self, measurements: Measurements) -> None:
-        if self.allocations:
-            measurements.count_allocations(self.allocations, len(self.allocations))
-        measurements.submitted += len(self.accepted_applications)
-        refused = measurements.refused
-        for kind, entries in (
-            ("application", self.rejected_applications),
-            ("ask", self.rejected_asks),
-            ("node", self.rejected_nodes),
-            ("node update", self.failed_node_updates),
-            ("release", self.unknown_releases),
-        ):
-            if entries:
-                refused[kind] += len(entries)
-        if self.rejected_asks:
-            measurements.errors += sum(one.reason.startswith(ERRORS) for one in self.rejected_asks)
-
-
-ERRORS = ("failed to find ", "ask contains ", "allocation contains ")
-"""Beginnings of the reasons for which YuniKorn 1.9 counts a scheduling error."""
-_KINDS = tuple(field.name for field in attrs.fields(Outbox) if field.name != "measurements")
+_KINDS = tuple(field.name for field in attrs.fields(Outbox))
 lists_of: Callable[[Outbox], tuple[list[Any], ...]] = attrgetter(*_KINDS)
 """All lists of messages of an outbox."""
 

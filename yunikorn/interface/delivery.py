@@ -23,22 +23,23 @@ from yunikorn.interface.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.outbox import Outbox, Release
     from yunikorn.model.allocation import Allocation as Placed
     from yunikorn.model.ask import AskSpec
 
 
-def collect(outboxes: Iterable[tuple[str, Outbox]]) -> UpdateResponse | None:
-    """Return one response with all messages of these outboxes, or None if there are no outboxes.
+def collect(unsent: Iterable[tuple[str, Changes]]) -> UpdateResponse | None:
+    """Return one response with all messages of these changes, or None if there are none.
 
     None of the outboxes may be empty; they are cleared. Each comes with the partition's name as the RM spells
     it.
     """
     response: UpdateResponse | None = None
-    for name, outbox in outboxes:
+    for name, changes in unsent:
         response = response or UpdateResponse()
-        _deliver(outbox, name, response)
-        outbox.clear()
+        _deliver(changes.outbox, name, response)
+        changes.clear_outbox()
     return response
 
 

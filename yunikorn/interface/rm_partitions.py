@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.changes import Changes
-from yunikorn.accounting.outbox import Outbox, lists_of
+from yunikorn.accounting.outbox import lists_of
 from yunikorn.interface.constants import DEFAULT_PARTITION
 
 if TYPE_CHECKING:
@@ -54,16 +54,15 @@ class RMPartitions:
                 return app.queue.path if app.queue is not None else app.queue_name
         return ""
 
-    def outboxes(self) -> list[tuple[str, Outbox]]:
-        """Return all outboxes, each with the name of its partition as the RM spells it."""
-        own = [(name, partition.partition.changes.outbox) for name, partition in self.by_name.items()]
-        return [("", self.unrouted.outbox), *own]
+    def changes(self) -> list[Changes]:
+        """Return the changes of all partitions, and those that concern none."""
+        return [self.unrouted, *(at.partition.changes for at in self.by_name.values())]
 
-    def full_outboxes(self) -> list[tuple[str, Outbox]]:
-        """Return those of `outboxes` that have messages."""
-        found = [("", self.unrouted.outbox)] if any(lists_of(self.unrouted.outbox)) else []
+    def unsent(self) -> list[tuple[str, Changes]]:
+        """Return those of `changes` that have messages, with the partition's name as the RM spells it."""
+        found = [("", self.unrouted)] if any(lists_of(self.unrouted.outbox)) else []
         for name, partition in self.by_name.items():
-            outbox = partition.partition.changes.outbox
-            if any(lists_of(outbox)):
-                found.append((name, outbox))
+            changes = partition.partition.changes
+            if any(lists_of(changes.outbox)):
+                found.append((name, changes))
         return found

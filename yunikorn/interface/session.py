@@ -209,7 +209,7 @@ class Session:
             self._deliver(unsent)
         callback = self.callback_adapter
         changes = self._cache_changes() if callback.keeps_cache else None
-        full = self.partitions.full_outboxes()
+        full = self.partitions.unsent()
         response = collect(full) if full else None
         if changes is not None:
             try:
@@ -227,7 +227,7 @@ class Session:
             self.flush()
 
     def _cache_changes(self) -> ReSyncSchedulerCacheArgs | None:
-        return cache_changes(outbox for _, outbox in self.partitions.outboxes())
+        return cache_changes(one.outbox for one in self.partitions.changes())
 
     def _sync_cache(self, changes: ReSyncSchedulerCacheArgs) -> None:
         """Update the RM's cache before the response; calls of the RM from within are answered after that."""
@@ -282,12 +282,12 @@ class Session:
         self.when_over()
 
     def _hold_back(self, paused_state: PausedState) -> None:
-        paused_state.keep(outbox for _, outbox in self.partitions.outboxes())
+        paused_state.keep(self.partitions.changes())
         for partition in self.partitions:
             if partition.state_reporter is not None:
                 partition.state_reporter.drain()
         if paused_state.resync_due and paused_state.reachable:
-            response = collect(self.partitions.full_outboxes()) or UpdateResponse()
+            response = collect(self.partitions.unsent()) or UpdateResponse()
             response.action = SchedulerAction.RESYNC
             paused_state.resync_due, paused_state.sending_resync = False, True
             delivered = self.callback_adapter.deliver(response)
@@ -406,7 +406,7 @@ class Session:
         self.sinks.use(reload_plan.sinks)
         self._listen()
         last = collect(
-            (name, one.partition.changes.outbox)
+            (name, one.partition.changes)
             for name, one in gone.items()
             if not one.partition.changes.outbox.is_empty
         )
@@ -502,7 +502,7 @@ class Session:
             changes = partition.partition.changes
             self._send_events(changes.events)
             partition.close(reason)
-            changes.outbox.clear()
+            changes.clear_outbox()
             changes.events.drain()
         self.partitions.by_name = {}
         self.sinks.close()

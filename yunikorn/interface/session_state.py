@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
-from yunikorn.accounting.outbox import Outbox
+from yunikorn.accounting.changes import Changes
 from yunikorn.clock import Timer
 
 
@@ -59,13 +59,12 @@ class PausedState:
     timer: Timer | None = None
     """Timer that ends the session."""
 
-    def keep(self, outboxes: Iterable[Outbox]) -> None:
+    def keep(self, changes: Sequence[Changes]) -> None:
         """Keep the entries of these outboxes up to the limit, and drop all of them beyond it."""
-        waiting = list(outboxes)
-        self.overflowed = self.overflowed or sum(outbox.size for outbox in waiting) > KEPT
+        self.overflowed = self.overflowed or sum(one.outbox.size for one in changes) > KEPT
         if self.overflowed:
-            for outbox in waiting:
-                outbox.clear()
+            for one in changes:
+                one.clear_outbox()
 
     def end(self) -> None:
         """Cancel the timer: the RM registered again, or its session ended."""
