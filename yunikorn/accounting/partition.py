@@ -39,14 +39,13 @@ from yunikorn.states import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from yunikorn.config.queues_yaml import QueueConfig
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application, ExecutionTimeout
     from yunikorn.model.ask import Ask
     from yunikorn.model.context import CoreContext
-    from yunikorn.model.gang import AtomicGang
 
 
 class Partition:
@@ -86,10 +85,6 @@ class Partition:
         self.gangs = PartitionGangs(self.accounting, clock, self.timers, self._start_timeout)
         self.accounting.gangs = self.accounting.pending_accounting.gangs = self.gangs
         self.held = HeldPlacements(self.accounting, self.gangs.formation, clock, self.watch)
-        self.allocate: Callable[[Ask, Node, int], Allocation | None] = self.accounting.allocate
-        """Allocates one pending replica of an ask; None if a permit policy refuses. Set by `Permits`."""
-        self.place_gang: Callable[[AtomicGang, Sequence[tuple[Ask, Node]]], Allocation | None] | None = None
-        """Places all members of an atomic gang if permit policies are asked about placements; else None."""
         self.foreign = ForeignAllocations(self.accounting)
         self.unknown_releases = UnknownReleases()
         self.queues = QueueTree(root, self.cluster, self.changes, self._schedule_cleanup)
@@ -272,13 +267,6 @@ class Partition:
         self.accounting.pending_accounting.drop(ask, termination, message)
 
     # -- allocations --------------------------------------------------------------------------------
-
-    def place(self, ask: Ask, node: Node) -> Allocation | None:
-        """Carry out a scheduling decision; return None if a permit policy refuses it."""
-        allocation = self.allocate(ask, node, self.clock.now())
-        if allocation is not None and allocation.spec.execution_timeout:
-            self.watch(allocation)
-        return allocation
 
     def place_sized(self, ask: Ask, node: Node, uuid: str, resource: Resource) -> None:
         """Carry out a placement by the RM, with the RM's size and, optionally, `uuid` of the allocation."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.placements import Placements
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 Plan = list[tuple["Ask", "Node"]]
@@ -44,9 +45,10 @@ class AtomicGangs:
         self,
         partition: Partition,
         orders: NodeOrders,
+        placements: Placements,
         unschedulable_queue: UnschedulableQueue,
     ) -> None:
-        self._partition = partition
+        self._partition, self._placements = partition, placements
         self._pending_classes = partition.pending_classes
         self._root = partition.queues.root
         self._formation = partition.gangs.formation
@@ -162,7 +164,7 @@ class AtomicGangs:
         if plan is None:
             self._no_nodes(request, gang)
             return None
-        return self._carry_out(gang, plan)
+        return self._placements.place_gang(gang, plan)
 
     def _block(self, gang: AtomicGang, request: Ask, obstacle: Holder) -> None:
         """Hold back later requests, or do not try the gang again before the obstacle has room."""
@@ -220,16 +222,6 @@ class AtomicGangs:
         if len(kinds) * len(nodes) > most:
             return False
         return any(_room_for(ask.ask_class, count, nodes) < count for ask, count in kinds)
-
-    def _carry_out(self, gang: AtomicGang, plan: Plan) -> Allocation | None:
-        if self._partition.place_gang is not None:
-            return self._partition.place_gang(gang, plan)
-        self._formation.finish(gang)
-        allocation: Allocation | None = None
-        for ask, node in plan:
-            allocation = self._partition.place(ask, node)
-        self._formation.unblock_rest(gang)
-        return allocation
 
     def _no_nodes(self, request: Ask, gang: AtomicGang) -> None:
         chain = self._orders.predicates

@@ -116,7 +116,13 @@ class PartitionScheduler:
         self.start_failures = StartFailures(
             self.partition, self.asks, self.preemption, self.cycle.unschedulable_queue
         )
-        self.permits = Permits(self.partition, self.asks, self.preemption, self.cycle.unschedulable_queue)
+        self.permits = Permits(
+            self.partition,
+            self.asks,
+            self.preemption,
+            self.cycle.placements,
+            self.cycle.unschedulable_queue,
+        )
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 

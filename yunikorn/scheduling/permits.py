@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.model.placement_hold import PlacementHold
     from yunikorn.scheduling.ask_admission import AskAdmission
+    from yunikorn.scheduling.placements import Placements
     from yunikorn.scheduling.preemption.preemption import Preemption
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
@@ -172,10 +173,11 @@ class Permits:
         partition: Partition,
         asks: AskAdmission,
         preemption: Preemption,
+        placements: Placements,
         unschedulable_queue: UnschedulableQueue,
     ) -> None:
         """Create without policies, which `use` adds."""
-        self._partition = partition
+        self._partition, self._placements = partition, placements
         self._held: HeldPlacements = partition.held
         self._unschedulable_queue = unschedulable_queue
         self._preempt = preemption.review
@@ -202,9 +204,10 @@ class Permits:
     def use(self, chain: PermitChain) -> None:
         """Ask these policies about placements from now on, or place without them if there are none."""
         self._chain = chain
-        partition = self._partition
-        partition.allocate = self.allocate if chain else partition.accounting.allocate
-        partition.place_gang = self.place_gang if chain else None
+        if chain:
+            self._placements.use(self.allocate, self.place_gang)
+        else:
+            self._placements.use(None, None)
         self.review = self._review if chain else self._preempt
 
     # -- placements ---------------------------------------------------------------------------------
