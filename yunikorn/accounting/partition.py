@@ -165,10 +165,13 @@ class Partition:
             self._retire(app)
 
     def _watch(self, app: Application, limit: ExecutionTimeout) -> None:
-        if app.state in COUNTED:
-            limit.start(self.timers, self.clock.now(), lambda: self._overrun(app, limit))
-        else:
+        """Time an application while it runs; one that ran before keeps its deadline."""
+        if app.state not in COUNTED:
             limit.stop()
+        elif limit.timer is None:
+            if limit.deadline is None:
+                limit.deadline = self.clock.now() + limit.amount
+            limit.timer = self.timers.at(limit.deadline, partial(self._overrun, app, limit))
 
     def _overrun(self, app: Application, limit: ExecutionTimeout) -> None:
         time = describe_duration(limit.amount)

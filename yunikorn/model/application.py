@@ -1,4 +1,4 @@
-"""Execution timeout: limit on the run time of an application (docs/decisions/0022)."""
+"""Applications: their requests, allocations and state, and their position in a queue."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from yunikorn.states import (
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from yunikorn.clock import Timer, Timers
+    from yunikorn.clock import Timer
     from yunikorn.index.sorted_blocks import SortKey
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.gang import AtomicGang, Gang
@@ -33,31 +33,22 @@ if TYPE_CHECKING:
 
 
 class ExecutionTimeout:
-    """Time limit of an application (ns), counted from its first start."""
+    """Time limit of an application (ns), counted from its first start (docs/decisions/0022)."""
 
-    __slots__ = ("_timer", "amount", "deadline")
+    __slots__ = ("amount", "deadline", "timer")
 
     def __init__(self, amount: int) -> None:
         self.amount = amount
         self.deadline: int | None = None
         """Time at which the limit is reached (ns); None until the application first runs."""
-        self._timer: Timer | None = None
-
-    def start(self, timers: Timers, now: int, expire: Callable[[], None]) -> None:
-        """Start the timer that calls `expire` at the deadline, when the application runs.
-
-        An application that ran before keeps its original deadline.
-        """
-        if self.deadline is None:
-            self.deadline = now + self.amount
-        if self._timer is None:
-            self._timer = timers.at(self.deadline, expire)
+        self.timer: Timer | None = None
+        """Timer of the deadline while the application runs."""
 
     def stop(self) -> None:
         """Stop the timer when the application no longer runs, temporarily or finally."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
 
 class Hold:
