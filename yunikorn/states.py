@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import attrs
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from transitions import EventData, Machine
 
 
-Table = tuple[tuple[str, tuple[str, ...], str], ...]
+Event = TypeVar("Event", bound=str)
+"""Names of the events of a machine: a misspelt event is an error of the type checker."""
+Table = tuple[tuple[Event, tuple[str, ...], str], ...]
 """Rows of an event, the states in which the event is allowed, and the resulting state."""
 
 
@@ -38,10 +40,10 @@ class Stateful(Protocol):
         ...
 
 
-class Lifecycle:
+class Lifecycle(Generic[Event]):
     """State machine for all objects of a kind, driven by `transitions`."""
 
-    def __init__(self, name: str, initial: str, states: tuple[str, ...], table: Table) -> None:
+    def __init__(self, name: str, initial: str, states: tuple[str, ...], table: Table[Event]) -> None:
         self.name = name
         self.initial = initial
         self.states = states
@@ -84,7 +86,7 @@ class Lifecycle:
                 found[source, event.name] = transitions[0].dest or source
         return found
 
-    def fire(self, thing: Stateful, event: str, reason: str = "") -> bool:
+    def fire(self, thing: Stateful, event: Event, reason: str = "") -> bool:
         """Apply `event` to `thing`; return True if the state changed.
 
         Raises `StateError`, with the object, its state and the event, if the state does not allow the event.
@@ -99,7 +101,7 @@ class Lifecycle:
         """Return True if `state` allows `event`."""
         return (state, event) in self.moves
 
-    def next(self, label: str, state: str, event: str) -> str:
+    def next(self, label: str, state: str, event: Event) -> str:
         """Return the state after `event` without callbacks. Raises `StateError` if it is not allowed."""
         target = self.moves.get((state, event))
         if target is None:
@@ -138,14 +140,14 @@ def _report_change(event: EventData) -> None:
     thing.on_state_change(event.transition.source, event.kwargs["reason"])
 
 
-class TableLifecycle(Lifecycle):
+class TableLifecycle(Lifecycle[Event]):
     """State machine whose objects change their state often, driven by the table read off `machine`.
 
     A trigger of `transitions` takes about thirty times as long as a look-up, and every ask, allocation and
     application changes its state several times.
     """
 
-    def fire(self, thing: Stateful, event: str, reason: str = "") -> bool:
+    def fire(self, thing: Stateful, event: Event, reason: str = "") -> bool:
         """Apply `event` to `thing`; return True if the state changed. Raises like `Lifecycle.fire`."""
         before = thing.state
         target = self.moves.get((before, event))
@@ -164,7 +166,9 @@ NEW, ACCEPTED, STARTING, RUNNING = "New", "Accepted", "Starting", "Running"
 COMPLETING, COMPLETED, EXPIRED = "Completing", "Completed", "Expired"
 FAILING, FAILED, REJECTED, RESUMING = "Failing", "Failed", "Rejected", "Resuming"
 
-APPLICATION = TableLifecycle(
+ApplicationEvent = Literal["reject", "accept", "start", "run", "complete", "fail", "resume", "expire"]
+
+APPLICATION: TableLifecycle[ApplicationEvent] = TableLifecycle(
     "application",
     NEW,
     (NEW, ACCEPTED, STARTING, RUNNING, COMPLETING, COMPLETED, EXPIRED, FAILING, FAILED, REJECTED, RESUMING),
@@ -182,7 +186,7 @@ APPLICATION = TableLifecycle(
     ),
 )
 
-ADVANCE = {NEW: "accept", RESUMING: "accept", ACCEPTED: "start"}
+ADVANCE: dict[str, ApplicationEvent] = {NEW: "accept", RESUMING: "accept", ACCEPTED: "start"}
 """Event that moves an application to its next active state, by state; `run` in all other states."""
 
 FINAL_STATES = frozenset({COMPLETED, EXPIRED, FAILED, REJECTED})
@@ -192,13 +196,16 @@ FINAL_STATES = frozenset({COMPLETED, EXPIRED, FAILED, REJECTED})
 
 ACTIVE, STOPPED, DRAINING = "Active", "Stopped", "Draining"
 
-_OBJECT_ROWS: Table = (
+ObjectEvent = Literal["remove", "start", "stop"]
+QueueEvent = Literal["remove", "start", "stop", "return"]
+
+_OBJECT_ROWS: Table[ObjectEvent] = (
     ("remove", (ACTIVE, STOPPED, DRAINING), DRAINING),
     ("start", (ACTIVE, STOPPED), ACTIVE),
     ("stop", (ACTIVE, STOPPED), STOPPED),
 )
-PARTITION = Lifecycle("partition", ACTIVE, (ACTIVE, STOPPED, DRAINING), _OBJECT_ROWS)
-QUEUE = Lifecycle(
+PARTITION: Lifecycle[ObjectEvent] = Lifecycle("partition", ACTIVE, (ACTIVE, STOPPED, DRAINING), _OBJECT_ROWS)
+QUEUE: Lifecycle[QueueEvent] = Lifecycle(
     "queue",
     ACTIVE,
     (ACTIVE, STOPPED, DRAINING),
@@ -211,7 +218,9 @@ QUEUE = Lifecycle(
 
 SCHEDULABLE, NODE_DRAINING, REMOVED = "Schedulable", "Draining", "Removed"
 
-NODE = Lifecycle(
+NodeEvent = Literal["drain", "schedule", "decommission"]
+
+NODE: Lifecycle[NodeEvent] = Lifecycle(
     "node",
     SCHEDULABLE,
     (SCHEDULABLE, NODE_DRAINING, REMOVED),
@@ -226,7 +235,7 @@ NODE = Lifecycle(
 
 INITIAL, PENDING, ALLOCATED = "Initial", "Pending", "Allocated"
 
-ASK = TableLifecycle(
+ASK: TableLifecycle[Literal["ask", "allocate", "reject"]] = TableLifecycle(
     "ask",
     INITIAL,
     (INITIAL, PENDING, ALLOCATED, REJECTED),
@@ -239,7 +248,9 @@ ASK = TableLifecycle(
 
 PREEMPTED = "Preempted"
 
-ALLOCATION = TableLifecycle(
+AllocationEvent = Literal["stop", "preempt", "timeout"]
+
+ALLOCATION: TableLifecycle[AllocationEvent] = TableLifecycle(
     "allocation",
     ALLOCATED,
     (ALLOCATED, COMPLETED, PREEMPTED, EXPIRED),
@@ -254,7 +265,9 @@ ALLOCATION = TableLifecycle(
 
 INIT, PAUSED = "Init", "Paused"
 
-SESSION = Lifecycle(
+SessionEvent = Literal["register", "lose", "resync", "timeout", "shutdown"]
+
+SESSION: Lifecycle[SessionEvent] = Lifecycle(
     "resource manager",
     INIT,
     (INIT, RUNNING, PAUSED, STOPPED),
@@ -269,7 +282,7 @@ SESSION = Lifecycle(
     ),
 )
 
-LIFECYCLES = (APPLICATION, QUEUE, PARTITION, NODE, ASK, ALLOCATION, SESSION)
+LIFECYCLES: tuple[Lifecycle[Any], ...] = (APPLICATION, QUEUE, PARTITION, NODE, ASK, ALLOCATION, SESSION)
 
 
 @attrs.define(slots=True)

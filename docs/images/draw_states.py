@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from yunikorn.cli.states import lifecycles
 from yunikorn.states import Lifecycle
@@ -22,7 +23,7 @@ LOOK = """
 COMMENT = re.compile(r"<!--.*?-->\n?|<!DOCTYPE.*?>\n?", re.DOTALL)
 
 
-def arrows(lifecycle: Lifecycle) -> dict[tuple[str, str], list[str]]:
+def arrows(lifecycle: Lifecycle[Any]) -> dict[tuple[str, str], list[str]]:
     """Return the events of each transition, by source and target state."""
     found: dict[tuple[str, str], list[str]] = {}
     for event, sources, target in lifecycle.table:
@@ -31,7 +32,7 @@ def arrows(lifecycle: Lifecycle) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def graph(lifecycle: Lifecycle) -> str:
+def graph(lifecycle: Lifecycle[Any]) -> str:
     """Return the machine in the language of Graphviz; the initial state is dark."""
     states = "".join(f'  "{state}";\n' for state in lifecycle.states)
     begin = f'  "{lifecycle.initial}" [fillcolor="#4a5bb5", fontcolor=white];\n'
@@ -42,7 +43,7 @@ def graph(lifecycle: Lifecycle) -> str:
     return f'digraph "{lifecycle.name}" {{{LOOK}{states}{begin}{lines}}}\n'
 
 
-def draw(lifecycle: Lifecycle) -> str:
+def draw(lifecycle: Lifecycle[Any]) -> str:
     """Return the machine as SVG, without the comments, which differ between versions of Graphviz."""
     done = subprocess.run(
         ["dot", "-Tsvg"], input=graph(lifecycle), capture_output=True, check=True, encoding="utf-8"

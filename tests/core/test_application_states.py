@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import get_args
 
 import pytest
 
@@ -11,7 +12,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import StateError
 from yunikorn.model.application import LOG_LENGTH
 from yunikorn.model.context import Timeouts
-from yunikorn.states import APPLICATION
+from yunikorn.states import APPLICATION, ApplicationEvent
 
 MINUTE = 60
 
@@ -38,7 +39,7 @@ TABLE = {
     ("Accepted", "resume"): "Resuming",
     ("Completed", "expire"): "Expired",
 }
-EVENTS = ("reject", "accept", "start", "run", "complete", "fail", "resume", "expire")
+EVENTS: tuple[ApplicationEvent, ...] = get_args(ApplicationEvent)
 
 
 def one_node() -> RM:

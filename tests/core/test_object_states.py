@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_other_state_machines_have_their_transitions() -> None:
 
 
 @pytest.mark.parametrize("lifecycle", LIFECYCLES, ids=lambda lifecycle: lifecycle.name)
-def test_every_state_machine_can_be_drawn(lifecycle: Lifecycle) -> None:
+def test_every_state_machine_can_be_drawn(lifecycle: Lifecycle[Any]) -> None:
     lines = lifecycle.mermaid().splitlines()
     for (state, event), target in lifecycle.moves.items():
         arrow = f"{state} --> {target}: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -15,7 +16,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 DRAW = "draw it again: python docs/images/draw_states.py"
 
 
-def texts(kind: str, lifecycle: Lifecycle) -> Iterator[tuple[str, list[str]]]:
+def texts(kind: str, lifecycle: Lifecycle[Any]) -> Iterator[tuple[str, list[str]]]:
     """Return title and label of every `node` or `edge` of a picture."""
     path = CHECKOUT / "docs" / "images" / "states" / f"{lifecycle.name.lower().replace(' ', '-')}.svg"
     for group in ElementTree.parse(path).iter(f"{SVG}g"):
@@ -24,7 +25,7 @@ def texts(kind: str, lifecycle: Lifecycle) -> Iterator[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize("lifecycle", lifecycles(), ids=lambda lifecycle: lifecycle.name)
-def test_a_picture_shows_the_states_and_the_events_of_its_machine(lifecycle: Lifecycle) -> None:
+def test_a_picture_shows_the_states_and_the_events_of_its_machine(lifecycle: Lifecycle[Any]) -> None:
     assert {title for title, _ in texts("node", lifecycle)} == set(lifecycle.states), DRAW
     shown = {
         (source, event, target)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from yunikorn.model.application import Application
+    from yunikorn.states import ApplicationEvent
 
 
 class ApplicationStates:
@@ -21,7 +22,7 @@ class ApplicationStates:
         """Create for a partition; `entered` does what follows from each new state, with its reason."""
         self._entered = entered
 
-    def fire(self, app: Application, event: str, reason: str = "") -> bool:
+    def fire(self, app: Application, event: ApplicationEvent, reason: str = "") -> bool:
         """Apply an event of the state machine; return True if the state changed.
 
         Raises `StateError` if the state does not allow the event.

@@ -1,6 +1,6 @@
 """Changes of a partition: everything that happens to its objects is told here, once.
 
-Whoever changes an object calls the method that is named after the change. Those who follow the changes read
+Code that changes an object calls the method that is named after the change. What follows the changes reads
 them from here: the outbox has what the RM must be told, the event recorder what event sinks want, the
 measurements count, and a state reader follows pending requests. A producer knows none of them
 (docs/decisions/0182).

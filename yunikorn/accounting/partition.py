@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application, ExecutionTimeout
     from yunikorn.model.ask import Ask
     from yunikorn.model.context import CoreContext
+    from yunikorn.states import NodeEvent
 
 
 class Partition:
@@ -372,7 +373,7 @@ class Partition:
             self.changes.occupied_changed(node)
         self.accounting.node_changed(node, gained=True)
 
-    def move_node(self, node: Node, event: str) -> None:
+    def move_node(self, node: Node, event: NodeEvent) -> None:
         """Apply the RM's event `drain` or `schedule`; raise `StateError` if that is not possible.
 
         A node that an operator drains as well stays drained.
@@ -409,7 +410,7 @@ class Partition:
         self.changes.node_operated(node_id, "node no longer drained by an operator")
         return True
 
-    def _change_node(self, node: Node, event: str) -> None:
+    def _change_node(self, node: Node, event: NodeEvent) -> None:
         before = node.state
         NODE.fire(node, event)
         if node.state != before:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from yunikorn.cli.output import echo
@@ -12,9 +14,9 @@ SHIM = "yunikorn_kubernetes.shim.states"
 """Module with the state machines of the shim for Kubernetes, imported by name like all that is not core."""
 
 
-def lifecycles() -> tuple[Lifecycle, ...]:
+def lifecycles() -> tuple[Lifecycle[Any], ...]:
     """Return all state machines: those of the core, then those of the shim for Kubernetes."""
-    of_shim: tuple[Lifecycle, ...] = import_default(SHIM).LIFECYCLES
+    of_shim: tuple[Lifecycle[Any], ...] = import_default(SHIM).LIFECYCLES
     return LIFECYCLES + of_shim
 
 
@@ -23,7 +25,7 @@ def names() -> list[str]:
     return [lifecycle.name.replace(" ", "-") for lifecycle in lifecycles()]
 
 
-def diagram(lifecycle: Lifecycle) -> str:
+def diagram(lifecycle: Lifecycle[Any]) -> str:
     """Return a state machine as a Markdown section with a Mermaid diagram."""
     return f"## {lifecycle.name.capitalize()}\n\n```mermaid\n{lifecycle.mermaid().strip()}\n```\n"
 

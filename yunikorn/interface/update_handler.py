@@ -41,11 +41,15 @@ if TYPE_CHECKING:
     from yunikorn.interface.rm_partitions import RMPartitions
     from yunikorn.model.node import Node
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+    from yunikorn.states import NodeEvent
 
 NO_SIZE = "an Atomic gang needs a placeholderAsk: the total resources of its members"
 Removals = Sequence["RemoveApplicationRequest"]
 NodeUpdates = Sequence["UpdateNodeInfo"]
-_MOVES = {NodeAction.DRAIN_NODE: "drain", NodeAction.DRAIN_TO_SCHEDULABLE: "schedule"}
+_MOVES: dict[NodeAction, NodeEvent] = {
+    NodeAction.DRAIN_NODE: "drain",
+    NodeAction.DRAIN_TO_SCHEDULABLE: "schedule",
+}
 """Events of the node's state machine, by action."""
 UNKNOWN_ACTION = "unknown action: nothing was changed"
 
@@ -244,7 +248,7 @@ class UpdateHandler:
             partition.remove_node(node)
             return ""
         capacity, occupied = update.schedulable_resource, update.occupied_resource
-        move = _MOVES.get(update.action, "")
+        move = _MOVES.get(update.action)
         if move:
             # The Kubernetes shim sends empty amounts with every drain, which do not mean an empty node.
             capacity, occupied = capacity or None, occupied or None

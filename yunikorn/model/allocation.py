@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.model.ask import WithSpec
 from yunikorn.resources import grow, shrink
-from yunikorn.states import ALLOCATED, ALLOCATION
+from yunikorn.states import ALLOCATED, ALLOCATION, AllocationEvent
 
 if TYPE_CHECKING:
     from yunikorn.clock import Timer
@@ -31,7 +31,7 @@ class TerminationType(enum.IntEnum):
     """The RM could not start the task: the request waits again (`docs/decisions/0120`)."""
 
 
-ALLOCATION_EVENT = {
+ALLOCATION_EVENT: dict[TerminationType, AllocationEvent] = {
     TerminationType.UNKNOWN: "stop",
     TerminationType.STOPPED_BY_RM: "stop",
     TerminationType.TIMEOUT: "timeout",
@@ -208,7 +208,7 @@ class Allocation(WithSpec):
         self.ensure_extras()
         self.resource = resource
 
-    def end(self, event: str) -> None:
+    def end(self, event: AllocationEvent) -> None:
         """Apply the event `stop`, `preempt` or `timeout`; raise `StateError` if the allocation has ended."""
         self.state = ALLOCATION.next(self.label, self.state, event)
         if self.extras is not None and self.extras.timer is not None:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.placement import PlacementChain
     from yunikorn.scheduling.state_reporter import StateReporter
+    from yunikorn.states import NodeEvent
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
 ACTIONS = {"drain": "DRAIN_NODE", "schedule": "DRAIN_TO_SCHEDULABLE"}
@@ -365,7 +366,7 @@ class PartitionScheduler:
         capacity: Resource | None,
         occupied: Resource | None,
         attributes: Mapping[str, str] | None,
-        move: str = "",
+        move: NodeEvent | None = None,
     ) -> str:
         """Change a node, and its state by the event `move`; returns the reason for a rejection, or "".
 

@@ -1,4 +1,4 @@
-"""How decisions are carried out: at once, or under the permit policies in use."""
+"""Placements: decisions that are carried out at once, or under the permit policies in use."""
 
 from __future__ import annotations
 

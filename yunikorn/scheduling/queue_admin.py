@@ -17,7 +17,7 @@ from yunikorn.text import suggest
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.model.queue import Queue
-    from yunikorn.states import Lifecycle
+    from yunikorn.states import Event, Lifecycle
 
 
 def stop_queue(partition: Partition, path: str, *, lasting: bool = False) -> bool:
@@ -101,7 +101,7 @@ def _find(partition: Partition, path: str) -> Queue:
     return queue
 
 
-def _fire(machine: Lifecycle, thing: Partition | Queue, event: str) -> bool:
+def _fire(machine: Lifecycle[Event], thing: Partition | Queue, event: Event) -> bool:
     try:
         return machine.fire(thing, event)
     except StateError as error:

@@ -10,6 +10,7 @@ resuming, a task whose binding failed waits again, and a bound pod that is first
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from yunikorn.errors import StateError
 from yunikorn.states import Lifecycle, Stateful, TableLifecycle
@@ -117,10 +118,10 @@ SCHEDULER = Lifecycle(
     ),
 )
 
-LIFECYCLES: tuple[Lifecycle, ...] = (APPLICATION, TASK, NODE, SCHEDULER)
+LIFECYCLES: tuple[Lifecycle[Any], ...] = (APPLICATION, TASK, NODE, SCHEDULER)
 
 
-def fire(lifecycle: Lifecycle, thing: Stateful, event: str, reason: str = "") -> bool:
+def fire(lifecycle: Lifecycle[Any], thing: Stateful, event: str, reason: str = "") -> bool:
     """Apply an event; return True if the state allows it.
 
     An event that the state does not allow is logged with the object, its state and the event, and dropped:
