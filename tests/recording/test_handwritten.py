@@ -198,6 +198,15 @@ def test_plugin_calls_are_reported_as_code(registry: Registry) -> None:
     assert listener.remarks == [(2, "plugin 'mine' of rm is ignored: recordings contain no code")]
 
 
+def test_gap_in_a_call_of_a_callback_is_reported(registry: Registry) -> None:
+    response = {"response": {"acceptedNodes": [{"nodeID": "n1"}]}}
+    gap = {"gap": "update with a value that no message can represent", "within": True}
+    listener, _ = play(registry, register(), node(memory=1), response, gap, app())
+    (remark,) = listener.remarks
+    assert remark == (4, f"the recording has a gap here: {gap['gap']}")
+    assert len(listener.responses) == 2
+
+
 def test_refused_call_is_reported_with_its_line_and_the_replay_continues(registry: Registry) -> None:
     listener, _ = play(
         registry,

@@ -76,11 +76,11 @@ class SessionCommand(Command[Answer]):
     def run(self, sessions: Sessions) -> Answer:
         """Carry the command out."""
         session = sessions.to_change(self.rm_id)
-        answer = self.change(session, sessions)
+        answer = self._change(session, sessions)
         session.flush()
         return answer
 
-    def change(self, session: Session, sessions: Sessions) -> Answer:
+    def _change(self, session: Session, sessions: Sessions) -> Answer:
         """Change the session, which has been activated."""
         raise NotImplementedError
 
@@ -136,8 +136,7 @@ class Pause(SessionCommand[None]):
 
     reason: str
 
-    def change(self, session: Session, sessions: Sessions) -> None:
-        """Pause the session."""
+    def _change(self, session: Session, sessions: Sessions) -> None:
         session.pause(self.reason)
 
 
@@ -147,8 +146,7 @@ class Reconnect(SessionCommand[None]):
 
     callback: Callback
 
-    def change(self, session: Session, sessions: Sessions) -> None:
-        """Replace the callback."""
+    def _change(self, session: Session, sessions: Sessions) -> None:
         session.reconnect(self.callback)
 
 
@@ -158,8 +156,7 @@ class Resync(SessionCommand[None]):
 
     reason: str
 
-    def change(self, session: Session, sessions: Sessions) -> None:
-        """Pause the session until the registration."""
+    def _change(self, session: Session, sessions: Sessions) -> None:
         session.pause(self.reason, reachable=True)
 
 
@@ -167,8 +164,7 @@ class Resync(SessionCommand[None]):
 class Stop(SessionCommand[None]):
     """End of a session whose resource manager shuts down."""
 
-    def change(self, session: Session, sessions: Sessions) -> None:
-        """End the session."""
+    def _change(self, session: Session, sessions: Sessions) -> None:
         sessions.end(session, f"resource manager {self.rm_id} shut down")
 
 
@@ -190,8 +186,7 @@ class UseCallback(SessionCommand[None]):
 
     callback: Callback
 
-    def change(self, session: Session, sessions: Sessions) -> None:
-        """Replace the callback."""
+    def _change(self, session: Session, sessions: Sessions) -> None:
         session.use_callback(self.callback)
 
 
@@ -204,8 +199,7 @@ class RegisterPlugin(SessionCommand[bool]):
     name: str = ""
     """Name of the plugin; empty for the name that the plugin has itself."""
 
-    def change(self, session: Session, sessions: Sessions) -> bool:
-        """Add the plugin."""
+    def _change(self, session: Session, sessions: Sessions) -> bool:
         return session.add_plugin(self.plugin, self.name or plugin_name(self.plugin))
 
 
@@ -215,9 +209,12 @@ class UnregisterPlugin(SessionCommand[None]):
 
     name: str
 
-    def change(self, session: Session, sessions: Sessions) -> None:
-        """Remove the plugin."""
+    def _change(self, session: Session, sessions: Sessions) -> None:
         session.drop_plugin(self.name)
+
+
+WITH_CALLBACK = (RegisterResourceManager, Reconnect, UseCallback)
+"""Commands with a callback."""
 
 
 # -- configuration -------------------------------------------------------------------------------------------
@@ -230,8 +227,7 @@ class ReloadConfiguration(SessionCommand[bool]):
     text: str | bytes | None = None
     """Configuration; None to read it from its source again."""
 
-    def change(self, session: Session, sessions: Sessions) -> bool:
-        """Use the configuration, with the plan that was prepared for it, if there is one."""
+    def _change(self, session: Session, sessions: Sessions) -> bool:
         from_source = self.text is None
         source = session.config_source
         new = source.again(sessions.configurations) if self.text is None else self.text or DEFAULT_TEXT
@@ -251,8 +247,7 @@ class UpdateConfiguration(SessionCommand[UpdateConfigurationResponse]):
 
     request: UpdateConfigurationRequest
 
-    def change(self, session: Session, sessions: Sessions) -> UpdateConfigurationResponse:
-        """Check, save and use the configuration."""
+    def _change(self, session: Session, sessions: Sessions) -> UpdateConfigurationResponse:
         reason = session.config_source.refusal(sessions.configurations)
         if reason:
             return UpdateConfigurationResponse(False, session.config.text, reason)

@@ -24,8 +24,7 @@ class FailApplication(SessionCommand[None]):
     partition: str = ""
     reason: str = ""
 
-    def change(self, session: Session, sessions: Sessions) -> None:
-        """Fail the application."""
+    def _change(self, session: Session, sessions: Sessions) -> None:
         at = _partition(session, self.partition)
         reason = self.reason or f"application {self.application} was failed by its RM"
         if self.application in at.waiting:
@@ -44,8 +43,7 @@ class StopQueue(SessionCommand[bool]):
     lasting: bool = False
     """True for a stop that holds when the resource manager registers again."""
 
-    def change(self, session: Session, sessions: Sessions) -> bool:
-        """Stop the queue; return True if it was running."""
+    def _change(self, session: Session, sessions: Sessions) -> bool:
         partition = _partition(session, self.partition).partition
         return queue_admin.stop_queue(partition, self.queue, lasting=self.lasting)
 
@@ -58,8 +56,7 @@ class StartQueue(SessionCommand[bool]):
     """Path of the queue."""
     partition: str = ""
 
-    def change(self, session: Session, sessions: Sessions) -> bool:
-        """Start the queue; return True if it was stopped."""
+    def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.start_queue(_partition(session, self.partition).partition, self.queue)
 
 
@@ -69,8 +66,7 @@ class StopPartition(SessionCommand[bool]):
 
     partition: str = ""
 
-    def change(self, session: Session, sessions: Sessions) -> bool:
-        """Stop the partition; return True if it was running."""
+    def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.stop_partition(_partition(session, self.partition).partition)
 
 
@@ -80,8 +76,7 @@ class StartPartition(SessionCommand[bool]):
 
     partition: str = ""
 
-    def change(self, session: Session, sessions: Sessions) -> bool:
-        """Start the partition; return True if it was stopped."""
+    def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.start_partition(_partition(session, self.partition).partition)
 
 
@@ -93,8 +88,7 @@ class DrainNode(SessionCommand[bool]):
     """Id of the node."""
     partition: str = ""
 
-    def change(self, session: Session, sessions: Sessions) -> bool:
-        """Drain the node; return True if the operator did not drain the node before."""
+    def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.drain_node(_partition(session, self.partition).partition, self.node)
 
 
@@ -106,8 +100,7 @@ class UndrainNode(SessionCommand[bool]):
     """Id of the node."""
     partition: str = ""
 
-    def change(self, session: Session, sessions: Sessions) -> bool:
-        """End the drain; return True if the operator drained the node."""
+    def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.undrain_node(_partition(session, self.partition).partition, self.node)
 
 

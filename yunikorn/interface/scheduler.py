@@ -20,27 +20,10 @@ from yunikorn.errors import UsageError
 from yunikorn.explain.explain import Explanation, Reason, explain, first_reasons
 from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
+from yunikorn.interface import commands, operator_commands
 from yunikorn.interface.administration import application_named, partition_named
 from yunikorn.interface.callback import Callback
-from yunikorn.interface.commands import (
-    Answer,
-    Close,
-    Command,
-    FireTimers,
-    Pause,
-    Reconnect,
-    RegisterPlugin,
-    RegisterResourceManager,
-    ReloadConfiguration,
-    Resync,
-    Schedule,
-    Stop,
-    TakePolicyAnswer,
-    UnregisterPlugin,
-    Update,
-    UpdateConfiguration,
-    UseCallback,
-)
+from yunikorn.interface.commands import Answer, Command
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.core_activity import CoreActivity, core_activity, origin_of
 from yunikorn.interface.explaining import explaining
@@ -50,15 +33,6 @@ from yunikorn.interface.messages import (
     UpdateConfigurationRequest,
     UpdateConfigurationResponse,
     UpdateRequest,
-)
-from yunikorn.interface.operator_commands import (
-    DrainNode,
-    FailApplication,
-    StartPartition,
-    StartQueue,
-    StopPartition,
-    StopQueue,
-    UndrainNode,
 )
 from yunikorn.interface.session_state import SessionStatus
 from yunikorn.interface.sessions import Sessions
@@ -145,14 +119,14 @@ class Scheduler:
         The `plugins` of the callback apply to this resource manager's partitions from the start, so its
         configuration may name them (see `register_plugin`).
         """
-        return self.apply(RegisterResourceManager(request, callback))
+        return self.apply(commands.RegisterResourceManager(request, callback))
 
     def update(self, request: UpdateRequest) -> None:
         """Apply an update of a resource manager; raise `UsageError` if the RM is not registered.
 
         A paused RM has to register first: the update is not applied, and the response is RESYNC.
         """
-        self.apply(Update(request))
+        self.apply(commands.Update(request))
 
     # -- sessions -------------------------------------------------------------------------------------
 
@@ -162,7 +136,7 @@ class Scheduler:
         Its pending messages are kept within bounds. After `Timeouts.session` the RM is stopped. Raises
         `UsageError` if the RM is not registered. See `docs/decisions/0031`.
         """
-        self.apply(Pause(rm_id, reason))
+        self.apply(commands.Pause(rm_id, reason))
 
     def reconnect(self, rm_id: str, callback: Callback) -> None:
         """Replace the callback of a resource manager that has connected again, and send RESYNC.
@@ -170,25 +144,25 @@ class Scheduler:
         RESYNC comes with all kept messages. The RM stays paused until it registers again, within
         `Timeouts.session` from now. Raises `UsageError` if the RM is not registered.
         """
-        self.apply(Reconnect(rm_id, callback))
+        self.apply(commands.Reconnect(rm_id, callback))
 
     def resync(self, rm_id: str, reason: str) -> None:
         """Request a new registration of a resource manager whose state may differ from the core's.
 
         The RM is paused and gets RESYNC at its callback. Raises `UsageError` if the RM is not registered.
         """
-        self.apply(Resync(rm_id, reason))
+        self.apply(commands.Resync(rm_id, reason))
 
     def stop(self, rm_id: str) -> None:
         """Remove a resource manager that shuts down, with all its objects; no further message is sent.
 
         Raises `UsageError` if the RM is not registered.
         """
-        self.apply(Stop(rm_id))
+        self.apply(commands.Stop(rm_id))
 
     def close(self) -> None:
         """Shut all resource managers down, and wait for buffered sinks to end."""
-        self.apply(Close())
+        self.apply(commands.Close())
 
     def session_state(self, rm_id: str) -> str:
         """Return `Running` or `Paused`, or `Stopped` for a resource manager that is not registered."""
@@ -220,7 +194,7 @@ class Scheduler:
         the RM is not registered, and `ConfigError` if its configuration cannot be used with the callback;
         then nothing has changed.
         """
-        self.apply(UseCallback(rm_id, callback))
+        self.apply(commands.UseCallback(rm_id, callback))
 
     def register_plugin(self, rm_id: str, plugin: object, name: str = "") -> bool:
         """Add a plugin for the partitions of one resource manager, until its session ends.
@@ -231,14 +205,14 @@ class Scheduler:
         `UsageError` if the resource manager is not registered, and `ConfigError` if an object of the plugin
         cannot be made; then nothing has changed.
         """
-        return self.apply(RegisterPlugin(rm_id, plugin, name))
+        return self.apply(commands.RegisterPlugin(rm_id, plugin, name))
 
     def unregister_plugin(self, rm_id: str, name: str) -> None:
         """Remove the plugin of this name from a resource manager.
 
         Raises `UsageError` if there is none, or if the configuration in use names an offer of the plugin.
         """
-        self.apply(UnregisterPlugin(rm_id, name))
+        self.apply(commands.UnregisterPlugin(rm_id, name))
 
     def plugins(self, rm_id: str, *, in_force: bool = False) -> Registry:
         """Return what an RM's configuration may name, or what it enables and loads; do not change it."""
@@ -253,7 +227,7 @@ class Scheduler:
         All partitions of all resource managers take turns, also from one call to the next, so the pending
         asks of one do not delay the others.
         """
-        return self.apply(Schedule(max_decisions))
+        return self.apply(commands.Schedule(max_decisions))
 
     def next_timer(self) -> int | None:
         """Return the time of the earliest timer (ns), or None."""
@@ -261,14 +235,14 @@ class Scheduler:
 
     def fire_timers(self) -> int:
         """Fire all timers that are due; return their number."""
-        return self.apply(FireTimers())
+        return self.apply(commands.FireTimers())
 
     def take_policy_answer(self, number: int, answer: PolicyAnswer) -> None:
         """Apply the answer of a policy that a worker has called; the number is that of `Workers.start`.
 
         The answer to a question that has been withdrawn has no effect.
         """
-        self.apply(TakePolicyAnswer(number, answer))
+        self.apply(commands.TakePolicyAnswer(number, answer))
 
     # -- configuration --------------------------------------------------------------------------------
 
@@ -280,7 +254,7 @@ class Scheduler:
         problems, or `UsageError` if the source cannot be read; then the old configuration stays in use as a
         whole.
         """
-        return self.apply(ReloadConfiguration(rm_id, text))
+        return self.apply(commands.ReloadConfiguration(rm_id, text))
 
     def check_configuration(self, rm_id: str, text: str | bytes, folder: Path | None = None) -> None:
         """Check that a resource manager could use this configuration now; change nothing.
@@ -326,7 +300,7 @@ class Scheduler:
         The response reports success of all three steps, or the reason of the failure, in which case the old
         configuration stays in use. Raises `UsageError` if the resource manager is not registered.
         """
-        return self.apply(UpdateConfiguration(rm_id, request))
+        return self.apply(commands.UpdateConfiguration(rm_id, request))
 
     def configuration(self, rm_id: str) -> SchedulerConfig:
         """Return the configuration in use by a resource manager, with text and checksum.
@@ -343,7 +317,7 @@ class Scheduler:
         The application is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or
         it has ended.
         """
-        self.apply(FailApplication(rm_id, app_id, partition, reason))
+        self.apply(operator_commands.FailApplication(rm_id, app_id, partition, reason))
 
     def stop_queue(self, rm_id: str, partition: str, path: str, *, lasting: bool = False) -> bool:
         """Stop new allocations in a queue and its children until `start_queue`.
@@ -351,14 +325,14 @@ class Scheduler:
         The queue keeps its allocations and accepts applications. A `lasting` stop also holds when the RM has
         registered again. Returns True if the queue was running. Raises `UsageError` if there is none.
         """
-        return self.apply(StopQueue(rm_id, path, partition, lasting))
+        return self.apply(operator_commands.StopQueue(rm_id, path, partition, lasting))
 
     def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
         """Start a queue that `stop_queue` stopped; return True if the queue was stopped.
 
         Raises `UsageError` if there is no such queue, or its own configuration stops the queue.
         """
-        return self.apply(StartQueue(rm_id, path, partition))
+        return self.apply(operator_commands.StartQueue(rm_id, path, partition))
 
     def stop_partition(self, rm_id: str, partition: str) -> bool:
         """Stop new applications and allocations in a partition until `start_partition`.
@@ -366,11 +340,11 @@ class Scheduler:
         Existing allocations continue. Returns True if the partition was running. Raises `UsageError` if there
         is no such partition.
         """
-        return self.apply(StopPartition(rm_id, partition))
+        return self.apply(operator_commands.StopPartition(rm_id, partition))
 
     def start_partition(self, rm_id: str, partition: str) -> bool:
         """Start a stopped partition; return True if it was stopped. Raises `UsageError` if there is none."""
-        return self.apply(StartPartition(rm_id, partition))
+        return self.apply(operator_commands.StartPartition(rm_id, partition))
 
     def drain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
         """Keep new allocations off a node until `undrain_node`, whatever the RM reports about the node.
@@ -379,14 +353,14 @@ class Scheduler:
         RM registers again. Returns True if the operator did not drain the node before. Raises `UsageError` if
         there is no such node.
         """
-        return self.apply(DrainNode(rm_id, node_id, partition))
+        return self.apply(operator_commands.DrainNode(rm_id, node_id, partition))
 
     def undrain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
         """Undo `drain_node`; a node that its RM drains stays drained.
 
         Returns True if the operator drained the node. Raises `UsageError` if there is no such node.
         """
-        return self.apply(UndrainNode(rm_id, node_id, partition))
+        return self.apply(operator_commands.UndrainNode(rm_id, node_id, partition))
 
     # -- why things wait ------------------------------------------------------------------------------
 

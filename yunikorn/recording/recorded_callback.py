@@ -9,13 +9,7 @@ import attrs
 
 from yunikorn.errors import UsageError
 from yunikorn.interface.callback import OPTIONAL, implements, predicates_in_force
-from yunikorn.interface.commands import (
-    Command,
-    Reconnect,
-    RegisterPlugin,
-    RegisterResourceManager,
-    UseCallback,
-)
+from yunikorn.interface.commands import WITH_CALLBACK, Command, RegisterPlugin
 from yunikorn.interface.messages import UpdateResponse
 
 
@@ -45,7 +39,7 @@ def offered(callback: object) -> RecordedCallback:
 
 def recorded(command: Command[Any]) -> Command[Any]:
     """Return a command as data, with a `RecordedCallback` and without the code of a plugin."""
-    if isinstance(command, (RegisterResourceManager, Reconnect, UseCallback)):
+    if isinstance(command, WITH_CALLBACK):
         return attrs.evolve(command, callback=offered(command.callback))
     if isinstance(command, RegisterPlugin):
         return attrs.evolve(command, plugin=None)

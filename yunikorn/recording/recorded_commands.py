@@ -14,35 +14,9 @@ import attrs
 from yunikorn.errors import Problem
 from yunikorn.framework.options import UNKNOWN_KEY
 from yunikorn.framework.policy_calls import PolicyAnswer
+from yunikorn.interface import commands, operator_commands
 from yunikorn.interface.callback import OPTIONAL
-from yunikorn.interface.commands import (
-    Close,
-    Command,
-    FireTimers,
-    Pause,
-    Reconnect,
-    RegisterPlugin,
-    RegisterResourceManager,
-    ReloadConfiguration,
-    Resync,
-    Schedule,
-    SessionCommand,
-    Stop,
-    TakePolicyAnswer,
-    UnregisterPlugin,
-    Update,
-    UpdateConfiguration,
-    UseCallback,
-)
-from yunikorn.interface.operator_commands import (
-    DrainNode,
-    FailApplication,
-    StartPartition,
-    StartQueue,
-    StopPartition,
-    StopQueue,
-    UndrainNode,
-)
+from yunikorn.interface.commands import WITH_CALLBACK, Command, SessionCommand
 from yunikorn.recording.recorded_callback import RecordedCallback, offered
 from yunikorn.recording.recorded_values import (
     Reading,
@@ -50,7 +24,6 @@ from yunikorn.recording.recorded_values import (
     read_text,
     read_text_or_null,
     read_true,
-    read_whole,
     structured,
 )
 from yunikorn.text import suggest
@@ -92,13 +65,28 @@ def _flag(command: type[Command[Any]], key: str) -> CommandForm:
     return CommandForm(command, key, lambda _: True, read)
 
 
-def _value(command: type[Command[Any]], key: str, field: str, read_value: Reading) -> CommandForm:
+def _value(
+    command: type[Command[Any]],
+    key: str,
+    field: str,
+    read_value: Reading,
+    write_value: Callable[[Any], object] = lambda value: value,
+) -> CommandForm:
     """Return the form of a command whose content is the value of one field."""
 
     def read(value: object, path: str, report: Report) -> Command[Any]:
-        return command(**_given_elsewhere(command), **{field: read_value(value, path, report)})
+        return command(**{**_given_elsewhere(command), field: read_value(value, path, report)})
 
-    return CommandForm(command, key, lambda one: getattr(one, field), read)
+    return CommandForm(command, key, lambda one: write_value(getattr(one, field)), read)
+
+
+def _message(command: type[Command[Any]], key: str, codec: Codec[Any, Any]) -> CommandForm:
+    """Return the form of a command whose content is its request, in protobuf's JSON form."""
+
+    def read(value: object, path: str, report: Report) -> object:
+        return codec.from_wire(from_json(value, codec.wire, path, report))
+
+    return _value(command, key, "request", read, lambda request: to_json(codec.to_wire(request)))
 
 
 def _object(command: type[Command[Any]], key: str) -> CommandForm:
@@ -119,27 +107,7 @@ def _object(command: type[Command[Any]], key: str) -> CommandForm:
     return CommandForm(command, key, write, read)
 
 
-def _message(command: type[Command[Any]], key: str, codec: Codec[Any, Any]) -> CommandForm:
-    """Return the form of a command whose content is its request, in protobuf's JSON form."""
-
-    def read(value: object, path: str, report: Report) -> Command[Any]:
-        request = codec.from_wire(from_json(value, codec.wire, path, report))
-        return command(**_given_elsewhere(command), **{"request": request})
-
-    return CommandForm(command, key, lambda one: to_json(codec.to_wire(one.request)), read)
-
-
-def _methods(command: type[Command[Any]], key: str) -> CommandForm:
-    """Return the form of a command whose content is the list of methods of its callback."""
-
-    def read(value: object, path: str, report: Report) -> Command[Any]:
-        callback = RecordedCallback(read_methods(value, path, report))
-        return command(**{**_given_elsewhere(command), "callback": callback})
-
-    return CommandForm(command, key, lambda one: list(offered(one.callback).methods), read)
-
-
-# -- forms of their own --------------------------------------------------------------------------------------
+# -- values of their own -------------------------------------------------------------------------------------
 
 
 def read_methods(value: object, path: str, report: Report) -> tuple[str, ...]:
@@ -161,57 +129,61 @@ def _read_most(value: object, path: str, report: Report) -> int | None:
     return None
 
 
-def _write_reload(command: ReloadConfiguration) -> str | None:
-    text = command.text
+def _read_callback(value: object, path: str, report: Report) -> RecordedCallback:
+    return RecordedCallback(read_methods(value, path, report))
+
+
+def _write_callback(callback: object) -> list[str]:
+    return list(offered(callback).methods)
+
+
+def _write_text(text: str | bytes | None) -> str | None:
     return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
-def _write_policy_answer(command: TakePolicyAnswer) -> Content:
+def _write_policy_answer(command: commands.TakePolicyAnswer) -> Content:
     given = attrs.asdict(command.answer, filter=lambda field, value: value != field.default)
     return {"number": command.number, **given}
 
 
-_read_answer = structured(PolicyAnswer)
+_read_number, _read_answer = structured(int), structured(PolicyAnswer)
 
 
-def _read_policy_answer(value: object, path: str, report: Report) -> TakePolicyAnswer | None:
+def _read_policy_answer(value: object, path: str, report: Report) -> commands.TakePolicyAnswer | None:
     number: object = 0
     if isinstance(value, dict):
         number = value.get("number", 0)
         value = {key: given for key, given in value.items() if key != "number"}
     answer = _read_answer(value, path, report)
-    whole = read_whole(number, f"{path}.number", report)
-    return None if answer is None else TakePolicyAnswer(whole, answer)
+    whole = _read_number(number, f"{path}.number", report)
+    return None if answer is None or whole is None else commands.TakePolicyAnswer(whole, answer)
 
 
 # -- the table -----------------------------------------------------------------------------------------------
 
 FORMS = (
-    _message(RegisterResourceManager, "register", v0_11.REGISTER_REQUEST),
-    _message(Update, "update", v0_11.UPDATE_REQUEST),
-    _value(Schedule, "schedule", "max_decisions", _read_most),
-    attrs.evolve(
-        _value(ReloadConfiguration, "reload", "text", read_text_or_null),
-        write=_write_reload,
-    ),
-    _message(UpdateConfiguration, "update_configuration", callbacks.CONFIGURATION),
-    _object(FailApplication, "fail_application"),
-    _value(Pause, "pause", "reason", read_text),
-    _methods(Reconnect, "reconnect"),
-    _methods(UseCallback, "use_callback"),
-    _value(Resync, "resync", "reason", read_text),
-    _flag(Stop, "stop"),
-    _object(StopQueue, "stop_queue"),
-    _object(StartQueue, "start_queue"),
-    _object(StopPartition, "stop_partition"),
-    _object(StartPartition, "start_partition"),
-    _object(DrainNode, "drain_node"),
-    _object(UndrainNode, "undrain_node"),
-    _value(RegisterPlugin, "register_plugin", "name", read_text),
-    _value(UnregisterPlugin, "unregister_plugin", "name", read_text),
-    _flag(FireTimers, "fire_timers"),
-    CommandForm(TakePolicyAnswer, "policy_answer", _write_policy_answer, _read_policy_answer),
-    _flag(Close, "close"),
+    _message(commands.RegisterResourceManager, "register", v0_11.REGISTER_REQUEST),
+    _message(commands.Update, "update", v0_11.UPDATE_REQUEST),
+    _value(commands.Schedule, "schedule", "max_decisions", _read_most),
+    _value(commands.ReloadConfiguration, "reload", "text", read_text_or_null, _write_text),
+    _message(commands.UpdateConfiguration, "update_configuration", callbacks.CONFIGURATION),
+    _object(operator_commands.FailApplication, "fail_application"),
+    _value(commands.Pause, "pause", "reason", read_text),
+    _value(commands.Reconnect, "reconnect", "callback", _read_callback, _write_callback),
+    _value(commands.UseCallback, "use_callback", "callback", _read_callback, _write_callback),
+    _value(commands.Resync, "resync", "reason", read_text),
+    _flag(commands.Stop, "stop"),
+    _object(operator_commands.StopQueue, "stop_queue"),
+    _object(operator_commands.StartQueue, "start_queue"),
+    _object(operator_commands.StopPartition, "stop_partition"),
+    _object(operator_commands.StartPartition, "start_partition"),
+    _object(operator_commands.DrainNode, "drain_node"),
+    _object(operator_commands.UndrainNode, "undrain_node"),
+    _value(commands.RegisterPlugin, "register_plugin", "name", read_text),
+    _value(commands.UnregisterPlugin, "unregister_plugin", "name", read_text),
+    _flag(commands.FireTimers, "fire_timers"),
+    CommandForm(commands.TakePolicyAnswer, "policy_answer", _write_policy_answer, _read_policy_answer),
+    _flag(commands.Close, "close"),
 )
 """Forms of all commands."""
 
@@ -223,9 +195,9 @@ def write_command(command: Command[Any]) -> Content:
     form = _BY_COMMAND[type(command)]
     content: Content = {"rm": command.rm_id} if hasattr(command, "rm_id") else {}
     content[form.key] = form.write(command)
-    if isinstance(command, (RegisterResourceManager, Reconnect, UseCallback)):
+    if isinstance(command, WITH_CALLBACK):
         callback = offered(command.callback)
-        if callback.methods and isinstance(command, RegisterResourceManager):
+        if callback.methods and isinstance(command, commands.RegisterResourceManager):
             content["callback"] = list(callback.methods)
         if callback.predicates_in_force:
             content["predicates_in_force"] = list(callback.predicates_in_force)
@@ -234,7 +206,7 @@ def write_command(command: Command[Any]) -> Content:
 
 def addressed(command: Command[Any], rm_id: str) -> Command[Any]:
     """Return a command that was read, with the id of its resource manager."""
-    if isinstance(command, (RegisterResourceManager, Update)):
+    if isinstance(command, (commands.RegisterResourceManager, commands.Update)):
         command.request.rm_id = rm_id
         return command
     return attrs.evolve(command, rm_id=rm_id) if isinstance(command, SessionCommand) else command

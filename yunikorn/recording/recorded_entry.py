@@ -5,14 +5,14 @@ A line with a call has its commands (`recorded_commands`); there is one class pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import Problem
-from yunikorn.interface.commands import Command, Reconnect, RegisterResourceManager, Update, UseCallback
+from yunikorn.interface.commands import WITH_CALLBACK, Command, Update
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.model.context import Timeouts
 from yunikorn.recording.recorded_callback import RecordedCallback, offered
@@ -132,11 +132,14 @@ def read_line(document: object, number: int, report: Report) -> RecordedEntry | 
         report(Problem("", f"a line must contain exactly one entry, got {what}; known: {', '.join(KINDS)}"))
         return None
     (kind,) = kinds
+    found = KINDS[kind](document[kind], kind, report)
     line = RecordedEntry(number, kind)
-    if kind in CONTENTS:
-        line.content = CONTENTS[kind](document[kind], kind, report)
+    if isinstance(found, Command):
+        line.commands = [found]
+    elif isinstance(found, list):
+        line.commands = found
     else:
-        line.commands = COMMANDS[kind](document[kind], kind, report)
+        line.content = found
     _read_around(line, document, report)
     return line
 
@@ -168,7 +171,7 @@ def _read_around(line: RecordedEntry, document: Mapping[str, object], report: Re
 def _complete_callback(line: RecordedEntry, **offers: tuple[str, ...]) -> None:
     """Add to a command what its callback offers, as other keys of the line say."""
     (command,) = line.commands
-    assert isinstance(command, (RegisterResourceManager, Reconnect, UseCallback))
+    assert isinstance(command, WITH_CALLBACK)
     callback: RecordedCallback = attrs.evolve(offered(command.callback), **offers)
     line.commands = [attrs.evolve(command, callback=callback)]
 
@@ -234,20 +237,11 @@ def _configuration(value: object, path: str, report: Report) -> GroupConfigurati
     return found
 
 
-def _command(read: Reading) -> Callable[[object, str, Report], list[Command[Any]]]:
-    def read_command(value: object, path: str, report: Report) -> list[Command[Any]]:
-        command = read(value, path, report)
-        return [] if command is None else [command]
-
-    return read_command
-
-
-def _updates(codec: Decoder[list[UpdateRequest], Any]) -> Callable[[object, str, Report], list[Command[Any]]]:
+def _updates(codec: Decoder[list[UpdateRequest], Any]) -> Reading:
     """Return the reader of a message of the newer layout, which may stand for several updates."""
 
-    def read(value: object, path: str, report: Report) -> list[Command[Any]]:
-        requests = codec.from_wire(from_json(value, codec.wire, path, report))
-        return [Update(request) for request in requests]
+    def read(value: object, path: str, report: Report) -> list[Update]:
+        return [Update(request) for request in codec.from_wire(from_json(value, codec.wire, path, report))]
 
     return read
 
@@ -257,25 +251,20 @@ def _response(value: object, path: str, report: Report) -> object:
     return codec.from_wire(from_json(value, codec.wire, path, report))
 
 
-CONTENTS: dict[str, Reading] = {
+KINDS: dict[str, Reading] = {
     "recording": _beginning,
     "part": _part,
     "configuration": _configuration,
+    **{form.key: form.read for form in FORMS},
+    "update_allocation": _updates(current.ALLOCATION_REQUEST),
+    "update_application": _updates(current.APPLICATION_REQUEST),
+    "update_node": _updates(current.NODE_REQUEST),
     "advance": read_span,
     "answer": structured(RecordedAnswer),
     "response": _response,
     "gap": read_text,
 }
-"""Reader of the content by kind of entry, except for commands."""
-COMMANDS: dict[str, Callable[[object, str, Report], list[Command[Any]]]] = {
-    **{form.key: _command(form.read) for form in FORMS},
-    "update_allocation": _updates(current.ALLOCATION_REQUEST),
-    "update_application": _updates(current.APPLICATION_REQUEST),
-    "update_node": _updates(current.NODE_REQUEST),
-}
-"""Reader of the commands by kind of entry."""
-KINDS = (*COMMANDS, *CONTENTS)
-"""All kinds of entries."""
+"""Reader by kind of entry: of a command, of several updates, or of another content."""
 
 OF_NONE = {
     *("recording", "part", "configuration", "advance", "gap"),

@@ -15,7 +15,7 @@ from typing import Any
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import Problem
-from yunikorn.framework.options import faults, make_converter, to_int
+from yunikorn.framework.options import faults, make_converter
 from yunikorn.resources import INT64_MAX
 
 _DATE = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")
@@ -114,12 +114,3 @@ def structured(kind: type[Any]) -> Reading:
             return None
 
     return read
-
-
-def read_whole(value: object, path: str, report: Report) -> int:
-    """Return a whole number."""
-    try:
-        return to_int(value)
-    except ValueError as error:
-        report(Problem(path, str(error)))
-        return 0

@@ -23,14 +23,7 @@ from typing import Any, Protocol
 import attrs
 
 from yunikorn.interface.callback import OPTIONAL, Callback, implements
-from yunikorn.interface.commands import (
-    Answer,
-    Command,
-    FireTimers,
-    Reconnect,
-    RegisterResourceManager,
-    UseCallback,
-)
+from yunikorn.interface.commands import WITH_CALLBACK, Answer, Command, FireTimers
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
@@ -127,7 +120,7 @@ class RecordingScheduler(Scheduler):
 
     def _listening(self, command: Command[Any]) -> Command[Any]:
         """Return a command whose callback records the calls of the core."""
-        if isinstance(command, (RegisterResourceManager, Reconnect, UseCallback)):
+        if isinstance(command, WITH_CALLBACK):
             callback = _RecordingCallback(command.callback, command.rm_id, self)
             return attrs.evolve(command, callback=callback)
         return command

@@ -18,18 +18,9 @@ from yunikorn.config.durations import parse_duration
 from yunikorn.errors import YunikornError
 from yunikorn.framework.policy_calls import NoWorkers
 from yunikorn.framework.registry import Registry
+from yunikorn.interface import commands
 from yunikorn.interface.callback import OPTIONAL
-from yunikorn.interface.commands import (
-    Command,
-    Reconnect,
-    RegisterPlugin,
-    RegisterResourceManager,
-    ReloadConfiguration,
-    Schedule,
-    UnregisterPlugin,
-    UpdateConfiguration,
-    UseCallback,
-)
+from yunikorn.interface.commands import WITH_CALLBACK, Command
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
     NodePredicatesArgs,
@@ -51,6 +42,9 @@ from yunikorn.recording.replayed_rm import (
     ReplayedRM,
     recreated,
 )
+
+OWN = commands.UpdateConfiguration, commands.ReloadConfiguration
+"""Commands that bring a configuration, which a what-if ignores."""
 
 
 class Listener(Protocol):
@@ -193,23 +187,20 @@ class Replay:
             self._news.append(lambda: self._listener.on_refused(now, entry, reason))
 
     def _apply(self, command: Command[Any], entry: RecordedEntry) -> None:
-        match command:
-            case RegisterPlugin() | UnregisterPlugin():
-                what = f"plugin '{command.name}' of {entry.rm_id} is ignored"
-                self.note(entry, f"{what}: recordings contain no code")
-                return
-            case ReloadConfiguration() | UpdateConfiguration() if self._config is not None:
-                self.note(entry, f"{entry.kind} is ignored: --config replaces all configurations")
-                return
-            case Schedule():
-                self._schedule(command)
-                return
-            case RegisterResourceManager() | Reconnect() | UseCallback():
+        if isinstance(command, (commands.RegisterPlugin, commands.UnregisterPlugin)):
+            what = f"plugin '{command.name}' of {entry.rm_id} is ignored"
+            self.note(entry, f"{what}: recordings contain no code")
+        elif self._config is not None and isinstance(command, OWN):
+            self.note(entry, f"{entry.kind} is ignored: --config replaces all configurations")
+        elif isinstance(command, commands.Schedule):
+            self._schedule(command)
+        else:
+            if isinstance(command, WITH_CALLBACK):
                 callback = _ReplayedCallback(self, command.rm_id, offered(command.callback))
                 command = attrs.evolve(command, callback=callback)
-        self.core.apply(command if self.replayed_rm is None else self.replayed_rm.translate(command))
+            self.core.apply(command if self.replayed_rm is None else self.replayed_rm.translate(command))
 
-    def _schedule(self, command: Schedule) -> None:
+    def _schedule(self, command: commands.Schedule) -> None:
         """Take decisions; a what-if repeats this while their number is reached, as a live core does."""
         most = command.max_decisions
         again = self._recorded and not self._exactly and most
