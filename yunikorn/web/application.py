@@ -15,7 +15,6 @@ from yunikorn.rest.applications import in_steps, read_allocation, read_summary
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.explain_shapes import WaitExplanation
 from yunikorn.rest.routes.explanations import read_awaited, read_explanation
-from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import FINAL_STATES
 from yunikorn.web.application_rows import count_waiting
@@ -89,26 +88,24 @@ class OneApplication:
     part: Part
 
 
-def reading_of(key: str, app_id: str, number: int) -> Reading[OneApplication]:
-    """Return the reading of an application, whether it has ended or not."""
-
-    def read(scheduler: Scheduler) -> Generator[None, None, OneApplication]:
-        frame, at = read_frame_at(scheduler, key)
-        if app_id in at.waiting:
-            return OneApplication(
-                frame=frame,
-                shape=None,
-                explanation=read_awaited(at, app_id),
-                tasks=Tasks(),
-                allocations=(),
-                part=part_of(0, 1),
-            )
-        app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
-        if app is None:
-            raise _unknown(scheduler, frame, at, app_id)
-        return (yield from _read(scheduler, frame, at, app, number))
-
-    return read
+def _read_page(
+    scheduler: Scheduler, key: str, app_id: str, number: int
+) -> Generator[None, None, OneApplication]:
+    """Read an application, whether it has ended or not."""
+    frame, at = read_frame_at(scheduler, key)
+    if app_id in at.waiting:
+        return OneApplication(
+            frame=frame,
+            shape=None,
+            explanation=read_awaited(at, app_id),
+            tasks=Tasks(),
+            allocations=(),
+            part=part_of(0, 1),
+        )
+    app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
+    if app is None:
+        raise _unknown(scheduler, frame, at, app_id)
+    return (yield from _read(scheduler, frame, at, app, number))
 
 
 def _read(
@@ -218,7 +215,8 @@ async def view(call: Call) -> View:
     app_id = call.query("id")
     if not app_id:
         raise Refused(400, "The address names no application: /application?id=ID.")
-    found = await call.read(reading_of(call.query("partition"), app_id, wanted_number(call)))
+    key, number = call.query("partition"), wanted_number(call)
+    found = await call.read(lambda core: _read_page(core, key, app_id, number))
     content: dict[str, object] = {"id": app_id, "app": found.shape, "explanation": found.explanation}
     if found.shape is not None:
         span, segments = states_of(found.shape, found.frame.now)

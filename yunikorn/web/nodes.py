@@ -14,7 +14,6 @@ from yunikorn.rest.answers import Refused
 from yunikorn.rest.applications import in_steps, present, read_allocation
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.nodes import BUCKETS, buckets_of, read_summary, read_utilization
-from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.web.amounts import Bar, bar, ordered
 from yunikorn.web.frame import Frame, Unknown, read_frame_at
@@ -149,25 +148,22 @@ def bars_of(node: shapes.Node, names: Sequence[str]) -> list[Bar | None]:
     return found
 
 
-def _reading_of(key: str, wanted: Filter, number: int) -> Reading[NodeList]:
-    def read(scheduler: Scheduler) -> Generator[None, None, NodeList]:
-        frame, at = read_frame_at(scheduler, key)
-        known = at.partition.nodes
-        every = list(known.values())
-        sizes = dict(at.partition.cluster.total)
-        utilization = yield from read_utilization(every)
-        chosen, part = yield from sorted_part(every, wanted.matches, wanted.key(), number)
-        rows = []
-        for index, node in enumerate(chosen):
-            if known.get(node.id) is node:
-                rows.append(NodeRow(node=read_summary(node), tasks=len(node.allocations)))
-            if index % STEP == STEP - 1:
-                yield
-        return NodeList(
-            frame=frame, rows=rows, part=part, sizes=sizes, utilization=utilization, total=len(every)
-        )
-
-    return read
+def _read_nodes(
+    scheduler: Scheduler, key: str, wanted: Filter, number: int
+) -> Generator[None, None, NodeList]:
+    frame, at = read_frame_at(scheduler, key)
+    known = at.partition.nodes
+    every = list(known.values())
+    sizes = dict(at.partition.cluster.total)
+    utilization = yield from read_utilization(every)
+    chosen, part = yield from sorted_part(every, wanted.matches, wanted.key(), number)
+    rows = []
+    for index, node in enumerate(chosen):
+        if known.get(node.id) is node:
+            rows.append(NodeRow(node=read_summary(node), tasks=len(node.allocations)))
+        if index % STEP == STEP - 1:
+            yield
+    return NodeList(frame=frame, rows=rows, part=part, sizes=sizes, utilization=utilization, total=len(every))
 
 
 def histograms_of(found: NodeList, wanted: Filter) -> list[Histogram]:
@@ -199,8 +195,8 @@ def histograms_of(found: NodeList, wanted: Filter) -> list[Histogram]:
 
 async def list_view(call: Call) -> View:
     """Return the page with all nodes."""
-    wanted = Filter.of(call)
-    found = await call.read(_reading_of(call.query("partition"), wanted, wanted_number(call)))
+    wanted, key, number = Filter.of(call), call.query("partition"), wanted_number(call)
+    found = await call.read(lambda core: _read_nodes(core, key, wanted, number))
     columns = [name for name in ordered(found.sizes) if found.sizes[name]][:COLUMNS]
     return View(
         template="nodes.html",
@@ -235,21 +231,18 @@ class OneNode:
     """Keys of requests that have reserved the node, with their applications."""
 
 
-def _node_reading(key: str, node_id: str, number: int) -> Reading[OneNode]:
-    def read(scheduler: Scheduler) -> Generator[None, None, OneNode]:
-        frame, at = read_frame_at(scheduler, key)
-        node = at.partition.nodes.get(node_id)
-        if node is None:
-            raise _unknown(scheduler, frame, at, node_id)
-        every = list(node.allocations.values())
-        part = part_of(len(every), number)
-        shape = read_summary(node)
-        reserved_by = [(ask.key, ask.app.id) for ask in node.reservations]
-        chosen = every[::-1][max(0, part.first - 1) : part.last]
-        allocations = yield from in_steps(chosen, read_allocation)
-        return OneNode(frame=frame, node=shape, allocations=allocations, part=part, reserved_by=reserved_by)
-
-    return read
+def _read_node(scheduler: Scheduler, key: str, node_id: str, number: int) -> Generator[None, None, OneNode]:
+    frame, at = read_frame_at(scheduler, key)
+    node = at.partition.nodes.get(node_id)
+    if node is None:
+        raise _unknown(scheduler, frame, at, node_id)
+    every = list(node.allocations.values())
+    part = part_of(len(every), number)
+    shape = read_summary(node)
+    reserved_by = [(ask.key, ask.app.id) for ask in node.reservations]
+    chosen = every[::-1][max(0, part.first - 1) : part.last]
+    allocations = yield from in_steps(chosen, read_allocation)
+    return OneNode(frame=frame, node=shape, allocations=allocations, part=part, reserved_by=reserved_by)
 
 
 def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, node_id: str) -> Unknown:
@@ -273,7 +266,8 @@ async def node_view(call: Call) -> View:
     node_id = call.query("id")
     if not node_id:
         raise Refused(400, "The address names no node: /node?id=ID.")
-    found = await call.read(_node_reading(call.query("partition"), node_id, wanted_number(call)))
+    key, number = call.query("partition"), wanted_number(call)
+    found = await call.read(lambda core: _read_node(core, key, node_id, number))
     node = found.node
     types = ordered({*node.capacity, *node.allocated, *node.occupied})
     return View(

@@ -21,7 +21,6 @@ from yunikorn.rest.queues import read_queue
 from yunikorn.rest.routes.explanations import read_explanation
 from yunikorn.rest.routes.plugins import installed_plugins
 from yunikorn.rest.routes.scheduler import latest_health
-from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import ACCEPTED, FINAL_STATES, NEW
 from yunikorn.web.amounts import Bar, bar, ordered
@@ -139,19 +138,15 @@ def _waiting_most(
     return [(share, app) for share, _, app in heapq.nlargest(MOST_WAITING, most)]
 
 
-def reading_of(key: str) -> Reading[tuple[Frame, list[PartitionView]]]:
-    """Return the reading of all partitions at a glance, or of the one that is chosen."""
-
-    def read(scheduler: Scheduler) -> Generator[None, None, tuple[Frame, list[PartitionView]]]:
-        frame, _ = read_frame(scheduler, key)
-        found = []
-        for name, (rm_id, at) in zip(frame.partitions, scheduler.all_partitions(), strict=False):
-            shape = yield from read_partition(rm_id, at)
-            root = yield from read_queue(at.partition.queues.root)
-            found.append(_view_of(frame.at(name.key), shape, root))
-        return frame, found
-
-    return read
+def read_views(scheduler: Scheduler, key: str) -> Generator[None, None, tuple[Frame, list[PartitionView]]]:
+    """Read all partitions at a glance, or of the one that is chosen."""
+    frame, _ = read_frame(scheduler, key)
+    found = []
+    for name, (rm_id, at) in zip(frame.partitions, scheduler.all_partitions(), strict=False):
+        shape = yield from read_partition(rm_id, at)
+        root = yield from read_queue(at.partition.queues.root)
+        found.append(_view_of(frame.at(name.key), shape, root))
+    return frame, found
 
 
 def _view_of(frame: Frame, shape: shapes.Partition, root: shapes.Queue) -> PartitionView:
@@ -215,7 +210,8 @@ class Overview:
 
     async def view(self, call: Call) -> View:
         """Return the page."""
-        frame, partitions = await call.read(reading_of(call.query("partition")))
+        key = call.query("partition")
+        frame, partitions = await call.read(lambda core: read_views(core, key))
         waiting = await self._board.latest(call)
         health = await self._health(call)
         faults = fault_rows(await installed_plugins(call))

@@ -12,7 +12,6 @@ from yunikorn.rest import shapes
 from yunikorn.rest.answers import Refused
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.queues import read_queue, read_tree
-from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.web.amounts import Bar, bar, ordered
 from yunikorn.web.application_rows import AppRow, read_rows
@@ -131,21 +130,17 @@ def _matching(entries: list[_Entry], text: str, only_waiting: bool) -> list[_Ent
     return found[::-1]
 
 
-def tree_reading(key: str) -> Reading[tuple[Frame, shapes.Queue]]:
-    """Return the reading of all queues of a partition."""
-
-    def read(scheduler: Scheduler) -> Generator[None, None, tuple[Frame, shapes.Queue]]:
-        frame, at = read_frame_at(scheduler, key)
-        tree = at.partition.queues
-        return frame, (yield from read_tree(tree, tree.root, at.name))
-
-    return read
+def read_queues(scheduler: Scheduler, key: str) -> Generator[None, None, tuple[Frame, shapes.Queue]]:
+    """Read all queues of a partition."""
+    frame, at = read_frame_at(scheduler, key)
+    tree = at.partition.queues
+    return frame, (yield from read_tree(tree, tree.root, at.name))
 
 
 async def tree_view(call: Call) -> View:
     """Return the page with all queues."""
-    text, only_waiting = call.query("q").strip(), call.query("waiting") == "1"
-    frame, root = await call.read(tree_reading(call.query("partition")))
+    text, only_waiting, key = call.query("q").strip(), call.query("waiting") == "1", call.query("partition")
+    frame, root = await call.read(lambda core: read_queues(core, key))
     columns = types_of(root)[:COLUMNS]
     # The rows of a thousand queues take some ten milliseconds.
     rows = rows_of(root, columns, text, only_waiting=only_waiting)
@@ -177,43 +172,40 @@ class OneQueue:
     part: Part
 
 
-def _queue_reading(key: str, path: str, number: int) -> Reading[OneQueue]:
-    def read(scheduler: Scheduler) -> Generator[None, None, OneQueue]:
-        frame, at = read_frame_at(scheduler, key)
-        found = at.partition.queue(path.lower())
-        if found is None:
-            raise _unknown(scheduler, frame, at, path)
-        queue = yield from read_queue(found)
-        sizes: dict[str, int] = {}
-        above: Queue | None = found
-        while above is not None:
-            sizes = {**(above.max or {}), **sizes}
-            above = above.parent
-        chosen, children_part = yield from sorted_part(
-            list(found.children.values()), lambda one: True, lambda one: one.path, number
-        )
-        children: list[shapes.Queue] = []
-        for index, child in enumerate(chosen):
-            if found.children.get(child.name) is child:
-                children.append((yield from read_queue(child)))
-            if index % STEP == STEP - 1:
-                yield
-        apps = found.applications
-        members, part = yield from sorted_part(
-            list(apps.values()), lambda one: True, lambda one: (-one.submitted, one.id), number
-        )
-        rows = yield from read_rows(members, lambda one: apps.get(one.id) is one, at.name)
-        return OneQueue(
-            frame=frame,
-            queue=queue,
-            sizes=sizes,
-            children=children,
-            children_part=children_part,
-            rows=rows,
-            part=part,
-        )
-
-    return read
+def _read_one(scheduler: Scheduler, key: str, path: str, number: int) -> Generator[None, None, OneQueue]:
+    frame, at = read_frame_at(scheduler, key)
+    found = at.partition.queue(path.lower())
+    if found is None:
+        raise _unknown(scheduler, frame, at, path)
+    queue = yield from read_queue(found)
+    sizes: dict[str, int] = {}
+    above: Queue | None = found
+    while above is not None:
+        sizes = {**(above.max or {}), **sizes}
+        above = above.parent
+    chosen, children_part = yield from sorted_part(
+        list(found.children.values()), lambda one: True, lambda one: one.path, number
+    )
+    children: list[shapes.Queue] = []
+    for index, child in enumerate(chosen):
+        if found.children.get(child.name) is child:
+            children.append((yield from read_queue(child)))
+        if index % STEP == STEP - 1:
+            yield
+    apps = found.applications
+    members, part = yield from sorted_part(
+        list(apps.values()), lambda one: True, lambda one: (-one.submitted, one.id), number
+    )
+    rows = yield from read_rows(members, lambda one: apps.get(one.id) is one, at.name)
+    return OneQueue(
+        frame=frame,
+        queue=queue,
+        sizes=sizes,
+        children=children,
+        children_part=children_part,
+        rows=rows,
+        part=part,
+    )
 
 
 def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, path: str) -> Unknown:
@@ -233,7 +225,8 @@ async def queue_view(call: Call) -> View:
     name = call.query("name")
     if not name:
         raise Refused(400, "The address names no queue: /queue?name=PATH.")
-    found = await call.read(_queue_reading(call.query("partition"), name, wanted_number(call)))
+    key, number = call.query("partition"), wanted_number(call)
+    found = await call.read(lambda core: _read_one(core, key, name, number))
     queue, types = found.queue, types_of(found.queue)
     columns = types[:COLUMNS]
     path = queue.queuename.split(".")

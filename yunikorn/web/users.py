@@ -13,7 +13,6 @@ from yunikorn.rest.answers import Refused
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.lists import Page
 from yunikorn.rest.partitions import book_usage, read_group, read_user
-from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.web.amounts import Bar, bar, ordered
 from yunikorn.web.frame import Frame, Unknown, read_frame_at
 from yunikorn.web.page_server import View
@@ -61,34 +60,31 @@ def row_of(name: str, usage: shapes.QueueUsage, columns: Sequence[str], sizes: d
     return UsageRow(name=name, usage=usage, bars=bars)
 
 
-def _reading_of(key: str, text: str, number: int) -> Reading[Users]:
-    def read(scheduler: Scheduler) -> Generator[None, None, Users]:
-        frame, at = read_frame_at(scheduler, key)
-        partition = at.partition
-        yield from book_usage(partition)
-        chosen, part = yield from sorted_part(
-            list(partition.usage.names(USER)), lambda one: text in one.lower(), str, number
-        )
-        users = []
-        for index, name in enumerate(chosen):
-            if partition.usage.through(USER, name):
-                users.append((yield from read_user(partition, name)))
-            if index % STEP == STEP - 1:
-                yield
-        names, _ = yield from Page(GROUPS).select(partition.usage.names(GROUP), str, bool)
-        groups = []
-        for name in names:
-            if partition.usage.through(GROUP, name):
-                groups.append((yield from read_group(partition, name)))
-        return Users(frame=frame, users=users, part=part, groups=groups, sizes=dict(partition.cluster.total))
-
-    return read
+def _read_users(scheduler: Scheduler, key: str, text: str, number: int) -> Generator[None, None, Users]:
+    frame, at = read_frame_at(scheduler, key)
+    partition = at.partition
+    yield from book_usage(partition)
+    chosen, part = yield from sorted_part(
+        list(partition.usage.names(USER)), lambda one: text in one.lower(), str, number
+    )
+    users = []
+    for index, name in enumerate(chosen):
+        if partition.usage.through(USER, name):
+            users.append((yield from read_user(partition, name)))
+        if index % STEP == STEP - 1:
+            yield
+    names, _ = yield from Page(GROUPS).select(partition.usage.names(GROUP), str, bool)
+    groups = []
+    for name in names:
+        if partition.usage.through(GROUP, name):
+            groups.append((yield from read_group(partition, name)))
+    return Users(frame=frame, users=users, part=part, groups=groups, sizes=dict(partition.cluster.total))
 
 
 async def list_view(call: Call) -> View:
     """Return the page with all users, and the groups with limits."""
-    text = call.query("q").strip()
-    found = await call.read(_reading_of(call.query("partition"), text.lower(), wanted_number(call)))
+    text, key, number = call.query("q").strip(), call.query("partition"), wanted_number(call)
+    found = await call.read(lambda core: _read_users(core, key, text.lower(), number))
     columns = [name for name in ordered(found.sizes) if found.sizes[name]][:COLUMNS]
     users = [
         row_of(one.user_name, one.queues, columns, found.sizes)
@@ -109,18 +105,17 @@ async def list_view(call: Call) -> View:
     )
 
 
-def _user_reading(key: str, name: str) -> Reading[tuple[Frame, shapes.UserUsage, dict[str, int]]]:
-    def read(scheduler: Scheduler) -> Generator[None, None, tuple[Frame, shapes.UserUsage, dict[str, int]]]:
-        frame, at = read_frame_at(scheduler, key)
-        partition = at.partition
-        yield from book_usage(partition)
-        if not partition.usage.through(USER, name):
-            known = list(partition.usage.names(USER))
-            text = f"There is no use by a user {name}."
-            raise Unknown(text, frame, name, known, lambda one: frame.url("/user", name=one))
-        return frame, (yield from read_user(partition, name)), dict(partition.cluster.total)
-
-    return read
+def _read_user(
+    scheduler: Scheduler, key: str, name: str
+) -> Generator[None, None, tuple[Frame, shapes.UserUsage, dict[str, int]]]:
+    frame, at = read_frame_at(scheduler, key)
+    partition = at.partition
+    yield from book_usage(partition)
+    if not partition.usage.through(USER, name):
+        known = list(partition.usage.names(USER))
+        text = f"There is no use by a user {name}."
+        raise Unknown(text, frame, name, known, lambda one: frame.url("/user", name=one))
+    return frame, (yield from read_user(partition, name)), dict(partition.cluster.total)
 
 
 async def user_view(call: Call) -> View:
@@ -128,7 +123,8 @@ async def user_view(call: Call) -> View:
     name = call.query("name")
     if not name:
         raise Refused(400, "The address names no user: /user?name=NAME.")
-    frame, user, sizes = await call.read(_user_reading(call.query("partition"), name))
+    key = call.query("partition")
+    frame, user, sizes = await call.read(lambda core: _read_user(core, key, name))
     every = [] if user.queues is None else list(_through(user.queues))
     types = ordered({one for usage in every for one in (*usage.resource_usage, *usage.max_resources)})
     columns = types[:COLUMNS]
