@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.operator_kit import Run
-from yunikorn.cli.colours import has_colours
+from yunikorn.cli.output import has_colours
 from yunikorn.reporting.terminal import report_console
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart"

@@ -13,10 +13,9 @@ import click
 
 from yunikorn.cli.answer_fields import number, records, text
 from yunikorn.cli.changes import FAILED, confirmed, reason
-from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import ConfigInput
-from yunikorn.cli.input_path import INPUT
-from yunikorn.cli.output import echo, results
+from yunikorn.cli.output import echo, has_colours, results
+from yunikorn.cli.paths import INPUT
 from yunikorn.cli.rest_client import Record, Server
 from yunikorn.cli.server_options import connect, server_options
 from yunikorn.config.source import ConfigSource

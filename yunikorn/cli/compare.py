@@ -7,8 +7,7 @@ the table of the finished runs.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -16,18 +15,17 @@ from click.core import ParameterSource
 
 from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.config_input import read_config
+from yunikorn.cli.configured_queues import read_targets, slo_option
 from yunikorn.cli.executors import executor_for, jobs_option, progress_of_runs, working
 from yunikorn.cli.input_checks import InputChecks
-from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
-from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
+from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.repeated_runs import RunRepeater
+from yunikorn.cli.run_options import check_out, claimed, preempted_option, until_option
 from yunikorn.cli.seeds_option import draws, seeds_option
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.slo_option import read_targets, slo_option
-from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
@@ -47,7 +45,7 @@ from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.survey import survey
-from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
+from yunikorn.simulation.workload import Workload
 
 _OF_FINISHED = {"folders", "out", "force", "no_plots", "as_json", "workload", "nodes", "no_reasons", "jobs"}
 """Parameters that apply to finished runs."""
@@ -78,16 +76,8 @@ _STOPPING = "interrupted: comparing the runs that have ended (Ctrl-C again ends 
 @click.option("--no-plots", is_flag=True, help="Leave plots and compare.html out of --out.")
 @click.option("--no-reasons", is_flag=True, help="Do not repeat runs for the reasons of first differences.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-@click.option(
-    "--until", metavar="TIME", callback=parse_moment, help="End at this simulated time, such as 36h."
-)
-@click.option(
-    "--preempted",
-    type=click.Choice(PREEMPTED),
-    default=RESTART,
-    show_default=True,
-    help="Default for applications that do not say what happens to their preempted tasks.",
-)
+@until_option("End at this simulated time, such as 36h.")
+@preempted_option
 @jobs_option
 def command(
     folders: tuple[Path, ...],
@@ -114,9 +104,7 @@ def command(
     of runs are repeated, for the reasons of first differences, and only --out, --force, --no-plots,
     --no-reasons, --json and --jobs apply; --workload and --nodes name files that have moved since.
     """
-    if out is None and (no_plots or force):
-        option = "--no-plots" if no_plots else "--force"
-        raise UsageError(f"{option} applies to the files of --out: give --out")
+    check_out(out, no_plots=no_plots, force=force)
     if folders:
         repeat = RunRepeater(source.workload, source.nodes, lambda runs: executor_for(jobs, runs))
         explain = None if no_reasons else repeat
@@ -137,7 +125,10 @@ def command(
     for line in [*remark_lines(workload, survey(workload)), *remarks]:
         echo(line, err=True)
     executor = executor_for(jobs, len(plans) * len(workloads))
-    with ending_early(_STOPPING, executor.stop) as signals, _folder(out, force=force) as folder:
+    with (
+        ending_early(_STOPPING, executor.stop) as signals,
+        claimed(comparison_folder, out, force=force) as folder,
+    ):
         try:
             with working(executor, out), progress_of_runs() as on_progress:
                 found = compare(
@@ -212,7 +203,7 @@ def _compare_finished(
         for one in found.divergence_reports
         if one.reason_unknown
     ]
-    with _folder(out, force=force) as folder:
+    with claimed(comparison_folder, out, force=force) as folder:
         left_out = write_comparison(folder, found, pictures=pictures) if folder else ""
     for remark in filter(None, [*remarks, left_out]):
         echo(f"note: {printable(remark)}".replace("note: warning", "warning"), err=True)
@@ -268,17 +259,6 @@ def _read(
 for _option in command.params:
     if _option.name == "workload":
         _option.required = False  # finished folders have their workload
-
-
-@contextlib.contextmanager
-def _folder(out: Path | None, *, force: bool) -> Iterator[OutFolder | None]:
-    """Yield the claimed folder of the results; None without one."""
-    if out is None:
-        yield None
-        return
-    with comparison_folder(out, force=force) as folder:
-        folder.prepare()
-        yield folder
 
 
 def _show(found: Comparison, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 
-from yunikorn.cli.swapped_files import NOT_A_CONFIG, check_config_text, is_workload
+from yunikorn.cli.mistaken_files import NOT_A_CONFIG, check_config_text, is_workload
 from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import decode
 from yunikorn.config.load import Outcome

@@ -13,9 +13,9 @@ import click
 
 from yunikorn.cli.config_input import ConfigInput
 from yunikorn.cli.input_checks import InputChecks
-from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
+from yunikorn.cli.paths import INPUT
 from yunikorn.config.difference_words import in_words
 from yunikorn.config.differences import differences
 from yunikorn.config.queues_yaml import SchedulerConfig

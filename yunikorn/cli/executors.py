@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from yunikorn.cli.colours import has_colours
+from yunikorn.cli.output import has_colours
 from yunikorn.errors import UsageError
 from yunikorn.reporting.workers import HereAndNow, WorkerPool
 

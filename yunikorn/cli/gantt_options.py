@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 import click
 
-from yunikorn.cli.times import parse_moment
+from yunikorn.cli.options import option_group
+from yunikorn.cli.run_options import parse_moment
 from yunikorn.errors import UsageError
 from yunikorn.reporting.gantt import KINDS, GanttRequest
 from yunikorn.simulation.workload import Workload
@@ -44,10 +45,7 @@ def gantt_options(command: Callable[..., Any]) -> Callable[..., Any]:
         chart = GanttOptions(**{name: arguments.pop(name) for name in ("gantt", "start", "stop", "names")})
         return command(chart=chart, **arguments)
 
-    decorated: Callable[..., Any] = call
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return option_group(*_OPTIONS)(call)
 
 
 @attrs.frozen

@@ -7,14 +7,13 @@ cannot spoil an output that a program reads.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from typing import Any, TextIO
 
 import click
-
-from yunikorn.cli.colours import has_colours
 
 
 class _Prints:
@@ -31,6 +30,20 @@ def results() -> TextIO:
     """Return the stream for the results of a command."""
     stream: TextIO = getattr(sys.stdout, "results", sys.stdout)
     return stream
+
+
+def has_colours(stream: TextIO, environment: Mapping[str, str] | None = None) -> bool:
+    """Return True if escape sequences for colours and emphasis may be written to a stream.
+
+    https://no-color.org and https://force-color.org describe the variables `NO_COLOR` and `FORCE_COLOR`. If
+    both are set and not empty, `NO_COLOR` wins. A dumb terminal, a pipe and a file get no escape sequences.
+    """
+    known = os.environ if environment is None else environment
+    if known.get("NO_COLOR"):
+        return False
+    if known.get("FORCE_COLOR"):
+        return True
+    return known.get("TERM") not in ("dumb", "unknown") and stream.isatty()
 
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:

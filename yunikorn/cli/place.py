@@ -14,8 +14,8 @@ import attrs
 import click
 
 from yunikorn.cli.config_input import ConfigInput, folder_of, name_of
-from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.output import echo
+from yunikorn.cli.paths import INPUT
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show

@@ -15,8 +15,8 @@ import click
 
 from yunikorn import __version__
 from yunikorn.cli.installed import load_registry
+from yunikorn.cli.run_options import preempted_option, until_option
 from yunikorn.cli.signals import ending_early
-from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import YunikornError
 from yunikorn.framework.installed import chosen_plugins
@@ -37,7 +37,7 @@ from yunikorn.reporting.saved_run import InputPlaces, read_places
 from yunikorn.reporting.workers import HereAndNow, WorkerPool
 from yunikorn.simulation.reader import files_of_workload
 from yunikorn.simulation.resampling import AUTO, ORDER
-from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload
+from yunikorn.simulation.workload import Workload
 
 _STOPPING = "interrupted: comparing without the reasons that are still missing (Ctrl-C again ends at once)"
 
@@ -135,8 +135,8 @@ class _Parsed:
 
 @click.command()
 @workload_options
-@click.option("--until", callback=parse_moment)
-@click.option("--preempted", type=click.Choice(PREEMPTED), default=RESTART)
+@until_option("")
+@preempted_option
 def _run(source: WorkloadSource, until: int | None, preempted: str) -> _Parsed:
     """Parse the options that decide a run."""
     # Options are recorded with their defaults, and these are given for every format.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import attrs
 import click
 
 from yunikorn.cli.configured_queues import creates_queues
+from yunikorn.cli.options import option_group
 from yunikorn.cli.output import echo
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
@@ -26,7 +26,7 @@ FAILURES = {
 }
 """Figures that have to be 0, by value of `--fail-on`, with their meaning."""
 
-_OPTIONS = (
+condition_options = option_group(
     click.option(
         "--fail-on",
         "fail_on",
@@ -45,13 +45,6 @@ _OPTIONS = (
         ),
     ),
 )
-
-
-def condition_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of conditions to a command."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @attrs.frozen

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from yunikorn.cli.answer_fields import children, records, text
+from yunikorn.cli.options import option_group
 from yunikorn.cli.rest_client import PAGE, Address, Server, open_server, quoted
 from yunikorn.errors import UsageError
 
@@ -34,7 +35,7 @@ LISTS = {
 }
 """Path below a partition, and the field with the name, by kind of object."""
 
-_OPTIONS = (
+connection_options = option_group(
     click.option(
         "--server",
         metavar="URL",
@@ -62,27 +63,17 @@ _OPTIONS = (
     ),
     click.option("--insecure", is_flag=True, help="Send the token to another machine without TLS, too."),
 )
-_AS_JSON = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON, one object a line, with exact numbers."
+"""Options of the server, which a command takes as keywords for `connect`."""
+server_options = option_group(
+    click.option(
+        "--json", "as_json", is_flag=True, help="Print JSON, one object a line, with exact numbers."
+    ),
+    connection_options,
 )
-_PARTITION = click.option("--partition", default=PARTITION, show_default=True, help="Partition to look at.")
-
-
-def connection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the server, which the command takes as keywords for `connect`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--json` and the options of the server, which the command takes as keywords for `connect`."""
-    return _AS_JSON(connection_options(command))
-
-
-def partition_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option `--partition`."""
-    return _PARTITION(command)
+"""The same with `--json`."""
+partition_option = click.option(
+    "--partition", default=PARTITION, show_default=True, help="Partition to look at."
+)
 
 
 def connect(options: Mapping[str, Any]) -> AbstractContextManager[Server]:

@@ -17,23 +17,21 @@ import attrs
 import click
 
 from yunikorn.cli.cluster_notes import cluster_notes
-from yunikorn.cli.colours import has_colours
 from yunikorn.cli.config_input import folder_of, name_of, read_config
+from yunikorn.cli.configured_queues import read_targets, slo_option
 from yunikorn.cli.gantt_options import GanttOptions, gantt_options
 from yunikorn.cli.input_checks import InputChecks
-from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
-from yunikorn.cli.out_options import OUT_FOLDER, force_folder
-from yunikorn.cli.output import echo, results
+from yunikorn.cli.output import echo, has_colours, results
+from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.run_conditions import RunConditions, condition_options
+from yunikorn.cli.run_options import check_out, preempted_option, until_option
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.slo_option import read_targets, slo_option
-from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
-from yunikorn.errors import ConfigError, UsageError, printable
+from yunikorn.errors import ConfigError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
@@ -43,7 +41,7 @@ from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.source import InputError
 from yunikorn.simulation.survey import survey
-from yunikorn.simulation.workload import PREEMPTED, RESTART, Workload, describe_reload
+from yunikorn.simulation.workload import Workload, describe_reload
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,9 +64,7 @@ REPORTING = (
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @condition_options
 @slo_option
-@click.option(
-    "--until", metavar="TIME", callback=parse_moment, help="End at this simulated time, such as 36h."
-)
+@until_option("End at this simulated time, such as 36h.")
 @click.option(
     "--explain",
     "questions",
@@ -76,13 +72,7 @@ REPORTING = (
     metavar="APP[@TIME]",
     help="Explain why an application is pending at a time, or at the end; may be given several times.",
 )
-@click.option(
-    "--preempted",
-    type=click.Choice(PREEMPTED),
-    default=RESTART,
-    show_default=True,
-    help="Default for applications that do not say what happens to their preempted tasks.",
-)
+@preempted_option
 def command(
     config: Path,
     source: WorkloadSource,
@@ -107,9 +97,7 @@ def command(
     {queue} and {user}, and those of --slurm-queue, --slurm-user and --slurm-group {user}, {account},
     {partition}, {qos}, {group}, {cluster} and {wckey}.
     """
-    if out is None and (tasks or no_plots or force):
-        option = "--tasks" if tasks else "--no-plots" if no_plots else "--force"
-        raise UsageError(f"{option} applies to the files of --out: give --out")
+    check_out(out, tasks=tasks, no_plots=no_plots, force=force)
     registry = load_registry().trusting(folder_of(config))
     text, plan = read_simulation(config, source, registry)
     gantt = chart.request(plan, out=out, until=until)

@@ -7,7 +7,6 @@ or the input cannot be used, 128 and the number of the signal after Ctrl-C (130)
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,16 +16,15 @@ from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.config_input import folder_of, name_of
 from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.executors import executor_for, jobs_option, working
-from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
-from yunikorn.cli.out_options import OUT_FOLDER, force_folder
 from yunikorn.cli.output import echo, results
+from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.provenance import RunInputs
+from yunikorn.cli.run_options import check_out, claimed, preempted_option, until_option
 from yunikorn.cli.seeds_option import draws, seeds_option, source_of
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.simulate import read_simulation
 from yunikorn.cli.size_runs import SizeRuns, shown
-from yunikorn.cli.times import parse_moment
 from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.reporting.assertions import check_queues, parse_assertions
@@ -34,8 +32,6 @@ from yunikorn.reporting.cluster_search import SizeSearch, describe, search
 from yunikorn.reporting.size_files import SizeResult, size_folder, untested_sizes, write_size
 from yunikorn.reporting.tables import Table
 from yunikorn.simulation.machines import MAX_NODES
-from yunikorn.simulation.out_folder import OutFolder
-from yunikorn.simulation.workload import PREEMPTED, RESTART
 
 NONE_MEETS = 1
 TIMES = 8
@@ -71,16 +67,8 @@ REPORTING = "interrupted: reporting the sizes tested so far (Ctrl-C again ends w
     show_default=True,
     help="Number of sizes to test on each side of the result, since more nodes are not always better.",
 )
-@click.option(
-    "--until", metavar="TIME", callback=parse_moment, help="End each run at this simulated time, such as 36h."
-)
-@click.option(
-    "--preempted",
-    type=click.Choice(PREEMPTED),
-    default=RESTART,
-    show_default=True,
-    help="Default for applications that do not say what happens to their preempted tasks.",
-)
+@until_option("End each run at this simulated time, such as 36h.")
+@preempted_option
 @seeds_option
 @jobs_option
 @click.option("--out", type=OUT_FOLDER, help="Folder for the result and the report of each size.")
@@ -107,8 +95,7 @@ def command(
     --nodes-fraction, first with all of its nodes. Targets have the notation of assertions: a figure of the
     run or of a queue, <, <=, >, >=, == or !=, and a value.
     """
-    if force and out is None:
-        raise UsageError("--force applies to the files of --out: give --out")
+    check_out(out, force=force)
     wanted = parse_assertions(targets, "--target")
     drawn = draws(source, seeds)
     source = source_of(drawn[0])
@@ -127,7 +114,7 @@ def command(
     inputs = RunInputs(source, plan, click.get_current_context())
     provenance = inputs.provenance(config, text, registry)
     executor = executor_for(jobs, len(drawn))
-    with ending_early(REPORTING, executor.stop) as signals, _folder(out, force=force) as folder:
+    with ending_early(REPORTING, executor.stop) as signals, claimed(size_folder, out, force=force) as folder:
         runs = SizeRuns(
             text=text,
             config=config,
@@ -158,17 +145,6 @@ def command(
     if found.outcome == "interrupted":
         return status_of(signals)
     return 0 if found.outcome == "found" else NONE_MEETS
-
-
-@contextlib.contextmanager
-def _folder(out: Path | None, *, force: bool) -> Iterator[OutFolder | None]:
-    """Yield the claimed folder of the results; None without one."""
-    if out is None:
-        yield None
-        return
-    with size_folder(out, force=force) as folder:
-        folder.prepare()
-        yield folder
 
 
 def _remarks(runs: SizeRuns, found: SizeSearch) -> Iterator[str]:

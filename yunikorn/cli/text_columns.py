@@ -13,8 +13,7 @@ import attrs
 import click
 from rich.cells import cell_len, set_cell_size
 
-from yunikorn.cli.colours import has_colours
-from yunikorn.cli.output import echo, results
+from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.errors import printable
 
 GAP = "  "

@@ -15,8 +15,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from yunikorn.cli.colours import has_colours
-from yunikorn.cli.output import results
+from yunikorn.cli.output import has_colours, results
 from yunikorn.cli.server_options import address_of, connect, connection_options, partition_option
 from yunikorn.cli.terminal import Terminal, is_interactive
 from yunikorn.cli.text_columns import terminal_width

@@ -8,9 +8,9 @@ import click
 
 from yunikorn.cli.check_formats import FORMATS, JSON, TEXT, Checked, print_checked
 from yunikorn.cli.config_input import ConfigInput
-from yunikorn.cli.input_path import INPUT
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
+from yunikorn.cli.paths import INPUT
 from yunikorn.errors import UsageError
 from yunikorn.input_files import UnreadableInput, hold
 from yunikorn.simulation.cluster_capacity import largest_capacities

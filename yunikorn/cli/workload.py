@@ -30,11 +30,12 @@ from yunikorn.cli.description import (
     describe,
     startup_times,
 )
-from yunikorn.cli.input_path import INPUT, INPUT_OR_FOLDER
-from yunikorn.cli.out_options import OUT_FILE, force_file
+from yunikorn.cli.mistaken_files import explained
+from yunikorn.cli.options import option_group
 from yunikorn.cli.output import echo
+from yunikorn.cli.paths import INPUT, INPUT_OR_FOLDER, OUT_FILE, force_file
+from yunikorn.cli.run_options import check_out
 from yunikorn.cli.sealed_file import write_sealed
-from yunikorn.cli.swapped_files import explained
 from yunikorn.errors import UsageError, printable
 from yunikorn.input_files import InputFile, hold
 from yunikorn.resources import INT64_MAX
@@ -291,10 +292,7 @@ def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
         given |= {name: hold(given[name]) for name in ("workload", "nodes") if given.get(name)}
         return command(source=WorkloadSource(**given, given=named), **arguments)
 
-    decorated: Callable[..., Any] = call
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return option_group(*_OPTIONS)(call)
 
 
 SPEC = "NAME,OPTION=VALUE,..."
@@ -342,8 +340,7 @@ def command(
     lognormal,median=10m,sigma=1.2 or choice,1=5,4=3 (each value with its weight) or zipf,names=user,count=20.
     Equal calls give equal scenarios, on every machine.
     """
-    if force and out is None:
-        raise UsageError("--force applies to the file of --out: give --out")
+    check_out(out, "file", force=force)
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if description is not None:
         if given:

@@ -1,4 +1,4 @@
-"""Type of the options and arguments that name an input file, of which one may be `-`, standard input."""
+"""Types of the options and arguments that name files: one input file may be `-`, standard input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from yunikorn.input_files import DASH
 
-_TAKEN = "yunikorn.cli.input_path.taken"
+_TAKEN = "yunikorn.cli.paths.taken"
 """Key of the context for the parameter that has standard input."""
 
 
@@ -42,3 +42,29 @@ INPUT = InputPath()
 """A file."""
 INPUT_OR_FOLDER = InputPath(dir_okay=True)
 """A file or a folder."""
+
+
+class OutPath(click.Path):
+    """A path to write to; an empty text, as of an unset variable of a shell, is refused."""
+
+    def __init__(self, *, folder: bool) -> None:
+        """Name a folder or a file."""
+        super().__init__(file_okay=not folder, dir_okay=folder, path_type=Path)
+        self._what = "folder" if folder else "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        if not str(value).strip():
+            self.fail(f"the name is empty: give a {self._what}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUT_FOLDER = OutPath(folder=True)
+OUT_FILE = OutPath(folder=False)
+
+force_folder = click.option(
+    "--force", is_flag=True, help="Write to --out even if it has files that are not of an earlier run."
+)
+force_file = click.option(
+    "--force", is_flag=True, help="Replace the file of --out even if this command has not written it."
+)

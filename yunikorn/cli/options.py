@@ -1,16 +1,34 @@
-"""Options that a call gives twice although they have one value: refused, because only the last one counts."""
+"""Options of all commands: groups of them, and the refusal of those that a call repeats."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import click
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Function that adds an option to a command."""
+
+
+def option_group(*options: Decorator) -> Decorator:
+    """Return the decorator that adds options to a command, in this order."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
 
 def refuse_repeated(command: click.Command) -> None:
-    """Let a command, and all commands below it, refuse a repeated option that has one value."""
+    """Let a command, and all commands below it, refuse a repeated option that has one value.
+
+    Only the last value would count.
+    """
     original = command.make_parser
 
     @wraps(original)
