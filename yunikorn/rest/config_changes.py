@@ -11,7 +11,8 @@ from yunikorn.config.differences import REMOVED, differences
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
-from yunikorn.rest.fields import always, optional
+from yunikorn.rest.fields import always, optional, shape_like
+from yunikorn.text import number_of
 
 
 @attrs.frozen(kw_only=True)
@@ -82,19 +83,7 @@ class ConfigChanger(Protocol):
 
 def config_changes(old: SchedulerConfig, new: SchedulerConfig) -> list[ConfigChange]:
     """Return the differences, in the order of the old configuration and then of the new one."""
-    return [
-        ConfigChange(
-            path=one.path,
-            partition=one.partition,
-            queue=one.queue,
-            key=one.key,
-            change=one.change,
-            before=one.before,
-            after=one.after,
-            note=one.note,
-        )
-        for one in differences(old, new)
-    ]
+    return [shape_like(ConfigChange, one) for one in differences(old, new)]
 
 
 # -- effects ---------------------------------------------------------------------------------------------
@@ -124,13 +113,9 @@ def _effect(change: ConfigChange, partitions: list[Partition]) -> str:
     if not change.queue:
         applications = sum(len(one.applications) for one in partitions)
         nodes = sum(len(one.nodes) for one in partitions)
-        return f"ends {_number(applications, 'application')} and removes {_number(nodes, 'node')}"
+        return f"ends {number_of(applications, 'application')} and removes {number_of(nodes, 'node')}"
     queues = [queue for one in partitions if (queue := one.queue(change.queue)) is not None]
     count = sum(len(each.applications) for queue in queues for each in queue.walk() if each.is_leaf)
     if not count:
         return "drains, and is removed"
-    return f"drains: accepts no new applications, and is removed after its {_number(count, 'application')}"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+    return f"drains: accepts no new applications, and is removed after its {number_of(count, 'application')}"

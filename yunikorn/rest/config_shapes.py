@@ -13,12 +13,11 @@ import yaml
 
 from yunikorn.config.differences import acl_text
 from yunikorn.quantities import spell_quantity
-from yunikorn.rest.fields import NONE, always, is_shape, members_of, optional
+from yunikorn.rest.fields import NONE, always, is_shape, members_of, optional, shape_like
 
 if TYPE_CHECKING:
     from yunikorn.config.filters import FilterConfig
     from yunikorn.config.queues_yaml import (
-        LimitConfig,
         PartitionConfig,
         QueueConfig,
         RuleConfig,
@@ -160,15 +159,13 @@ def shape_of(configs: tuple[SchedulerConfig, ...], extra: Mapping[str, str]) -> 
 
 
 def _partition(config: PartitionConfig) -> Partition:
-    preemption, resolver = config.preemption, config.user_group_resolver
+    resolver = config.user_group_resolver
     weights = config.node_sort.options.get("resourceweights")
     return Partition(
         name=config.name,
         queues=(_queue(config.root),),
         placement_rules=tuple(_rule(rule) for rule in config.placement_rules),
-        preemption=Preemption(
-            enabled=preemption.enabled, quota_preemption_enabled=preemption.quota_preemption_enabled
-        ),
+        preemption=shape_like(Preemption, config.preemption),
         node_sort_policy=NodeSortPolicy(
             type=config.node_sort.name,
             resource_weights=_weights(weights) if isinstance(weights, Mapping) else NONE,
@@ -182,48 +179,30 @@ def _weights(given: Mapping[str, Any]) -> Mapping[str, float]:
 
 
 def _queue(config: QueueConfig) -> Queue:
-    return Queue(
-        name=config.name,
-        parent=config.parent,
-        resources=_resources(config.guaranteed, config.max),
-        max_applications=config.max_applications,
-        properties=config.properties,
+    return shape_like(
+        Queue,
+        config,
+        resources=_resources(config),
         admin_acl=acl_text(config.admin_acl),
         submit_acl=acl_text(config.submit_acl),
         child_template=_template(config.child_template),
         queues=tuple(_queue(child) for child in config.queues),
-        limits=tuple(_limit(limit) for limit in config.limits),
+        limits=tuple(
+            shape_like(Limit, limit, max_resources=_quantities(limit.max_resources))
+            for limit in config.limits
+        ),
     )
 
 
 def _template(config: TemplateConfig | None) -> ChildTemplate:
     if config is None:
         return ChildTemplate()
-    return ChildTemplate(
-        max_applications=config.max_applications,
-        properties=config.properties,
-        resources=_resources(config.guaranteed, config.max),
-    )
-
-
-def _limit(config: LimitConfig) -> Limit:
-    return Limit(
-        limit=config.limit,
-        users=config.users,
-        groups=config.groups,
-        max_resources=_quantities(config.max_resources),
-        max_applications=config.max_applications,
-    )
+    return shape_like(ChildTemplate, config, resources=_resources(config))
 
 
 def _rule(config: RuleConfig) -> PlacementRule:
-    return PlacementRule(
-        name=config.name,
-        create=config.create,
-        filter=_filter(config.filter),
-        parent=None if config.parent is None else _rule(config.parent),
-        value=config.value,
-    )
+    parent = None if config.parent is None else _rule(config.parent)
+    return shape_like(PlacementRule, config, filter=_filter(config.filter), parent=parent)
 
 
 def _filter(config: FilterConfig | None) -> Filter:
@@ -232,8 +211,8 @@ def _filter(config: FilterConfig | None) -> Filter:
     return Filter(type="allow" if config.allow else "deny", users=config.users, groups=config.groups)
 
 
-def _resources(guaranteed: Mapping[str, int] | None, most: Mapping[str, int] | None) -> Resources:
-    return Resources(guaranteed=_quantities(guaranteed), max=_quantities(most))
+def _resources(config: QueueConfig | TemplateConfig) -> Resources:
+    return Resources(guaranteed=_quantities(config.guaranteed), max=_quantities(config.max))
 
 
 def _quantities(amounts: Mapping[str, int] | None) -> Texts:

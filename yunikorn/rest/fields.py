@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
+
+S = TypeVar("S")
 
 _NAME, _OMITTED, _TEXT = "json name", "omitted if empty", "description"
 
@@ -74,6 +76,15 @@ def _members_of(shape: Any) -> tuple[Member, ...]:
         )
         for field in attrs.fields(shape)
     )
+
+
+def shape_like(shape: Callable[..., S], source: object, **others: Any) -> S:
+    """Return a shape with the attributes that an object has under the same names, apart from `others`."""
+    kind: Any = shape
+    same = {
+        field.name: getattr(source, field.name) for field in attrs.fields(kind) if field.name not in others
+    }
+    return shape(**same, **others)
 
 
 def camel_case(name: str) -> str:

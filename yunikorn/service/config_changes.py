@@ -36,6 +36,7 @@ from yunikorn.rest.config_changes import (
     config_changes,
     with_effects,
 )
+from yunikorn.rest.fields import shape_like
 from yunikorn.service.config_files import Reloading, use
 
 CODE = (
@@ -158,7 +159,8 @@ class ConfigChanges:
             effects, problems = await self._core.call(lambda core: _try(core, request.text, target, changes))
             result = attrs.evolve(result, changes=effects, new_checksum=new.checksum)
         if problems:
-            return attrs.evolve(result, problems=tuple(map(_shape, problems)))
+            found = tuple(shape_like(shapes.ConfigProblem, problem) for problem in problems)
+            return attrs.evolve(result, problems=found)
         persists = request.persist and target.file is not None
         if not persists:
             note = UNTIL_REGISTRATION if target.group is None else UNTIL_RELOAD
@@ -312,9 +314,3 @@ def _decoded(text: str | bytes) -> str:
         return decode(text)
     except ConfigError:
         return text.decode("utf-8", "replace")
-
-
-def _shape(problem: Problem) -> shapes.ConfigProblem:
-    return shapes.ConfigProblem(
-        message=problem.message, path=problem.path, line=problem.line, column=problem.column
-    )

@@ -13,6 +13,7 @@ from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.config_shapes import Configuration, shape_of, to_yaml
 from yunikorn.rest.endpoints import Call, Route
+from yunikorn.rest.fields import shape_like
 
 LARGEST = 16 << 20
 """Maximum size in bytes of a configuration to validate."""
@@ -63,12 +64,7 @@ def validation_of(text: bytes, registry: Registry) -> shapes.Validation:
     return shapes.Validation(
         allowed=False,
         reason="\n".join(map(str, outcome.problems)),
-        problems=tuple(
-            shapes.ConfigProblem(
-                message=problem.message, path=problem.path, line=problem.line, column=problem.column
-            )
-            for problem in outcome.problems
-        ),
+        problems=tuple(shape_like(shapes.ConfigProblem, problem) for problem in outcome.problems),
     )
 
 

@@ -19,6 +19,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.endpoints import Call, Route
+from yunikorn.rest.fields import shape_like
 from yunikorn.rest.plugin_shapes import (
     BrokenPlugin,
     InstalledPlugin,
@@ -85,15 +86,7 @@ def read_plugins(scheduler: Scheduler, registry: Registry) -> Generator[None, No
         yield
     faults: list[PluginFault] = []
     for failure in list(scheduler.failures):
-        faults.append(
-            PluginFault(
-                plugin=failure.plugin,
-                operation=failure.operation,
-                count=failure.count,
-                message=failure.message,
-                last_message=failure.last,
-            )
-        )
+        faults.append(shape_like(PluginFault, failure, last_message=failure.last))
         if len(faults) % FAULTS == 0:
             yield
     return Installed(tuple(offers.values()), tuple(broken.values()), tuple(configs), tuple(faults))
@@ -113,12 +106,7 @@ def shape_of(installed: Installed, calls: Sequence[MethodUse]) -> Plugins:
     known = {one.origin for one in offers}
     return Plugins(
         plugins=found,
-        broken=tuple(
-            BrokenPlugin(
-                plugin=one.plugin, distribution=one.distribution, version=one.version, reason=one.reason
-            )
-            for one in installed.broken
-        ),
+        broken=tuple(shape_like(BrokenPlugin, one) for one in installed.broken),
         other_faults=tuple(one for one in installed.faults if one.plugin not in known),
     )
 
@@ -149,21 +137,14 @@ def _plugin(
     offer: Offer, uses: Used, faults: Sequence[PluginFault], calls: Sequence[MethodUse]
 ) -> InstalledPlugin:
     places = tuple(uses.get(_key(offer), ()))
-    return InstalledPlugin(
+    return shape_like(
+        InstalledPlugin,
+        offer,
         kind=offer.kind.id,
-        name=offer.name,
-        summary=offer.summary,
-        class_name=offer.class_name,
-        plugin=offer.plugin,
-        distribution=offer.distribution,
-        version=offer.version,
         in_use=bool(places),
         uses=places,
         faults=tuple(faults),
-        calls=tuple(
-            PluginCalls(method=one.method, calls=one.calls, seconds=one.seconds, refusals=one.refusals)
-            for one in calls
-        ),
+        calls=tuple(shape_like(PluginCalls, one) for one in calls),
     )
 
 
