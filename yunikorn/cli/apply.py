@@ -21,6 +21,7 @@ from yunikorn.cli.server_options import connect, server_options
 from yunikorn.config.source import ConfigSource
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.simulation.source import InputError, describe
+from yunikorn.text import number_of
 
 YAML = {"Content-Type": "application/x-yaml"}
 SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
@@ -173,6 +174,6 @@ def _value(value: object) -> str:
 def _outcome(found: Record) -> str:
     """Return the result of an applied configuration in words."""
     count = len(records(found.get("changes")))
-    changed = f"applied, {count} change{'s' if count != 1 else ''}" if count else "nothing changed"
+    changed = f"applied, {number_of(count, 'change')}" if count else "nothing changed"
     words = [changed, "the file of the service was replaced" if found.get("persisted") is True else ""]
     return "; ".join(filter(None, [*words, text(found, "note")]))

@@ -21,6 +21,7 @@ from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.source import InputError
+from yunikorn.text import number_of
 
 if TYPE_CHECKING:
     from yunikorn.interface.messages import UpdateResponse
@@ -180,7 +181,7 @@ class _Printer:
         elif comparison.is_possible:
             echo(f"identical to the recording: {comparison.equal} responses")
         if comparison.beyond:
-            behind = "1 response" if comparison.beyond == 1 else f"{comparison.beyond} responses"
+            behind = number_of(comparison.beyond, "response")
             echo(f"the recording is cut off: {behind} after its end could not be compared")
         if replay.answers.unknown:
             echo(f"{replay.answers.unknown} predicate calls have no recorded answer: all nodes pass")

@@ -81,10 +81,8 @@ def _members_of(shape: Any) -> tuple[Member, ...]:
 def shape_like(shape: Callable[..., S], source: object, **others: Any) -> S:
     """Return a shape with the attributes that an object has under the same names, apart from `others`."""
     kind: Any = shape
-    same = {
-        field.name: getattr(source, field.name) for field in attrs.fields(kind) if field.name not in others
-    }
-    return shape(**same, **others)
+    same = (field.name for field in attrs.fields(kind) if field.name not in others)
+    return shape(**{name: getattr(source, name) for name in same}, **others)
 
 
 def camel_case(name: str) -> str:
