@@ -158,8 +158,10 @@ class MemberOrder:
             if type(key) is float:
                 sound = key == key
             elif type(key) is tuple:
-                if len(key) == 2 and type(key[0]) is float and type(key[1]) is float:
-                    sound = key[0] == key[0] and key[1] == key[1]
+                if len(key) == 2 and type(key[0]) is float:
+                    # Of most default policies, and therefore without a further call.
+                    first, second = key
+                    sound = first == first and (second == second if type(second) is float else _is_sound(key))
                 else:
                     sound = _is_sound(key)
             elif type(key) is int:
