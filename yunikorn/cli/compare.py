@@ -19,11 +19,11 @@ from yunikorn.cli.configured_queues import read_targets, slo_option
 from yunikorn.cli.executors import executor_for, jobs_option, progress_of_runs, working
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.installed import load_registry
-from yunikorn.cli.output import echo, results
+from yunikorn.cli.output import echo, notes, remark, results
 from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.repeated_runs import RunRepeater
-from yunikorn.cli.run_options import check_out, claimed, preempted_option, until_option
+from yunikorn.cli.run_options import check_out, claimed, preempted_option, taken_over, until_option
 from yunikorn.cli.seeds_option import draws, seeds_option
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
@@ -152,11 +152,10 @@ def command(
                     ),
                 )
         except NothingFinished as error:
-            echo(f"note: {error}", err=True)
+            notes([str(error)])
             return status_of(signals)
         remarks = _write(folder, found, plans, pictures=not no_plots)
-    for remark in remarks:
-        echo(f"note: {printable(remark)}", err=True)
+    notes(remarks)
     _show(found, as_json)
     return status_of(signals) if found.unfinished else 0
 
@@ -194,19 +193,22 @@ def _compare_finished(
     with progress_of_runs("repeating runs up to their first different decisions"):
         found = compare_folders(paths, explain)
     remarks = skipped_seeds(paths, found)
-    for name, differences in found.differences:
-        if any(one.is_workload for one in differences):
-            first = found.variants[0].name
-            remarks.append(f"warning: {name} has another workload or other nodes than {first}")
-    remarks += [
+    warnings = [
+        f"{name} has another workload or other nodes than {found.variants[0].name}"
+        for name, differences in found.differences
+        if any(one.is_workload for one in differences)
+    ]
+    reasons = [
         f"no reason for the first different decision of {one.variant}: {one.reason_unknown}"
         for one in found.divergence_reports
         if one.reason_unknown
     ]
     with claimed(comparison_folder, out, force=force) as folder:
         left_out = write_comparison(folder, found, pictures=pictures) if folder else ""
-    for remark in filter(None, [*remarks, left_out]):
-        echo(f"note: {printable(remark)}".replace("note: warning", "warning"), err=True)
+    notes(remarks)
+    for warning in warnings:
+        remark(warning, "warning")
+    notes(filter(None, [*reasons, left_out]))
     _show(found, as_json)
     return 0
 
@@ -217,9 +219,7 @@ def _write(
     """Write the files of a comparison, also of an incomplete one; returns remarks."""
     remarks = []
     if found.taken_over:
-        runs = "run" if found.taken_over == 1 else "runs"
-        with_same = "with the same input was" if found.taken_over == 1 else "with the same input were"
-        remarks.append(f"{found.taken_over} finished {runs} {with_same} taken over")
+        remarks.append(taken_over(found.taken_over))
     if found.unfinished:
         again = f"; the same call continues in {folder.path}" if folder else "; with --out they would be kept"
         remarks.append(f"{unfinished_runs(found)}, and the results have only the others{again}")

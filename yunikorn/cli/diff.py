@@ -25,6 +25,8 @@ from yunikorn.simulation.source import InputError
 
 DIFFERENT = 1
 TEXT, JSON = "text", "json"
+FIELDS = ("partition", "queue", "key", "change", "before", "after")
+"""Attributes of a difference in the JSON list, beside the sentence."""
 
 
 @click.command()
@@ -55,16 +57,7 @@ def command(old: Path, new: Path, form: str) -> int:
     lines = list(in_words(differences(before, after), before, after))
     if form == JSON:
         content = [
-            {
-                "partition": line.difference.partition,
-                "queue": line.difference.queue,
-                "key": line.difference.key,
-                "change": line.difference.change,
-                "before": line.difference.before,
-                "after": line.difference.after,
-                "text": line.text,
-            }
-            for line in lines
+            {**{name: getattr(line.difference, name) for name in FIELDS}, "text": line.text} for line in lines
         ]
         echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:

@@ -7,7 +7,6 @@ bug, 130 after a second signal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
@@ -20,9 +19,8 @@ from yunikorn.cli.output import echo
 from yunikorn.cli.serve import command as serve_command
 from yunikorn.cli.service_options import SharedOptions, metrics_class
 from yunikorn.config.load import check_config
-from yunikorn.errors import Problem, UsageError
+from yunikorn.errors import UsageError
 from yunikorn.framework.defaults import import_default
-from yunikorn.framework.registry import Registry
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.logs import AreaLevels
@@ -98,8 +96,8 @@ def command(
         config_maps=config is None,
         pod=pod,
         leader_election=leader_election,
-        check_queues=_checker(registry),
-        set_levels=AreaLevels().use if not options.levels else _keep_levels,
+        check_queues=lambda text: check_config(text, registry).problems,
+        set_levels=AreaLevels().use if not options.levels else lambda _: None,
     )
     settings = options.settings()
     web = options.web()
@@ -130,14 +128,6 @@ def _shim() -> ModuleType:
             f"{error.name} is not installed, but is needed to connect to a cluster:"
             " pip install 'yunikorn[kubernetes]'"
         ) from error
-
-
-def _checker(registry: Registry) -> Callable[[str], Iterable[Problem]]:
-    return lambda text: check_config(text, registry).problems
-
-
-def _keep_levels(_: Any) -> None:
-    """Leave the levels as `--log` has set them."""
 
 
 def _welcome(bound: Bound, config: str | None) -> str:

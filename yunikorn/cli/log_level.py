@@ -14,9 +14,9 @@ from yunikorn.cli.rest_client import Record, open_server
 from yunikorn.cli.server_options import PATIENCE, SAFE_NAME, address_of, connect, server_options
 from yunikorn.cli.text_columns import Column, print_table
 from yunikorn.errors import UsageError, printable
+from yunikorn.rest.log_levels import INHERITED, LEVELS
 from yunikorn.text import suggest
 
-LEVELS = ("debug", "info", "warning", "error", "critical", "inherited")
 PATH = "loglevel"
 
 
@@ -30,7 +30,7 @@ def _loggers(context: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 
 def _known_levels(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
-    return [level for level in LEVELS if level.startswith(incomplete)]
+    return [level for level in (*LEVELS, INHERITED) if level.startswith(incomplete)]
 
 
 @click.command()

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any, TextIO
 
 import click
+
+from yunikorn.errors import printable
 
 
 class _Prints:
@@ -50,6 +52,17 @@ def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a result of the command, or with `err` a remark."""
     stream = sys.stderr if err else results()
     click.echo(text, file=stream, nl=nl, color=has_colours(stream))
+
+
+def remark(text: str, kind: str = "note") -> None:
+    """Print a remark on standard error, with its kind: `note` or `warning`."""
+    echo(f"{kind}: {printable(text)}", err=True)
+
+
+def notes(texts: Iterable[str]) -> None:
+    """Print notes on standard error."""
+    for text in texts:
+        remark(text)
 
 
 @contextlib.contextmanager

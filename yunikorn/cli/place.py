@@ -214,23 +214,9 @@ def _print_all(answers: Iterator[PlacementAnswer], *, as_json: bool, in_full: bo
 
 def as_data(answer: PlacementAnswer) -> dict[str, Any]:
     """Return the answer as JSON data."""
-    return {
-        "id": answer.id,
-        "accepted": answer.accepted,
-        "queue": answer.queue,
-        "rule": answer.rule,
-        "reason": answer.reason,
-        "steps": [
-            {
-                "number": step.number,
-                "rule": step.rule,
-                "outcome": step.outcome,
-                "queue": step.queue,
-                "reason": step.reason,
-            }
-            for step in answer.steps
-        ],
-    }
+    whole = {name: getattr(answer, name) for name in ("id", "accepted", "queue", "rule", "reason")}
+    fields = ("number", "rule", "outcome", "queue", "reason")
+    return {**whole, "steps": [{name: getattr(step, name) for name in fields} for step in answer.steps]}
 
 
 def _in_short(answer: PlacementAnswer) -> str:

@@ -15,7 +15,7 @@ import click
 
 from yunikorn.cli.config_input import folder_of, name_of, read_config
 from yunikorn.cli.installed import load_registry
-from yunikorn.cli.output import echo
+from yunikorn.cli.output import echo, notes
 from yunikorn.cli.paths import INPUT
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
@@ -73,8 +73,7 @@ def command(
         registry = registry.trusting(plugins_from or folder_of(config))  # type: ignore[arg-type]
     text = None if config is None else _read_config(config, registry)
     recording = read_recording(*files)
-    for remark in recording.remarks:
-        echo(f"note: {printable(remark)}", err=True)
+    notes(recording.remarks)
     printer = _Printer(as_json, quiet)
     replay = Replay(recording.lines, registry, printer, text)
     replay.run()

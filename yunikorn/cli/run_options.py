@@ -14,6 +14,7 @@ from yunikorn.cli.options import Decorator
 from yunikorn.errors import UsageError
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.workload import PREEMPTED, RESTART
+from yunikorn.text import number_of
 
 if TYPE_CHECKING:
     from yunikorn.simulation.out_folder import OutFolder
@@ -48,6 +49,12 @@ def check_out(out: Path | None, what: str = "files", **given: bool) -> None:
     """Raise `UsageError` for the first option that is given although it applies to `--out` only."""
     for name in (name for name, is_given in given.items() if is_given and out is None):
         raise UsageError(f"--{name.replace('_', '-')} applies to the {what} of --out: give --out")
+
+
+def taken_over(count: int) -> str:
+    """Return the note about finished runs that were not repeated."""
+    was = "was" if count == 1 else "were"
+    return f"{number_of(count, 'finished run')} with the same input {was} taken over"
 
 
 @contextlib.contextmanager

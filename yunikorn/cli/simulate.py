@@ -22,7 +22,7 @@ from yunikorn.cli.configured_queues import read_targets, slo_option
 from yunikorn.cli.gantt_options import GanttOptions, gantt_options
 from yunikorn.cli.input_checks import InputChecks
 from yunikorn.cli.installed import load_registry
-from yunikorn.cli.output import echo, has_colours, results
+from yunikorn.cli.output import echo, has_colours, notes, remark, results
 from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.provenance import RunInputs
@@ -31,7 +31,7 @@ from yunikorn.cli.run_options import check_out, preempted_option, until_option
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
-from yunikorn.errors import ConfigError, printable
+from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
@@ -176,10 +176,9 @@ def _rate(report: Report, clock: Clock, started: int) -> str:
 def _print_notes(report: Report, known: int, more: list[str]) -> None:
     """Print what a run has found, without the first remarks, which were printed before it."""
     remarks = report.remarks[known:]
-    for note in [*remarks, *report.node_troubles, *map(describe_reload, report.reloads), *more]:
-        echo(f"note: {printable(note)}", err=True)
+    notes([*remarks, *report.node_troubles, *map(describe_reload, report.reloads), *more])
     if (whole := _rejected_whole(report)) is not None:
-        echo(f"warning: {printable(whole)}", err=True)
+        remark(whole, "warning")
 
 
 def _rejected_whole(report: Report) -> str | None:

@@ -17,16 +17,16 @@ from yunikorn.cli.config_input import folder_of, name_of
 from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.executors import executor_for, jobs_option, working
 from yunikorn.cli.installed import load_registry
-from yunikorn.cli.output import echo, results
+from yunikorn.cli.output import echo, notes, results
 from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.provenance import RunInputs
-from yunikorn.cli.run_options import check_out, claimed, preempted_option, until_option
+from yunikorn.cli.run_options import check_out, claimed, preempted_option, taken_over, until_option
 from yunikorn.cli.seeds_option import draws, seeds_option, source_of
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.simulate import read_simulation
 from yunikorn.cli.size_runs import SizeRuns, shown
 from yunikorn.cli.workload import WorkloadSource, workload_options
-from yunikorn.errors import UsageError, printable
+from yunikorn.errors import UsageError
 from yunikorn.reporting.assertions import check_queues, parse_assertions
 from yunikorn.reporting.cluster_search import SizeSearch, describe, search
 from yunikorn.reporting.size_files import SizeResult, size_folder, untested_sizes, write_size
@@ -107,8 +107,7 @@ def command(
     top = highest or min(len(plan.nodes) * TIMES, MAX_NODES)
     if lowest > top:
         raise UsageError(f"--from {lowest} is larger than --to {top}")
-    for remark in plan.remarks:
-        echo(f"note: {printable(remark)}", err=True)
+    notes(plan.remarks)
     for note in cluster_notes([(name_of(config), text, registry)], plan):
         echo(note, err=True)
     inputs = RunInputs(source, plan, click.get_current_context())
@@ -136,8 +135,7 @@ def command(
         result = SizeResult(found, wanted, len(plan.nodes), seeds, provenance)
         if folder is not None:
             write_size(folder, result)
-    for remark in _remarks(runs, found):
-        echo(f"note: {printable(remark)}", err=True)
+    notes(_remarks(runs, found))
     if as_json:
         echo(result.to_json(), nl=False)
     else:
@@ -149,8 +147,7 @@ def command(
 
 def _remarks(runs: SizeRuns, found: SizeSearch) -> Iterator[str]:
     if runs.taken_over:
-        count = f"{runs.taken_over} finished runs with the same input were taken over"
-        yield count.replace("runs", "run").replace("were", "was") if runs.taken_over == 1 else count
+        yield taken_over(runs.taken_over)
     if found.outcome == "interrupted":
         where = f"the same call continues in {runs.out}" if runs.out else "with --out they would be kept"
         yield f"the result has the sizes that were tested; {where}"

@@ -220,7 +220,8 @@ class Screen:
     def _tabs(self, choice: Choice) -> Text:
         line = Text()
         for name in VIEWS:
-            line.append(f" {name} " if name != choice.view.title else f"[{name}]", _tab_style(name, choice))
+            style = "bold" if name == choice.view.title else "bright_black"
+            line.append(f" {name} " if name != choice.view.title else f"[{name}]", style)
         order = choice.order[choice.view.title]
         line.append(f"  by {order}{', reversed' if choice.backwards else ''}")
         return line
@@ -236,10 +237,6 @@ class Screen:
             found.truncate(max(width - 1, 0))
             found.append(self._glyphs.ellipsis if width else "")
         return found
-
-
-def _tab_style(name: str, choice: Choice) -> str:
-    return "bold" if name == choice.view.title else "bright_black"
 
 
 def _totals(snapshot: Snapshot, now: int) -> Totals:

@@ -125,7 +125,7 @@ class View:
     ) -> list[Record]:
         """Return the records that contain a text, in an order."""
         word = wanted.casefold()
-        chosen = [one for one in found if not word or self._contains(one, word)]
+        chosen = [one for one in found if any(word in text(one, field).casefold() for field in self.searched)]
         key = self.orders[order]
         if key is not None:
             chosen.sort(key=lambda one: text(one, self.field))
@@ -133,9 +133,6 @@ class View:
         if backwards:
             chosen.reverse()
         return chosen
-
-    def _contains(self, one: Record, word: str) -> bool:
-        return any(word in text(one, field).casefold() for field in self.searched)
 
 
 def part_of(used: Mapping[str, int], size: Mapping[str, int]) -> float:

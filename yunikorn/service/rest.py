@@ -30,7 +30,7 @@ from yunikorn.service.config_files import Reloading, watch
 from yunikorn.service.host_address import UNIX, Address
 from yunikorn.service.logs import AREAS
 from yunikorn.service.rest_access import RestAccess
-from yunikorn.service.settings import EventLimits, RestSettings, ServerTls, Settings
+from yunikorn.service.settings import RestSettings, ServerTls, Settings
 from yunikorn.web.all_pages import pages
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ class Rest:
     ) -> None:
         self._settings, self._tls = settings.rest, settings.tls
         self._insecure = settings.insecure
-        self._events = EventHub(store, clock.now, _stream_limits(settings.rest.events))
+        events = settings.rest.events
+        limits = StreamLimits(events.streams, events.streams_per_host, events.answer)
+        self._events = EventHub(store, clock.now, limits)
         if metrics is not None:
             metrics.events = self._events.figures
         self._access = RestAccess(self._settings, self._tls, clock.now, stopwatch)
@@ -138,10 +140,6 @@ class Rest:
             return False
         _load(self._context, self._tls)
         return True
-
-
-def _stream_limits(events: EventLimits) -> StreamLimits:
-    return StreamLimits(events.streams, events.streams_per_host, events.answer)
 
 
 def _server_limits(settings: RestSettings) -> ServerLimits:

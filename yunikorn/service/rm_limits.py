@@ -60,7 +60,7 @@ class RMAdmission:
         update.new_applications = self._applications(core, update, refused)
         self._limit_asks(core, update, refused)
         update.new_schedulable_nodes = self._nodes(update.new_schedulable_nodes, refused)
-        update.updated_nodes = _kept(update.updated_nodes, self._update_fault, _failing(refused))
+        update.updated_nodes = _kept(update.updated_nodes, self._node_fault, _failing(refused))
         return None if refused == UpdateResponse() else refused
 
     # -- entries ------------------------------------------------------------------------------------------
@@ -129,19 +129,16 @@ class RMAdmission:
         return fault
 
     def _nodes(self, new: list[NewNodeInfo], refused: UpdateResponse) -> list[NewNodeInfo]:
-        def fault(node: NewNodeInfo) -> str:
-            return self._types_fault(node.schedulable_resource) or self._types_fault(node.occupied_resource)
-
         def refuse(node: NewNodeInfo, reason: str) -> None:
             refused.rejected_nodes.append(RejectedNode(node.node_id, reason))
 
-        kept = _kept(new, fault, refuse)
+        kept = _kept(new, self._node_fault, refuse)
         for node in kept:
             existing = node.existing_allocations
             node.existing_allocations = _kept(existing, self._allocation_fault, _rejecting(refused))
         return kept
 
-    def _update_fault(self, node: UpdateNodeInfo) -> str:
+    def _node_fault(self, node: NewNodeInfo | UpdateNodeInfo) -> str:
         return self._types_fault(node.schedulable_resource) or self._types_fault(node.occupied_resource)
 
     # -- limits -------------------------------------------------------------------------------------------

@@ -112,16 +112,12 @@ def bar(
         text=text,
         label=label,
         used=_percent(percent),
-        level=_level(percent) if of is not None else "used",
+        level="used" if of is None or percent < HIGH else "high" if percent < FULL else "full",
         waiting=_percent(min(100 - min(percent, 100), 100 * waiting / size)) if waiting else "",
         guarantee=_percent(100 * guaranteed / size) if guaranteed else "",
         waiting_text=amount(name, waiting) if waiting else "",
         guarantee_text=amount(name, guaranteed) if guaranteed else "",
     )
-
-
-def _level(percent: float) -> str:
-    return "full" if percent >= FULL else "high" if percent >= HIGH else "used"
 
 
 def _percent(value: float) -> str:
