@@ -174,13 +174,7 @@ class CallbackStreams:
             configs = message.update_configuration.configs
             if len(configs) >= LARGE:
                 await core.load_ahead(configs)
-            answer = await core.carry_out(
-                lambda core: (
-                    _fail(core, line.remote, message)
-                    if message.HasField("fail_application")
-                    else _configure(core, line.remote, message)
-                )
-            )
+            answer = await core.carry_out(lambda core: _apply(core, line.remote, message))
         except YunikornError as error:
             answer = FromScheduler(failure=Failure(reason=str(error)))
         finally:
@@ -189,16 +183,14 @@ class CallbackStreams:
         line.answer(answer)
 
 
-def _fail(core: Scheduler, remote: RemoteRM, message: FromResourceManager) -> FromScheduler:
-    wanted = message.fail_application
+def _apply(core: Scheduler, remote: RemoteRM, message: FromResourceManager) -> FromScheduler:
+    """Apply the call in a message, and return the answer to the RM."""
     remote.check_current()
-    core.fail_application(remote.rm_id, wanted.partition_name, wanted.application_id, wanted.reason)
-    return FromScheduler(done=Done())
-
-
-def _configure(core: Scheduler, remote: RemoteRM, message: FromResourceManager) -> FromScheduler:
+    if message.HasField("fail_application"):
+        wanted = message.fail_application
+        core.fail_application(remote.rm_id, wanted.partition_name, wanted.application_id, wanted.reason)
+        return FromScheduler(done=Done())
     request = callbacks.CONFIGURATION.from_wire(message.update_configuration)
-    remote.check_current()
     answer = core.update_configuration(remote.rm_id, request)
     return FromScheduler(configuration_updated=callbacks.CONFIGURED.to_wire(answer))
 
