@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from yunikorn import api, testing
-from yunikorn.framework import hookspecs
-from yunikorn.framework.registry import KINDS
+from yunikorn.framework.hook_manager import HOOKS
+from yunikorn.framework.kinds import KINDS
 
 VIEWS = {
     "Queue": (
@@ -158,7 +158,7 @@ def test_dotless_returns_one_level(name: str, level: str) -> None:
 
 def test_hooks_document_their_result_and_yaml_key() -> None:
     for kind in KINDS:
-        text = inspect.getdoc(getattr(hookspecs, kind.hook)) or ""
+        text = inspect.getdoc(getattr(HOOKS, kind.hook)) or ""
         assert "Named in YAML by" in text
         assert f":returns: the classes, each a subclass of `{kind.base.__name__}`." in text
         assert f"{kind.method}({', '.join(kind.arguments)})" in text

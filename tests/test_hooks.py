@@ -10,7 +10,7 @@ import pytest
 
 from tests.test_registry import Plain, blame, registered
 from yunikorn.api import Predicate, hookimpl
-from yunikorn.framework.registry import PREDICATE
+from yunikorn.framework.kinds import PREDICATE
 
 
 @pytest.mark.parametrize("option", ["tryfirst", "trylast", "optionalhook"])

@@ -24,16 +24,10 @@ from yunikorn.api import (
     hookimpl,
 )
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
-from yunikorn.framework import hookspecs
-from yunikorn.framework.registry import (
-    APP_SORT,
-    DEFAULT_PLUGINS,
-    KINDS,
-    NODE_SORT,
-    PLACEMENT,
-    PREDICATE,
-    Registry,
-)
+from yunikorn.framework.defaults import DEFAULT_PLUGINS
+from yunikorn.framework.hook_manager import HOOKS
+from yunikorn.framework.kinds import APP_SORT, KINDS, NODE_SORT, PLACEMENT, PREDICATE
+from yunikorn.framework.registry import Registry
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -122,7 +116,7 @@ def sorts() -> Registry:
 
 
 def test_hooks_and_kinds_correspond() -> None:
-    hooks = [name for name in vars(hookspecs) if name.startswith("yunikorn_")]
+    hooks = [name for name in vars(HOOKS) if name.startswith("yunikorn_")]
     assert hooks == [kind.hook for kind in KINDS]
 
 

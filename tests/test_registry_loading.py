@@ -14,8 +14,9 @@ import pytest
 
 from yunikorn.api import Ask, Node, Predicate, hookimpl
 from yunikorn.errors import UnknownPlugin
-from yunikorn.framework.defaults import import_default
-from yunikorn.framework.registry import DEFAULT_PLUGINS, KINDS, PREDICATE, RESOLVER, Kind, Registry
+from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
+from yunikorn.framework.kinds import KINDS, PREDICATE, RESOLVER, Kind
+from yunikorn.framework.registry import Registry
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -122,7 +123,8 @@ def test_the_kinds_of_every_default_module_are_declared() -> None:
 
 NAMES_ONE = """
 import sys
-from yunikorn.framework.registry import PREDICATE, Registry
+from yunikorn.framework.kinds import PREDICATE
+from yunikorn.framework.registry import Registry
 registry = Registry.load(third_party=False)
 registry.find(PREDICATE, "taints")
 loaded = {name for name in sys.modules if name.startswith("yunikorn_")}

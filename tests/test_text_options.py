@@ -13,7 +13,7 @@ import pytest
 from tests.test_registry import blame, offering, registered
 from yunikorn.api import Application, AppSortPolicy
 from yunikorn.errors import OptionError
-from yunikorn.framework.registry import APP_SORT
+from yunikorn.framework.kinds import APP_SORT
 
 
 @attrs.frozen

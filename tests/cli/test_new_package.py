@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from yunikorn.framework.registry import KINDS
+from yunikorn.framework.kinds import KINDS
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -16,11 +16,12 @@ import yaml
 from tests.documentation.pages import CHECKOUT, blocks_of
 from yunikorn import api, testing
 from yunikorn.config.load import check_config
-from yunikorn.framework import hookspecs
+from yunikorn.framework.hook_manager import HOOKS
 from yunikorn.framework.kinds import (
     ADMISSION,
     APP_SORT,
     EVENT_SINK,
+    KINDS,
     NODE_SORT,
     PERMIT,
     PLACEMENT,
@@ -31,8 +32,9 @@ from yunikorn.framework.kinds import (
     RESERVATION,
     RESOLVER,
     SUBMIT,
+    Kind,
 )
-from yunikorn.framework.registry import KINDS, Kind, Registry
+from yunikorn.framework.registry import Registry
 
 DOCS = CHECKOUT / "docs"
 OVERVIEW = (DOCS / "plugins.md").read_text("utf-8")
@@ -77,7 +79,7 @@ def contract_of(kind: Kind) -> str:
 
 def test_there_is_a_page_for_every_kind_and_a_hook_for_every_page() -> None:
     assert set(PAGE) == set(KINDS)
-    hooks = {name for name in vars(hookspecs) if name.startswith("yunikorn_")}
+    hooks = {name for name in vars(HOOKS) if name.startswith("yunikorn_")}
     assert hooks == {kind.hook for kind in KINDS}
     for kind, page in PAGE.items():
         assert f"({page.relative_to(DOCS).as_posix()})" in OVERVIEW, f"docs/plugins.md leads to {kind.id}"

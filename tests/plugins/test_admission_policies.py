@@ -9,7 +9,7 @@ import pytest
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import AdmissionPolicy, Application, Context, Wait
-from yunikorn.framework.registry import ADMISSION
+from yunikorn.framework.kinds import ADMISSION
 from yunikorn.interface.messages import Allocation, TerminationType
 from yunikorn.model.ask import INT32_MIN
 from yunikorn.resources import Resource

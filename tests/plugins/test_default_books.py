@@ -14,7 +14,8 @@ from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue
 from yunikorn.errors import ConfigError
 from yunikorn.explain.explain import POSITION, first_reasons
-from yunikorn.framework.registry import PREDICATE, Registry
+from yunikorn.framework.kinds import PREDICATE
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.context import Timeouts

@@ -10,7 +10,8 @@ import pytest
 
 from yunikorn.api import Context, Event
 from yunikorn.errors import OptionError
-from yunikorn.framework.registry import EVENT_SINK, Registry
+from yunikorn.framework.kinds import EVENT_SINK
+from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
 
 NEW = Event("APP", "app-1", change="ADD", detail="APP_NEW", timestamp=1)

@@ -8,7 +8,8 @@ import pwd
 
 import pytest
 
-from yunikorn.framework.registry import RESOLVER, Registry
+from yunikorn.framework.kinds import RESOLVER
+from yunikorn.framework.registry import Registry
 
 
 @pytest.fixture

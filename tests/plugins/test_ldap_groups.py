@@ -19,7 +19,8 @@ from yunikorn_plugins.ldap_settings import group_of, read_settings
 from tests.plugins.ldap_server import Entry, LdapServer, elements
 from yunikorn.api import Context
 from yunikorn.errors import OptionError, PluginError
-from yunikorn.framework.registry import RESOLVER, Registry
+from yunikorn.framework.kinds import RESOLVER
+from yunikorn.framework.registry import Registry
 from yunikorn.testing import MakeScheduler, application, assert_queue, assert_rejected_because
 
 pytestmark = pytest.mark.net

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from yunikorn.errors import OptionError
-from yunikorn.framework.registry import PLACEMENT, Registry
+from yunikorn.framework.kinds import PLACEMENT
+from yunikorn.framework.registry import Registry
 
 
 def place(registry: Registry, rule: str, app: Any, **options: str) -> str | None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.framework.registry import PREDICATE, Registry
+from yunikorn.framework.kinds import PREDICATE
+from yunikorn.framework.registry import Registry
 
 SELECTOR = "yunikorn.apache.org/node-selector"
 TOLERATIONS = "yunikorn.apache.org/tolerations"

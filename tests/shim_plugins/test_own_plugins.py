@@ -12,7 +12,7 @@ from tests.shim_plugins.shim import Asked
 from yunikorn import api
 from yunikorn.api import hookimpl
 from yunikorn.errors import ConfigError, UsageError
-from yunikorn.framework.registry import PREDICATE
+from yunikorn.framework.kinds import PREDICATE
 
 
 class Quarantine:

@@ -12,7 +12,7 @@ from yunikorn.api.views import ResourceManager
 
 hookimpl = pluggy.HookimplMarker("yunikorn")
 """Decorator that marks a function of a plugin as the implementation of a hook; see
-`yunikorn.framework.hookspecs`."""
+`yunikorn.framework.kinds`."""
 
 
 def _discard_report(operation: str, cause: BaseException | str) -> None:

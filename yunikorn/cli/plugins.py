@@ -27,8 +27,10 @@ from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
 from yunikorn.errors import ConfigError, UnknownPlugin, UsageError, printable
+from yunikorn.framework.kinds import KINDS, NODE_SORT, Kind
+from yunikorn.framework.offers import Broken, Offer, Option
 from yunikorn.framework.plugin_failures import PluginFailure
-from yunikorn.framework.registry import KINDS, NODE_SORT, Broken, Kind, Offer, Option, Registry
+from yunikorn.framework.registry import Registry
 from yunikorn.input_files import read_input
 from yunikorn.scheduling.node_policies import WeightedScores
 

@@ -8,8 +8,9 @@ from importlib import resources
 
 from yunikorn.config.keys import Section
 from yunikorn.config.queues_yaml import SECTIONS
+from yunikorn.framework.kinds import KINDS
 from yunikorn.framework.offers import Option
-from yunikorn.framework.registry import KINDS, Registry
+from yunikorn.framework.registry import Registry
 
 _TABLE = re.compile(r"^<!-- (?:keys: ([a-z-]+)|options) -->$", re.MULTILINE)
 

@@ -1,16 +1,45 @@
-"""Manager of the hooks of plugins."""
+"""Hooks through which plugins register their classes with the scheduler, and their manager.
+
+Each hook is called once, when a plugin is registered, and returns *classes*. A class has a `name`, which
+the configuration refers to, and typed attributes, which are its options. The core creates one object per
+place in the configuration and keeps its bound methods. No hook is called during scheduling.
+
+A plugin is a module or an object with functions marked `@yunikorn.api.hookimpl`. Packages announce their
+plugins through the entry-point group `yunikorn`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pluggy
 
-from yunikorn.framework import hookspecs
+from yunikorn.api import Plugin
+from yunikorn.framework.kinds import KINDS, Kind
 
 _VALUES = (str, int, tuple, dict, ModuleType)
 """Types of values of a module that are no functions."""
+_hookspec = pluggy.HookspecMarker("yunikorn")
+
+
+def _specification(kind: Kind) -> Callable[[], list[type[Plugin]]]:
+    """Return the hook of a kind, as a function without a body."""
+
+    def hook() -> list[type[Plugin]]:
+        raise NotImplementedError
+
+    hook.__name__ = kind.hook
+    hook.__doc__ = (
+        f"Return the {kind.offers}.\n\nNamed in YAML by {kind.named_by}\n\nThe core calls {kind.calls}\n\n"
+        f":returns: the classes, each a subclass of `{kind.base.__name__}`."
+    )
+    return _hookspec(hook)
+
+
+HOOKS = type("Hooks", (), {kind.hook: _specification(kind) for kind in KINDS})
+"""Specifications of the hooks of all kinds."""
 
 
 class HookManager(pluggy.PluginManager):
@@ -31,5 +60,5 @@ class HookManager(pluggy.PluginManager):
 def plugin_manager() -> HookManager:
     """Return a manager that knows the hooks of all kinds, without plugins."""
     made = HookManager("yunikorn")
-    made.add_hookspecs(hookspecs)
+    made.add_hookspecs(HOOKS)
     return made

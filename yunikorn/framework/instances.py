@@ -25,8 +25,9 @@ from yunikorn.framework.plugin_failures import read_flag
 
 if TYPE_CHECKING:
     from yunikorn.api import Context
+    from yunikorn.framework.kinds import Kind
     from yunikorn.framework.plugin_failures import PluginFailures
-    from yunikorn.framework.registry import Kind, Registry
+    from yunikorn.framework.registry import Registry
 
 _log = logging.getLogger("yunikorn.plugins")
 

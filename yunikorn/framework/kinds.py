@@ -1,4 +1,4 @@
-"""Kinds of plugins, each with its name, its hook, and the requirements on its classes."""
+"""Kinds of plugins, each with its name, its hook, its place in YAML, and the requirements on its classes."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ class Kind:
     title: str
     """Name of one plugin of this kind in messages."""
     hook: str
+    offers: str
+    """Purpose of the classes that the hook returns."""
+    named_by: str
+    """Place in `queues.yaml` that names a plugin and sets its options."""
+    calls: str
+    """Calls of the core, and further methods that a class may have."""
     base: type[api.Plugin]
     method: str
     """Method that a class of this kind must have."""
@@ -58,6 +64,15 @@ APP_SORT = Kind(
     id="app-sort",
     title="application sort policy",
     hook="yunikorn_app_sort_policies",
+    offers="policies that order the applications of a leaf queue",
+    named_by=(
+        "the queue property `application.sort.policy: NAME`; options are further properties, "
+        "`application.sort.policy.OPTION: VALUE`."
+    ),
+    calls=(
+        "`key(app)`; the smallest key is first. A policy that limits how many applications are scheduled "
+        "at a time also has `admission_class(app)` and `admission_limits(counts)`."
+    ),
     base=api.AppSortPolicy,
     method="key",
     arguments=("app",),
@@ -67,6 +82,12 @@ QUEUE_SORT = Kind(
     id="queue-sort",
     title="queue sort policy",
     hook="yunikorn_queue_sort_policies",
+    offers="policies that order the children of a parent queue",
+    named_by=(
+        "the property `queue.sort.policy: NAME` of a parent queue; options are `queue.sort.policy.OPTION: "
+        "VALUE`. The default is `fair`."
+    ),
+    calls="`key(queue)`; the smallest key is first.",
     base=api.QueueSortPolicy,
     method="key",
     arguments=("queue",),
@@ -76,6 +97,15 @@ NODE_SORT = Kind(
     id="node-sort",
     title="node sort policy",
     hook="yunikorn_node_sort_policies",
+    offers="policies that order the nodes on which a request is tried",
+    named_by=(
+        "a partition's `nodesortpolicy: {type: NAME, OPTION: VALUE}`, and by the named alternatives in "
+        "`nodesortpolicies`. The type `weighted` combines several policies."
+    ),
+    calls=(
+        "`score(node)`, or `score(node, ask_class)` for a policy that depends on the request; the lowest "
+        "score is first."
+    ),
     base=api.NodeSortPolicy,
     method="score",
     arguments=("node",),
@@ -86,6 +116,16 @@ PLACEMENT = Kind(
     id="placement",
     title="placement rule",
     hook="yunikorn_placement_rules",
+    offers="rules that choose the queue of an application",
+    named_by=(
+        "a partition's `placementrules: [{name: NAME, create: BOOL, filter: ..., parent: ..., OPTION: "
+        "VALUE}]`. Rule names ignore case."
+    ),
+    calls=(
+        "`place(app)`, or `place(app, queues)` for a rule that depends on the queues. The core itself "
+        "evaluates the chain of rules, filters, parent rules, the creation of queues, ACLs, and the "
+        "completion of relative names."
+    ),
     base=api.PlacementRule,
     method="place",
     arguments=("app",),
@@ -97,6 +137,9 @@ PREDICATE = Kind(
     id="predicate",
     title="predicate",
     hook="yunikorn_predicates",
+    offers="conditions that a node must meet for a request, in addition to free resources",
+    named_by="a partition's `predicates: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.",
+    calls="`check(ask, node)`, and only for nodes with enough free resources.",
     base=api.Predicate,
     method="check",
     refusing=("check", "check_reservation"),
@@ -107,6 +150,9 @@ EVENT_SINK = Kind(
     id="event-sink",
     title="event sink",
     hook="yunikorn_event_sinks",
+    offers="receivers of the scheduler's events",
+    named_by="the top-level `events: {sinks: [NAME]}` or `[{name: NAME, OPTION: VALUE}]`.",
+    calls="`send(batch)` after each update and each scheduling cycle that produced events.",
     base=api.EventSink,
     method="send",
     arguments=("batch",),
@@ -116,6 +162,9 @@ RESOLVER = Kind(
     id="user-groups",
     title="user-group resolver",
     hook="yunikorn_user_group_resolvers",
+    offers="resolvers that find the groups of a user whose application was submitted without groups",
+    named_by="a partition's `usergroupresolver: {type: NAME, OPTION: VALUE}`.",
+    calls="`groups(user)` and caches the answer for a limited time.",
     base=api.UserGroupResolver,
     method="groups",
     arguments=("user",),
@@ -125,6 +174,15 @@ PREEMPTION = Kind(
     id="preemption",
     title="preemption policy",
     hook="yunikorn_preemption_policies",
+    offers="policies that choose the victims of preemption",
+    named_by=(
+        "a partition's `preemption: {policy: NAME}` or `{policy: {name: NAME, OPTION: VALUE}}`. The "
+        "default is `standard`."
+    ),
+    calls=(
+        "`rank(victim, cause)`; the smallest rank is preempted first. A policy that protects allocations "
+        "also has `protects(victim, cause)`, and one that chooses the node has `cost(victim, cause)`."
+    ),
     base=api.PreemptionPolicy,
     method="rank",
     arguments=("victim", "cause"),
@@ -134,6 +192,9 @@ SUBMIT = Kind(
     id="submit",
     title="submit policy",
     hook="yunikorn_submit_policies",
+    offers="policies that check and change applications before they are placed in a queue",
+    named_by="a partition's `submitpolicies: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.",
+    calls="`submit(app)` once for each application, after its groups are known.",
     base=api.SubmitPolicy,
     method="submit",
     arguments=("app",),
@@ -143,6 +204,9 @@ ADMISSION = Kind(
     id="admission",
     title="admission policy",
     hook="yunikorn_admission_policies",
+    offers="policies that decide when an application may be scheduled",
+    named_by="a partition's `admission: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.",
+    calls="`admit(app)` when the application has a queue, and again while the policy holds it.",
     base=api.AdmissionPolicy,
     method="admit",
     refusing=("admit",),
@@ -153,6 +217,12 @@ QUOTA = Kind(
     id="quota",
     title="quota policy",
     hook="yunikorn_quota_policies",
+    offers="policies that set the max of a queue",
+    named_by=(
+        "the property `quota.policy: NAME` of a queue, with options as further properties, "
+        "`quota.policy.OPTION: VALUE`. Queues below do not inherit them."
+    ),
+    calls="`quota(queue)` when the queue gets the policy, and when what the policy depends on has changed.",
     base=api.QuotaPolicy,
     method="quota",
     arguments=("queue",),
@@ -162,6 +232,13 @@ RESERVATION = Kind(
     id="reservation",
     title="reservation policy",
     hook="yunikorn_reservation_policies",
+    offers="policies that decide who reserves a node, how many do, and for how long",
+    named_by="a partition's `reservations: {policy: NAME, OPTION: VALUE}`. The default is `standard`.",
+    calls=(
+        "`reserves_after(ask, delay)` for a request that no node has room for. A policy that bounds the "
+        "number of reservations also has `most_in(queue)` or `most_of(app)`, one that bounds their "
+        "duration `lasts(ask)`, and one that chooses the node `rank_node(ask, node)`."
+    ),
     base=api.ReservationPolicy,
     method="reserves_after",
     arguments=("ask", "delay"),
@@ -171,6 +248,9 @@ PERMIT = Kind(
     id="permit",
     title="permit policy",
     hook="yunikorn_permit_policies",
+    offers="policies that may hold a placement before the resource manager is informed of it",
+    named_by="a partition's `permits: [NAME]` or `[{name: NAME, OPTION: VALUE}]`.",
+    calls="`permit(allocation)` when a task is placed, and again while the policy holds the placement.",
     base=api.PermitPolicy,
     method="permit",
     refusing=("permit",),

@@ -26,28 +26,11 @@ from yunikorn.framework.creation import create
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, PendingDefaults, import_default
 from yunikorn.framework.hook_manager import plugin_manager
 from yunikorn.framework.installed import InstalledPlugin, PendingPlugins
-from yunikorn.framework.kinds import (
-    ADMISSION,
-    APP_SORT,
-    EVENT_SINK,
-    KINDS,
-    NODE_SORT,
-    PERMIT,
-    PLACEMENT,
-    PREDICATE,
-    PREEMPTION,
-    QUEUE_SORT,
-    QUOTA,
-    RESERVATION,
-    RESOLVER,
-    SUBMIT,
-    Kind,
-)
+from yunikorn.framework.kinds import KINDS, Kind
 from yunikorn.framework.offers import (
     Broken,
     InvalidOffer,
     Offer,
-    Option,
     check_class,
     describe_origin,
     type_name,
@@ -56,31 +39,6 @@ from yunikorn.framework.options import has_text_form, make_converter
 from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.text import listed, suggest
-
-__all__ = [
-    "ADMISSION",
-    "APP_SORT",
-    "DEFAULT_PLUGINS",
-    "EVENT_SINK",
-    "KINDS",
-    "NODE_SORT",
-    "PERMIT",
-    "PLACEMENT",
-    "PREDICATE",
-    "PREEMPTION",
-    "QUEUE_SORT",
-    "QUOTA",
-    "RESERVATION",
-    "RESOLVER",
-    "SUBMIT",
-    "Broken",
-    "Kind",
-    "Offer",
-    "Option",
-    "Registry",
-    "describe_origin",
-    "suggest",
-]
 
 DISTRIBUTION = "yunikorn"
 

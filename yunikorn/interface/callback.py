@@ -41,7 +41,9 @@ from yunikorn.errors import (
     UnknownPlugin,
     UsageError,
 )
-from yunikorn.framework.registry import EVENT_SINK, PREDICATE, Kind, Offer, Registry, describe_origin
+from yunikorn.framework.kinds import EVENT_SINK, PREDICATE, Kind
+from yunikorn.framework.offers import Offer, describe_origin
+from yunikorn.framework.registry import Registry
 from yunikorn.interface.event_records import EventRecords
 from yunikorn.interface.messages import (
     EventRecord,

@@ -11,7 +11,7 @@ from yunikorn.containment import contained
 from yunikorn.event_types import EventType
 from yunikorn.framework.event_wants import NOTHING_WANTED, Wanted, read_wants, union_of
 from yunikorn.framework.instances import PluginInstances
-from yunikorn.framework.registry import EVENT_SINK
+from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.interface.buffered_sinks import SWITCHED_OFF, BufferedSink
 from yunikorn.interface.callback import RM
 from yunikorn.interface.event_settings import EventSettings

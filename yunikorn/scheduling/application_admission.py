@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.containment import contained
-from yunikorn.framework.registry import APP_SORT
+from yunikorn.framework.kinds import APP_SORT
 from yunikorn.model.gang import ATOMIC, SOFT, STYLES, AtomicGang, Gang, placeholder_timeout
 from yunikorn.model.usage_tracker import UsageTracker
 from yunikorn.quantities import in_words

@@ -30,8 +30,8 @@ from yunikorn.api import Refused
 from yunikorn.config.names import RECOVERY, ROOT, is_queue_name
 from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.containment import contained, cut, read_attribute, safe_repr, text_or_none
+from yunikorn.framework.kinds import PLACEMENT
 from yunikorn.framework.plugin_failures import PluginFailures
-from yunikorn.framework.registry import PLACEMENT
 from yunikorn.resources import INT64_MAX, Resource, above_zero
 from yunikorn.scheduling.user_groups import is_forced
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from yunikorn.api import Application, PlacementRule
     from yunikorn.api import Queue as QueueView
     from yunikorn.framework.instances import InstancePlan
-    from yunikorn.framework.registry import Offer
+    from yunikorn.framework.offers import Offer
     from yunikorn.model.queue import Queue
 
 

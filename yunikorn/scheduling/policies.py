@@ -14,7 +14,7 @@ from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.instances import make_instance
-from yunikorn.framework.registry import (
+from yunikorn.framework.kinds import (
     ADMISSION,
     APP_SORT,
     NODE_SORT,
@@ -49,8 +49,9 @@ if TYPE_CHECKING:
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, QueueConfig
     from yunikorn.framework.instances import InstancePlan, PluginInstance, PluginInstances
+    from yunikorn.framework.kinds import Kind
     from yunikorn.framework.plugin_failures import PluginFailures
-    from yunikorn.framework.registry import Kind, Registry
+    from yunikorn.framework.registry import Registry
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.policy_questions import PolicyQuestions
 

@@ -23,9 +23,9 @@ from yunikorn.containment import (
     read_attribute,
     safe_repr,
 )
+from yunikorn.framework.kinds import RESOLVER
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
-from yunikorn.framework.registry import RESOLVER
 from yunikorn.scheduling.policy_questions import AskedPolicy
 
 if TYPE_CHECKING:
