@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -19,14 +18,15 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
-from yunikorn.simulation.batsim_dependencies import PREFIX, follow, read_dependencies
 from yunikorn.simulation.machines import MAX_NODES
-from yunikorn.simulation.source import InputError, remarks_on
+from yunikorn.simulation.source import InputError
+from yunikorn.simulation.trace_dependencies import PREFIX, follow, read_dependencies
 from yunikorn.simulation.trace_line import (
     MAX_PROCESSORS,
     MAX_SECONDS,
     UNKNOWN,
     BadLine,
+    TraceApplications,
     check_templates,
     queue_template,
 )
@@ -39,7 +39,6 @@ SEQUENCES = ("composed", "SequentialCompositionProfile")
 READ = "delays and sequences of delays (delay, DelayProfile, composed, SequentialCompositionProfile)"
 MOST_NESTED = 100
 
-SKIPPED = "jobs skipped"
 CUT = "jobs ended by their walltime"
 
 CORE = Resource({"vcore": 1000})
@@ -95,22 +94,13 @@ def read_batsim(
             reader.take(job)
         except BadLine as error:
             problems.append(Problem(f"jobs[{index}]", str(error)))
-    if reader.refused or not reader.applications or (strict and problems):
+    if reader.refused:
         refused = [Problem(f"profiles.{name}", text) for name, text in reader.refused.items()]
-        raise InputError(file, [*refused, *problems] or [Problem("", "contains no jobs")])
-    if problems:
-        reader.counts[SKIPPED] = len(problems)
-    remarks = remarks_on(file, problems)
-    followed, ignored = follow(reader.applications, file, reader.counts)
+        raise InputError(file, [*refused, *problems])
+    remarks = reader.check(file, problems, "contains no jobs", strict=strict)
+    reader.applications, ignored = follow(reader.applications, file, reader.counts)
     remarks += ignored
-    nodes = nodes or _nodes(document, file, remarks)
-    origin = min(application.submit for application in reader.applications)
-    applications = [attrs.evolve(each, submit=each.submit - origin) for each in followed]
-    applications.sort(key=lambda application: application.submit)
-    counts = dict(reader.counts)
-    return Workload(
-        name, "batsim", nodes, applications, remarks=remarks, counts=counts, origin=origin / SECOND
-    )
+    return reader.workload(name, "batsim", nodes or _nodes(document, file, remarks), remarks)
 
 
 def _parse(text: str, file: str) -> dict[str, Any]:
@@ -143,12 +133,13 @@ def _nodes(document: Mapping[str, Any], file: str, remarks: list[str]) -> list[W
     return [WorkloadNode(f"node-{number}", CORE) for number in range(1, count + 1)]
 
 
-class _Jobs:
+class _Jobs(TraceApplications):
     """Conversion of jobs to applications."""
 
+    skipped = "jobs skipped"
+
     def __init__(self, options: BatsimOptions, profiles: Mapping[str, Any]) -> None:
-        self.applications: list[WorkloadApplication] = []
-        self.counts: Counter[str] = Counter()
+        super().__init__()
         self.refused: dict[str, str] = {}
         """Reasons why profiles cannot be read, by name; each names the first job with that profile."""
         self._queue = queue_template(options.queue)

@@ -14,7 +14,7 @@ from yunikorn.errors import Problem
 from yunikorn.resources import Resource
 from yunikorn.simulation.slurm_values import MIB, NOTHING, parse_whole
 from yunikorn.simulation.source import InputError
-from yunikorn.simulation.trace_line import BadLine
+from yunikorn.simulation.trace_line import BadLine, Row, read_lines, take_rows
 from yunikorn.simulation.workload import WorkloadNode
 
 KB = 1024
@@ -157,36 +157,26 @@ def read_sinfo(text: str, file: str) -> list[WorkloadNode]:
     Raises `InputError` that lists all bad lines.
     """
     nodes: dict[str, WorkloadNode] = {}
-    problems: list[Problem] = []
-    header: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        fields = [field.strip() for field in line.split("|")]
-        if not line.strip() or fields == header:
-            continue
-        if not header:
-            header = fields
-            continue
-        try:
-            if len(fields) != len(header):
-                raise BadLine(f"expected {len(header)} columns as in the header, got {len(fields)}")
-            node = _node(dict(zip(header, fields, strict=True)))
-            if nodes.setdefault(node.name, node) != node:
-                raise BadLine(f"the node '{node.name}' has other amounts than on an earlier line")
-        except BadLine as error:
-            problems.append(Problem("", str(error), number))
+
+    def take(row: Row) -> None:
+        node = _node(row)
+        if nodes.setdefault(node.name, node) != node:
+            raise BadLine(f"the node '{node.name}' has other amounts than on an earlier line")
+
+    problems = take_rows(read_lines(text, "|"), take)
     if problems or not nodes:
         raise InputError(file, problems or [Problem("", "contains no nodes")])
     return list(nodes.values())
 
 
-def _node(row: dict[str, str]) -> WorkloadNode:
-    name = row["NODELIST"]
+def _node(row: Row) -> WorkloadNode:
+    name = row.text("NODELIST")
     if not name or "[" in name or "," in name:
         raise BadLine(f"expected one node in column NODELIST, got '{name[:40]}': use {COMMAND}")
-    cores, memory = parse_whole(row["CPUS"], "CPUS"), parse_whole(row["MEMORY"], "MEMORY", MAX_MIB)
+    cores, memory = parse_whole(row.text("CPUS"), "CPUS"), parse_whole(row.text("MEMORY"), "MEMORY", MAX_MIB)
     if not cores:
-        raise BadLine(f"expected a number of cores above 0 in column CPUS, got '{row['CPUS']}'")
-    amounts = {"vcore": 1000 * cores, "memory": MIB * (memory or 0), "gpu": _gpus(row.get("GRES", ""))}
+        raise BadLine(f"expected a number of cores above 0 in column CPUS, got '{row.text('CPUS')}'")
+    amounts = {"vcore": 1000 * cores, "memory": MIB * (memory or 0), "gpu": _gpus(row.text("GRES"))}
     return WorkloadNode(name, Resource({kind: amount for kind, amount in amounts.items() if amount}))
 
 

@@ -7,15 +7,21 @@ one task. Missing times are replaced as described at `_times` and in docs/worklo
 
 from __future__ import annotations
 
-from collections import Counter
-
 import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import Resource
-from yunikorn.simulation.source import InputError, remarks_on
-from yunikorn.simulation.trace_line import UNKNOWN, BadLine, CsvRow, check_templates, take_rows
+from yunikorn.simulation.source import InputError
+from yunikorn.simulation.trace_line import (
+    UNKNOWN,
+    BadLine,
+    Row,
+    TraceApplications,
+    check_templates,
+    read_rows,
+    take_rows,
+)
 from yunikorn.simulation.workload import (
     NO_TAGS,
     Workload,
@@ -53,19 +59,19 @@ def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[Worklo
     """Read the nodes of a file; raises `InputError` that lists all bad lines."""
     nodes: dict[str, WorkloadNode] = {}
 
-    def take(row: CsvRow) -> None:
+    def take(row: Row) -> None:
         node = _read_node(row, counting)
         if node.name in nodes:
             raise BadLine(f"duplicate node name '{node.name}'")
         nodes[node.name] = node
 
-    problems = take_rows(text, file, NODE_COLUMNS, take)
+    problems = take_rows(read_rows(text, file, NODE_COLUMNS), take)
     if problems or not nodes:
         raise InputError(file, problems or [Problem("", "contains no nodes")])
     return list(nodes.values())
 
 
-def _read_node(row: CsvRow, counting: str) -> WorkloadNode:
+def _read_node(row: Row, counting: str) -> WorkloadNode:
     name = row.text("sn")
     if not name:
         raise BadLine("expected a name in column sn, got nothing")
@@ -86,7 +92,6 @@ DEFAULT_RUNTIME = 3600
 SELECTOR = "yunikorn.apache.org/node-selector"
 """Tag that carries the node selector; the predicate `node-selector` evaluates the tag."""
 
-SKIPPED = "lines skipped"
 NO_START = "pods that were never scheduled, time from creation to deletion taken"
 NO_TIMES = f"pods without times, {DEFAULT_RUNTIME} s taken"
 NO_CREATION = "pods without a time of creation, taken to arrive at the start"
@@ -123,38 +128,26 @@ def read_openb(
     """
     options.check()
     pods = _Pods(options)
-    problems = take_rows(text, file, POD_COLUMNS, pods.take)
-    if not pods.applications or (strict and problems):
-        raise InputError(file, problems or [Problem("", "contains no pods")])
-    if problems:
-        pods.counts[SKIPPED] = len(problems)
-    remarks = remarks_on(file, problems)
+    problems = take_rows(read_rows(text, file, POD_COLUMNS), pods.take)
+    remarks = pods.check(file, problems, "contains no pods", strict=strict)
     if pods.counts[CHOOSY]:
         remarks.append(
             f"{file}: {pods.counts[CHOOSY]} pods ask for a model of GPU (gpu_spec): only partitions "
             "with the predicate node-selector enforce it"
         )
-    origin = min(application.submit for application in pods.applications)
-    applications = [attrs.evolve(each, submit=each.submit - origin) for each in pods.applications]
-    applications.sort(key=lambda application: application.submit)
-    counts = {what: count for what, count in pods.counts.items() if count}
-    return Workload(
-        name, "openb", nodes, applications, remarks=remarks, counts=counts, origin=origin / SECOND
-    )
+    return pods.workload(name, "openb", nodes, remarks)
 
 
-class _Pods:
-    """Conversion of rows to applications; equal values are shared to save memory in long traces."""
+class _Pods(TraceApplications):
+    """Conversion of rows to applications."""
 
     def __init__(self, options: OpenbOptions) -> None:
-        self.applications: list[WorkloadApplication] = []
-        self.counts: Counter[str] = Counter()
+        super().__init__()
         self._options = options
         self._lines: dict[str, int] = {}
-        self._resources: dict[Resource, Resource] = {}
         self._texts: dict[tuple[str, str, str, str], str] = {}
 
-    def take(self, row: CsvRow) -> None:
+    def take(self, row: Row) -> None:
         """Add a pod; raises `BadLine`."""
         name = row.text("name")
         if not name:
@@ -182,7 +175,7 @@ class _Pods:
             )
         )
 
-    def _amount(self, row: CsvRow, gpus: int, milli: int) -> Resource:
+    def _amount(self, row: Row, gpus: int, milli: int) -> Resource:
         amounts = {
             "vcore": row.whole("cpu_milli", MAX_MILLI, "thousandths of a core"),
             "memory": MIB * row.whole("memory_mib", MAX_MIB, "mebibytes"),
@@ -191,9 +184,9 @@ class _Pods:
         found = Resource({kind: amount for kind, amount in amounts.items() if amount})
         if not found:
             raise BadLine("expected a pod with cores, memory or GPUs above 0, got a pod with none of them")
-        return self._resources.setdefault(found, found)
+        return self.shared(found)
 
-    def _fill(self, template: str, row: CsvRow, kind: str) -> str:
+    def _fill(self, template: str, row: Row, kind: str) -> str:
         key = (template, row.text("qos") or UNKNOWN, row.text("pod_phase") or UNKNOWN, kind)
         text = self._texts.get(key)
         if text is None:
@@ -201,7 +194,7 @@ class _Pods:
         return text
 
 
-def _times(row: CsvRow) -> tuple[int, int, int | None, list[str]]:
+def _times(row: Row) -> tuple[int, int, int | None, list[str]]:
     """Return a pod's arrival, run time and recorded wait (ns), and the replacements for missing values."""
     created, started, deleted = (row.time(f"{name}_time") for name in ("creation", "scheduled", "deletion"))
     found = [] if created is not None else [NO_CREATION]

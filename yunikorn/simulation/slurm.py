@@ -26,8 +26,18 @@ from yunikorn.simulation.slurm_values import (
     parse_tres,
     parse_whole,
 )
-from yunikorn.simulation.source import InputError, remarks_on
-from yunikorn.simulation.trace_line import MAX_SECONDS, UNKNOWN, BadLine, check_templates, queue_template
+from yunikorn.simulation.source import InputError
+from yunikorn.simulation.trace_line import (
+    MAX_SECONDS,
+    UNKNOWN,
+    BadLine,
+    Row,
+    TraceApplications,
+    check_templates,
+    queue_template,
+    read_lines,
+    take_rows,
+)
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 COLUMNS = (
@@ -51,7 +61,6 @@ ENDED = (
 )
 STATES = (*NEVER_RAN, *RUNNING, *ENDED)
 
-SKIPPED = "lines skipped"
 STEPS = "job steps left out"
 WAITING = "jobs that never started, left out"
 UNFINISHED = "jobs that still ran, time until the report taken"
@@ -75,9 +84,6 @@ class SlurmOptions:
     def check(self) -> None:
         """Raise `UsageError` for a template with an unknown field."""
         check_templates(self.templates, tuple(FIELDS))
-
-
-Row = Mapping[str, str]
 
 
 def delimiter_of(content: bytes) -> str:
@@ -108,30 +114,12 @@ def read_slurm(
     """
     options.check()
     jobs = _Jobs(options, nodes)
-    problems: list[Problem] = []
-    for row in _rows(text, file, options):
-        if isinstance(row, Problem):
-            problems.append(row)
-            continue
-        number, values = row
-        try:
-            jobs.take(values)
-        except BadLine as error:
-            problems.append(Problem("", str(error), number))
-    if not jobs.applications or (strict and problems):
-        none = ", ".join(f"{count} {what}" for what, count in jobs.counts.items())
-        raise InputError(file, problems or [Problem("", f"contains no jobs that ran{none and f' ({none})'}")])
+    problems = take_rows(_rows(text, file, options), jobs.take)
+    none = ", ".join(f"{count} {what}" for what, count in jobs.counts.items())
+    nothing = f"contains no jobs that ran{none and f' ({none})'}"
+    remarks = jobs.check(file, problems, nothing, strict=strict)
     check_nodes(nodes, file)
-    if problems:
-        jobs.counts[SKIPPED] = len(problems)
-    remarks = [*remarks_on(file, problems), *jobs.remarks(file)]
-    origin = min(application.submit for application in jobs.applications)
-    applications = [attrs.evolve(each, submit=each.submit - origin) for each in jobs.applications]
-    applications.sort(key=lambda application: application.submit)
-    counts = {what: count for what, count in jobs.counts.items() if count}
-    return Workload(
-        name, "slurm", nodes, applications, remarks=remarks, counts=counts, origin=origin / SECOND
-    )
+    return jobs.workload(name, "slurm", nodes, [*remarks, *jobs.remarks(file)])
 
 
 def check_nodes(nodes: list[WorkloadNode], file: str) -> None:
@@ -144,7 +132,7 @@ def check_nodes(nodes: list[WorkloadNode], file: str) -> None:
         raise InputError(file, [Problem("", f"describes no nodes: {what_to_do}")])
 
 
-def _rows(text: str, file: str, options: SlurmOptions) -> Iterator[tuple[int, Row] | Problem]:
+def _rows(text: str, file: str, options: SlurmOptions) -> Iterator[Row | Problem]:
     content = text[:4000].encode()
     delimiter = delimiter_of(content)
     if not delimiter:
@@ -152,22 +140,7 @@ def _rows(text: str, file: str, options: SlurmOptions) -> Iterator[tuple[int, Ro
         raise InputError(
             file, [Problem("", f"is no list of jobs with delimiters (it is {layout}): use {COMMAND}")]
         )
-    lines = iter(enumerate(text.splitlines(), 1))
-    header: list[str] = []
-    for number, line in lines:
-        fields = [field.strip() for field in line.split(delimiter)]
-        if not line.strip():
-            continue
-        if not header:
-            header = fields
-            _check_header(header, file, number, options)
-            continue
-        if fields == header:  # outputs that were joined repeat the header
-            continue
-        if len(fields) != len(header):
-            yield Problem("", f"expected {len(header)} columns as in the header, got {len(fields)}", number)
-            continue
-        yield number, dict(zip(header, fields, strict=True))
+    return read_lines(text, delimiter, lambda header, line: _check_header(header, file, line, options))
 
 
 _NEEDED = (
@@ -199,12 +172,11 @@ def _check_header(header: list[str], file: str, line: int, options: SlurmOptions
         raise UsageError("\n".join(unusable))
 
 
-class _Jobs:
-    """Conversion of rows to applications; equal values are shared to save memory in long lists."""
+class _Jobs(TraceApplications):
+    """Conversion of rows to applications."""
 
     def __init__(self, options: SlurmOptions, nodes: list[WorkloadNode]) -> None:
-        self.applications: list[WorkloadApplication] = []
-        self.counts: Counter[str] = Counter()
+        super().__init__()
         self._options = options
         self._queue = queue_template(options.queue)
         self._has = {
@@ -213,7 +185,6 @@ class _Jobs:
         }
         self._left_out: Counter[str] = Counter()
         self._runs: dict[str, set[tuple[int, int | None]]] = {}
-        self._resources: dict[Resource, Resource] = {}
 
     def remarks(self, file: str) -> list[str]:
         """Return remarks on amounts that the nodes do not have."""
@@ -225,16 +196,18 @@ class _Jobs:
 
     def take(self, row: Row) -> None:
         """Add a job, if it ran; raises `BadLine`."""
-        name, is_step, is_open = parse_job_id(row.get("JobID") or row.get("JobIDRaw", ""))
+        name, is_step, is_open = parse_job_id(row.text("JobID") or row.text("JobIDRaw"))
         if is_step:
             self.counts[STEPS] += 1
             return
-        state = (row["State"].split() or [""])[0].rstrip("+")
+        state = (row.text("State").split() or [""])[0].rstrip("+")
         if state not in STATES:
-            raise BadLine(f"expected a state such as COMPLETED in column State, got '{row['State'][:40]}'")
-        submit, start = parse_moment(row["Submit"], "Submit"), parse_moment(row.get("Start", ""), "Start")
+            raise BadLine(
+                f"expected a state such as COMPLETED in column State, got '{row.text('State')[:40]}'"
+            )
+        submit, start = parse_moment(row.text("Submit"), "Submit"), parse_moment(row.text("Start"), "Start")
         if submit is None:
-            raise BadLine(f"expected a time in column Submit, got '{row['Submit']}'")
+            raise BadLine(f"expected a time in column Submit, got '{row.text('Submit')}'")
         runtime = _runtime(row, start)
         if (
             is_open
@@ -257,7 +230,7 @@ class _Jobs:
     def _add(
         self, row: Row, name: str, submit: int, start: int | None, tasks: tuple[WorkloadTaskGroup, ...]
     ) -> None:
-        values = {field: row.get(column, "") or UNKNOWN for field, column in FIELDS.items()}
+        values = {field: row.text(column) or UNKNOWN for field, column in FIELDS.items()}
         group = self._options.group.format_map(values)
         known = group not in ("", UNKNOWN)
         self.applications.append(
@@ -275,8 +248,8 @@ class _Jobs:
 
     def _tasks(self, row: Row, runtime: int) -> tuple[WorkloadTaskGroup, ...]:
         """Return one task per node; nodes get equal parts, the first ones one core or GPU more if needed."""
-        allocated = parse_tres(row.get("AllocTRES", ""), "AllocTRES")
-        tres = {**parse_tres(row.get("ReqTRES", ""), "ReqTRES"), **allocated}
+        allocated = parse_tres(row.text("AllocTRES"), "AllocTRES")
+        tres = {**parse_tres(row.text("ReqTRES"), "ReqTRES"), **allocated}
         cores = _first(row, ("AllocCPUS", "NCPUS")) or tres.get("cpu") or _first(row, ("ReqCPUS",))
         if not cores:
             raise BadLine(
@@ -289,8 +262,7 @@ class _Jobs:
         groups: list[WorkloadTaskGroup] = []
         for index, (number, amounts) in enumerate(_split(count, cores, gpus), 1):
             found = Resource({**amounts, **({"memory": -(-memory // count)} if memory else {})})
-            found = self._resources.setdefault(found, found)
-            groups.append(WorkloadTaskGroup(f"task-{index}", number, found, runtime * SECOND))
+            groups.append(WorkloadTaskGroup(f"task-{index}", number, self.shared(found), runtime * SECOND))
         return tuple(groups)
 
     def _if_any(self, kind: str, amount: int) -> int:
@@ -314,7 +286,7 @@ def _memory(row: Row, tres: Mapping[str, int], cores: int, nodes: int) -> int:
     """Return the memory of all nodes of a job (bytes); 0 if it is not known."""
     if tres.get("mem"):
         return tres["mem"]
-    text = row.get("ReqMem", "")
+    text = row.text("ReqMem")
     if text in NOTHING or text.startswith("?"):
         return 0
     amount, scope = parse_memory(text, "ReqMem")
@@ -323,13 +295,13 @@ def _memory(row: Row, tres: Mapping[str, int], cores: int, nodes: int) -> int:
 
 def _runtime(row: Row, start: int | None) -> int | None:
     """Return the run time (s), without times of suspension if the list has them; None if it is not known."""
-    raw = parse_whole(row.get("ElapsedRaw", ""), "ElapsedRaw", MAX_SECONDS)
+    raw = parse_whole(row.text("ElapsedRaw"), "ElapsedRaw", MAX_SECONDS)
     if raw is not None:
         return raw
-    elapsed = parse_elapsed(row.get("Elapsed", ""), "Elapsed")
+    elapsed = parse_elapsed(row.text("Elapsed"), "Elapsed")
     if elapsed is not None:
         return elapsed
-    end = parse_moment(row.get("End", ""), "End")
+    end = parse_moment(row.text("End"), "End")
     if start is None or end is None:
         return None
     if end < start:
@@ -346,7 +318,7 @@ def _has_no_start(row: Row, start: int | None, state: str) -> bool:
 
 def _first(row: Row, columns: tuple[str, ...]) -> int | None:
     for column in columns:
-        found = parse_whole(row.get(column, ""), column)
+        found = parse_whole(row.text(column), column)
         if found:
             return found
     return None

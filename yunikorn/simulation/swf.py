@@ -1,7 +1,7 @@
 """Workloads from traces in the Standard Workload Format.
 
 A job becomes an application with one single-processor task per processor, which start together by default.
-`swf_jobs` parses the lines, `swf_memory` chooses the meaning of the memory columns, and `swf_dependencies`
+`swf_jobs` parses the lines, `swf_memory` chooses the meaning of the memory columns, and `trace_dependencies`
 checks predecessors. Missing values are replaced as described here and in docs/workloads.md.
 """
 
@@ -19,7 +19,6 @@ from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.machines import MAX_NODES, nodes_from_header
 from yunikorn.simulation.source import LINES_SHOWN, InputError, remarks_on
-from yunikorn.simulation.swf_dependencies import SwfDependencies
 from yunikorn.simulation.swf_jobs import (
     CANCELLED,
     COLUMNS,
@@ -33,6 +32,7 @@ from yunikorn.simulation.swf_jobs import (
 )
 from yunikorn.simulation.swf_memory import AUTO, SETTINGS, Machine, Reading, choose
 from yunikorn.simulation.swf_node_columns import ExtraColumns
+from yunikorn.simulation.trace_dependencies import SwfDependencies
 from yunikorn.simulation.trace_line import UNKNOWN, BadLine, check_templates
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 from yunikorn.text import number_of

@@ -1,16 +1,21 @@
-"""Lines of traces: rows of a CSV file, templates for names, and names of queues."""
+"""Parts of all readers of traces: rows of a table, applications made of them, and templates for names."""
 
 from __future__ import annotations
 
 import csv
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+
+import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
-from yunikorn.simulation.source import InputError
+from yunikorn.resources import Resource
+from yunikorn.simulation.source import InputError, remarks_on
+from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode
 
 MAX_SECONDS = 9_000_000_000
 """Limit of times in seconds, so that nanoseconds fit into 64 bits."""
@@ -22,13 +27,13 @@ class BadLine(ValueError):
     """An invalid line; the message states the expected content."""
 
 
-# -- CSV files ------------------------------------------------------------------------------------------
+# -- rows ---------------------------------------------------------------------------------------------
 
 _WHOLE = re.compile(r"[0-9]{1,18}(\.0*)?\Z")
 _TIME = re.compile(r"[0-9]{1,18}(\.[0-9]{0,30})?\Z")
 
 
-class CsvRow:
+class Row:
     """A row; empty fields and missing columns read as unknown values."""
 
     __slots__ = ("_fields", "line")
@@ -37,6 +42,9 @@ class CsvRow:
         self.line = line
         """Line number, counted from 1."""
         self._fields = fields
+
+    def __contains__(self, column: str) -> bool:
+        return column in self._fields
 
     def text(self, column: str) -> str:
         """Return the text of a column, or an empty string if the column is empty or missing."""
@@ -64,7 +72,7 @@ class CsvRow:
         return f"got '{text[:40]}' in column {column}" if text else f"got nothing in column {column}"
 
 
-def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[CsvRow | Problem]:
+def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[Row | Problem]:
     """Yield the rows after the header; rows with a wrong number of fields become a `Problem`.
 
     Raises `InputError` if the header lacks one of the `required` columns.
@@ -83,13 +91,34 @@ def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[CsvRow 
             yield Problem("", what, lines.line_num)
             continue
         values = {name: field.strip() for name, field in zip(header, fields, strict=True)}
-        yield CsvRow(lines.line_num, values)
+        yield Row(lines.line_num, values)
 
 
-def take_rows(text: str, file: str, required: Sequence[str], take: Callable[[CsvRow], None]) -> list[Problem]:
+def read_lines(
+    text: str, delimiter: str, check_header: Callable[[list[str], int], None] = lambda header, line: None
+) -> Iterator[Row | Problem]:
+    """Yield the rows after the header of a text with a delimiter but without quotes, as `read_rows` does.
+
+    Outputs that were joined repeat the header. `check_header` receives the header and its line.
+    """
+    header: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = [field.strip() for field in line.split(delimiter)]
+        if not line.strip() or fields == header:
+            continue
+        if not header:
+            header = fields
+            check_header(header, number)
+        elif len(fields) != len(header):
+            yield Problem("", f"expected {len(header)} columns as in the header, got {len(fields)}", number)
+        else:
+            yield Row(number, dict(zip(header, fields, strict=True)))
+
+
+def take_rows(rows: Iterable[Row | Problem], take: Callable[[Row], None]) -> list[Problem]:
     """Pass the rows to `take`, and return the problems, including each `BadLine` that `take` raises."""
     problems: list[Problem] = []
-    for row in read_rows(text, file, required):
+    for row in rows:
         if isinstance(row, Problem):
             problems.append(row)
             continue
@@ -105,6 +134,44 @@ def _careful(lines: Iterator[list[str]], file: str) -> Iterator[list[str]]:
         yield from lines
     except csv.Error as error:
         raise InputError(file, [Problem("", f"is not valid CSV: {error}")]) from error
+
+
+# -- applications -----------------------------------------------------------------------------------------
+
+
+class TraceApplications:
+    """Applications as a reader makes them, and counts of what it skips or replaces; the base of readers."""
+
+    skipped = "lines skipped"
+    """Name of the count of entries that cannot be read."""
+
+    def __init__(self) -> None:
+        self.applications: list[WorkloadApplication] = []
+        self.counts: Counter[str] = Counter()
+        self._resources: dict[Resource, Resource] = {}
+
+    def shared(self, found: Resource) -> Resource:
+        """Return an equal amount of an earlier task if there is one, to save memory in long traces."""
+        return self._resources.setdefault(found, found)
+
+    def check(self, file: str, problems: list[Problem], nothing: str, *, strict: bool) -> list[str]:
+        """Return remarks on the entries with problems; raises `InputError` for them if reading is `strict`.
+
+        Raises `InputError` in both cases if there are no applications; `nothing` says so.
+        """
+        if not self.applications or (strict and problems):
+            raise InputError(file, problems or [Problem("", nothing)])
+        if problems:
+            self.counts[self.skipped] = len(problems)
+        return remarks_on(file, problems)
+
+    def workload(self, name: str, format: str, nodes: list[WorkloadNode], remarks: list[str]) -> Workload:
+        """Return the workload, in order of submission, in which the first application arrives at 0."""
+        origin = min(each.submit for each in self.applications)
+        moved = [attrs.evolve(each, submit=each.submit - origin) for each in self.applications]
+        moved.sort(key=lambda application: application.submit)
+        counts = {what: count for what, count in self.counts.items() if count}
+        return Workload(name, format, nodes, moved, remarks=remarks, counts=counts, origin=origin / SECOND)
 
 
 # -- templates ------------------------------------------------------------------------------------------
