@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.operator_kit import Run
-from yunikorn.reporting.formats import duration
+from yunikorn.reporting.tables import duration
 from yunikorn.simulation.scenario_values import parse_time
 
 CONFIG = """

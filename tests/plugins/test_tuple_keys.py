@@ -6,7 +6,7 @@ import pytest
 
 from yunikorn.api import Application, AppSortPolicy
 from yunikorn.testing import application, ask, assert_order, node
-from yunikorn.testing.clusters import Clusters
+from yunikorn.testing.cluster import Clusters
 
 
 class BySize(AppSortPolicy):

@@ -8,13 +8,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from yunikorn.reporting.formats import Number, duration
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.page import render
 from yunikorn.reporting.palette import QueueColours, queue_colours
 from yunikorn.reporting.section import Picture, Section
 from yunikorn.reporting.sections.report_sections import report_sections
-from yunikorn.reporting.tables import Table
+from yunikorn.reporting.tables import Number, Table, duration
 
 Observe = Callable[..., FullReport]
 

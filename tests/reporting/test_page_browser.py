@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from yunikorn.reporting.formats import Number, duration
 from yunikorn.reporting.page import render
 from yunikorn.reporting.palette import QueueColours
 from yunikorn.reporting.section import Section
-from yunikorn.reporting.tables import Table
+from yunikorn.reporting.tables import Number, Table, duration
 
 WHY = "needs the extra browser: pip install 'yunikorn[browser]'"
 playwright: Any = pytest.importorskip("playwright.sync_api", reason=WHY)

@@ -14,9 +14,9 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config import values
-from yunikorn.config.acl import NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
 from yunikorn.config.keys import Key, Section, key, keys_inside
+from yunikorn.config.names import NOBODY, Acl
 from yunikorn.config.properties import QueueSettings
 from yunikorn.config.reading import Table
 from yunikorn.config.timeouts import PartitionTimeouts

@@ -16,11 +16,10 @@ from typing import Any
 
 import attrs
 
-from yunikorn.config.acl import NOBODY, Acl, illegal_names
 from yunikorn.config.amounts import Amount, read_amount
 from yunikorn.config.document import quote
 from yunikorn.config.durations import parse_duration, spell_duration
-from yunikorn.config.names import GROUP, QUEUE, USER
+from yunikorn.config.names import GROUP, NOBODY, QUEUE, USER, Acl, illegal_names
 from yunikorn.config.reading import UINT64_MAX, Spot, Table, read_number
 from yunikorn.framework.kinds import Kind
 from yunikorn.quantities import SUFFIXES

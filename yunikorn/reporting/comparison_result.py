@@ -11,10 +11,10 @@ import attrs
 from yunikorn.reporting.csv_files import Columns, CsvFile
 from yunikorn.reporting.decision_log import DivergenceReport
 from yunikorn.reporting.figures import measures
-from yunikorn.reporting.formats import Format
 from yunikorn.reporting.metrics import Dispersion, differ, dispersion
 from yunikorn.reporting.provenance import Difference
 from yunikorn.reporting.setting_curves import CURVE_COLUMNS, SettingCurve, curve_json, curve_rows
+from yunikorn.reporting.tables import Format
 from yunikorn.reporting.variant_results import Variant
 
 CSV = "compare.csv"

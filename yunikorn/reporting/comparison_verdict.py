@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from yunikorn.reporting.comparison_result import Comparison, FigureRow
 from yunikorn.reporting.comparison_tables import unfinished_runs
 from yunikorn.reporting.figures import MEAN_WAIT
-from yunikorn.reporting.formats import duration
+from yunikorn.reporting.tables import duration
 
 NOTABLE = 1.0
 """Minimum difference of mean waits and makespans, in seconds, that is worth a sentence."""

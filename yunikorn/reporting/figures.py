@@ -9,12 +9,12 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
-from yunikorn.reporting.formats import Format, Number, count, duration, index, percent, ratio
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.idle_capacity import IdleReport
 from yunikorn.reporting.observations import Fragmentation
 from yunikorn.reporting.queue_observation import Guarantee
+from yunikorn.reporting.tables import Format, Number, count, duration, index, percent, ratio
 from yunikorn.simulation.report import QueueReport, Report
 from yunikorn.simulation.statistics import Summary
 

@@ -20,10 +20,10 @@ from yunikorn.reporting.divergence_reasons import (
     describe_divergences,
     is_explained_by_a_run,
 )
-from yunikorn.reporting.formats import duration
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import differences
 from yunikorn.reporting.saved_run import RESULT, read_decisions, read_result
+from yunikorn.reporting.tables import duration
 from yunikorn.reporting.variant_results import Variant
 from yunikorn.simulation.out_folder import CLAIM
 

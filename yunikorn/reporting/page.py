@@ -11,10 +11,9 @@ from markupsafe import Markup
 
 from yunikorn.errors import printable
 from yunikorn.reporting.drawing import draw
-from yunikorn.reporting.formats import Number
 from yunikorn.reporting.palette import DARK, LIGHT, OTHER_DARK, OTHER_LIGHT, QueueColours
 from yunikorn.reporting.section import Section
-from yunikorn.reporting.tables import Table
+from yunikorn.reporting.tables import Number, Table
 from yunikorn.simulation.out_folder import OutFolder
 
 

@@ -18,9 +18,8 @@ from yunikorn.errors import YunikornError
 from yunikorn.quantities import parse_quantity
 from yunikorn.reporting.csv_files import Columns
 from yunikorn.reporting.figures import measures
-from yunikorn.reporting.formats import Format
 from yunikorn.reporting.metrics import dispersion
-from yunikorn.reporting.tables import Table
+from yunikorn.reporting.tables import Format, Table
 from yunikorn.reporting.variant_results import Variant
 from yunikorn.reporting.variants import short_path
 from yunikorn.simulation.statistics import DIGITS

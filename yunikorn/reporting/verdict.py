@@ -9,11 +9,10 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from yunikorn.quantities import VCORE
-from yunikorn.reporting.formats import duration, percent, ratio, whole_percent
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.history import History, PartitionHistory
 from yunikorn.reporting.run_figures import Figures
-from yunikorn.reporting.tables import queue_label
+from yunikorn.reporting.tables import duration, percent, queue_label, ratio, whole_percent
 from yunikorn.simulation.counters import RefusalReason
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_keys import NOBODY

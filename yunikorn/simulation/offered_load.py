@@ -14,11 +14,11 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.resources import Resource, Tally, grow
+from yunikorn.simulation.cluster_capacity import node_changes
 from yunikorn.simulation.rm_state import partition_name
 from yunikorn.simulation.statistics import Capacity, seconds, used_share
 from yunikorn.simulation.workload import (
     FOREVER,
-    NodeEventKind,
     Workload,
     WorkloadApplication,
     WorkloadNode,
@@ -109,26 +109,9 @@ class LoadTally:
 
 def _capacities(workload: Workload, start: int, end: int) -> dict[str, Tally]:
     found: dict[str, Capacity] = {}
-    present: dict[str, WorkloadNode] = {}
-
-    def change(moment: int, node: WorkloadNode, sign: int) -> None:
+    for moment, node, sign in node_changes(workload.nodes, workload.events):
         capacity = found.setdefault(partition_name(node.partition), Capacity())
         capacity.change(moment, _effective(node), sign)
-
-    for node in workload.nodes:
-        present[node.name] = node
-        change(0, node, 1)
-    for event in workload.events:
-        before = present.get(event.node.name)
-        if event.change is NodeEventKind.ADD:
-            present[event.node.name] = event.node
-            change(event.at, event.node, 1)
-        elif before is not None and event.change is NodeEventKind.REMOVE:
-            change(event.at, present.pop(event.node.name), -1)
-        elif before is not None and event.change is NodeEventKind.CAPACITY:
-            change(event.at, before, -1)
-            after = present[event.node.name] = attrs.evolve(before, resources=event.resources)
-            change(event.at, after, 1)
     return {name: capacity.between(start, end) for name, capacity in found.items()}
 
 

@@ -47,8 +47,7 @@ from yunikorn.testing.assertions import (  # noqa: E402
     assert_queue,
     assert_rejected_because,
 )
-from yunikorn.testing.cluster import Cluster, Placement  # noqa: E402
-from yunikorn.testing.clusters import Clusters, MakeScheduler  # noqa: E402
+from yunikorn.testing.cluster import Cluster, Clusters, MakeScheduler, Placement  # noqa: E402
 from yunikorn.testing.offering import registry_with  # noqa: E402
 from yunikorn.testing.permit_contract import PermitPolicyContract  # noqa: E402
 from yunikorn.testing.placement_contract import PlacementRuleContract  # noqa: E402

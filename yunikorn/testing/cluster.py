@@ -1,12 +1,16 @@
-"""Test cluster: a real scheduler on a manual clock, and a minimal resource manager."""
+"""Test cluster: a real scheduler on a manual clock, a minimal resource manager, and a factory of clusters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Literal, TypeAlias
 
 import attrs
 
 from yunikorn.accounting.partition import Partition
+from yunikorn.api import Plugin
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.explain.explain import Explanation
 from yunikorn.framework.plugin_failures import PluginFailure
@@ -32,6 +36,7 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.model.context import Timeouts
+from yunikorn.testing.offering import registry_with
 from yunikorn.testing.samples import ApplicationSample, AskSample, NodeSample
 from yunikorn.text import suggest
 
@@ -272,3 +277,67 @@ def _placement(allocation: Allocation) -> Placement:
     return Placement(
         allocation.application_id, allocation.allocation_key, allocation.node_id, allocation.uuid
     )
+
+
+Faults = Literal["fail", "expected"]
+
+QUEUES = """
+partitions:
+  - name: default
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+          - name: default
+"""
+"""Default configuration of a cluster: one queue, `root.default`, open to all users."""
+
+
+class Clusters:
+    """Factory of clusters that closes all of them at the end of a test."""
+
+    def __init__(self) -> None:
+        self._made: list[tuple[Cluster, Faults]] = []
+
+    def __call__(
+        self,
+        config: str | Path = QUEUES,
+        *nodes: NodeSample,
+        plugins: Sequence[type[Plugin] | ModuleType] | None = None,
+        registry: Registry | None = None,
+        failures: Faults = "fail",
+    ) -> Cluster:
+        """Return a cluster with these nodes; `config` is the text of a configuration, or the path of a file.
+
+        By default the cluster uses the installed plugins. With `plugins` it uses the default plugins and
+        these, without installation. `failures="expected"` is for tests in which a plugin fails on purpose.
+        """
+        if registry is None:
+            registry = Registry.load() if plugins is None else registry_with(*plugins)
+        elif plugins is not None:
+            raise TypeError("give either plugins or a registry, not both")
+        text = config.read_text("utf-8") if isinstance(config, Path) else config
+        cluster = Cluster(text, registry, nodes)
+        self._made.append((cluster, failures))
+        return cluster
+
+    def close(self) -> None:
+        """Close all clusters. Raises `AssertionError` if a plugin failed unexpectedly."""
+        for cluster, _ in self._made:
+            cluster.close()
+        found = [
+            f"{failure.message} ({failure.count} times)"
+            for cluster, expected in self._made
+            if expected == "fail"
+            for failure in cluster.failures
+            if not failure.last
+        ]
+        self._made.clear()
+        if found:
+            raise AssertionError(
+                "\n".join(["plugins failed; the scheduler contained the failures and continued:", *found])
+            )
+
+
+MakeScheduler: TypeAlias = Clusters
+"""Type of the fixture `scheduler`."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from yunikorn.reporting.formats import Number, count, duration
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.gantt import NODES, PICTURE, TABLE, GanttChart
 from yunikorn.reporting.section import Picture, Section
@@ -17,7 +16,7 @@ from yunikorn.reporting.sections.use import (
     users_section,
 )
 from yunikorn.reporting.sections.waits import calibration_section, targets_section, waits_section
-from yunikorn.reporting.tables import Table, totals
+from yunikorn.reporting.tables import Number, Table, count, duration, totals
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.workload import describe_reload
 

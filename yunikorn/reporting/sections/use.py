@@ -5,12 +5,11 @@ from __future__ import annotations
 from yunikorn.quantities import in_words
 from yunikorn.reporting.figures import FRAGMENTATION, GROUP, GUARANTEE, QUEUE_TASKS, cells, columns
 from yunikorn.reporting.figures import IDLE as IDLE_FIGURES
-from yunikorn.reporting.formats import Number, duration, percent, whole_percent
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.section import Picture, Section
-from yunikorn.reporting.tables import Table, queue_label
+from yunikorn.reporting.tables import Number, Table, duration, percent, queue_label, whole_percent
 
 CLUSTER, IDLE, NODES = "cluster.png", "idle.png", "nodes.png"
 QUEUES, USERS = "queue-use.png", "users.png"

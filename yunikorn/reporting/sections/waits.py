@@ -6,10 +6,19 @@ from collections.abc import Iterator
 
 from yunikorn.reporting.calibration import CalibratedGroup, Calibration
 from yunikorn.reporting.figures import QUEUE_WAITS, STATISTICS, cells, columns, statistics
-from yunikorn.reporting.formats import Format, Number, count, duration, index, percent, ratio
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.section import Picture, Section
-from yunikorn.reporting.tables import Table, queue_label
+from yunikorn.reporting.tables import (
+    Format,
+    Number,
+    Table,
+    count,
+    duration,
+    index,
+    percent,
+    queue_label,
+    ratio,
+)
 from yunikorn.simulation.statistics import Summary
 
 WAITS, LENGTHS, CALIBRATION = "waits.png", "queue-lengths.png", "calibration.png"
