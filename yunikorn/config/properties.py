@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 import attrs
 
@@ -40,6 +41,19 @@ Fault = tuple[str, str]
 """Property, and the problem with its value."""
 
 
+def _options_of(policy: str, example: str) -> Any:
+    """Return the attribute of the options of a policy, each of which is a property."""
+    return key(
+        values.TEXT,
+        attrs.Factory(dict),
+        "an option of that policy; lists are `A, B`, mappings `NAME=VALUE, NAME=VALUE`",
+        example,
+        name=policy + OPTION,
+        shown="the policy's",
+        ours=True,
+    )
+
+
 @attrs.frozen
 class QueueSettings:
     """Typed view of the properties of a queue; times in nanoseconds."""
@@ -52,15 +66,7 @@ class QueueSettings:
         "fair",
         name=APP_SORT,
     )
-    app_sort_options: Mapping[str, str] = key(
-        values.TEXT,
-        attrs.Factory(dict),
-        "an option of that policy; lists are `A, B`, mappings `NAME=VALUE, NAME=VALUE`",
-        "vcore",
-        name=APP_SORT + OPTION,
-        shown="the policy's",
-        ours=True,
-    )
+    app_sort_options: Mapping[str, str] = _options_of(APP_SORT, "vcore")
     queue_sort: str = key(
         plugin(kinds.QUEUE_SORT),
         "fair",
@@ -69,15 +75,7 @@ class QueueSettings:
         name=QUEUE_SORT,
         ours=True,
     )
-    queue_sort_options: Mapping[str, str] = key(
-        values.TEXT,
-        attrs.Factory(dict),
-        "an option of that policy; lists are `A, B`, mappings `NAME=VALUE, NAME=VALUE`",
-        "memory",
-        name=QUEUE_SORT + OPTION,
-        shown="the policy's",
-        ours=True,
-    )
+    queue_sort_options: Mapping[str, str] = _options_of(QUEUE_SORT, "memory")
     node_sort: str = key(
         values.TEXT,
         "",
@@ -158,15 +156,7 @@ class QueueSettings:
         shown="the configured max",
         ours=True,
     )
-    quota_policy_options: Mapping[str, str] = key(
-        values.TEXT,
-        attrs.Factory(dict),
-        "an option of that policy; lists are `A, B`, mappings `NAME=VALUE, NAME=VALUE`",
-        "50%",
-        name=QUOTA_POLICY + OPTION,
-        shown="the policy's",
-        ours=True,
-    )
+    quota_policy_options: Mapping[str, str] = _options_of(QUOTA_POLICY, "50%")
     backoff_count: int = key(
         values.COUNT_TEXT,
         0,

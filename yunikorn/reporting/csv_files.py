@@ -7,11 +7,11 @@ value.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from typing import IO, Generic, NamedTuple, TypeVar
+from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 import attrs
 
@@ -135,86 +135,87 @@ class _IntervalRow(Generic[H]):
     """Number of the interval."""
     of: H
     resource: str
-    quota: QuotaStep | None = None
 
-    def mean(self, amounts: dict[str, list[float]]) -> float:
+    def mean(self, amounts: Mapping[str, list[float]]) -> float:
         """Return the mean of the resource type."""
         return amounts[self.resource][self.index] if self.resource in amounts else 0.0
 
-    def guaranteed(self) -> int | None:
-        """Return the guarantee of the resource type."""
-        return self.quota.guaranteed.get(self.resource) if self.quota else None
+
+def _write(
+    file: IO[str],
+    columns: Columns[_IntervalRow[H]],
+    history: History,
+    rows: Sequence[tuple[H, Iterable[str]]],
+) -> None:
+    """Write a row for each interval, and in it for each resource type of each partition, queue or user."""
+    table = CsvFile(file, columns)
+    for index, (start, end) in enumerate(pairwise(history.edges)):
+        for of, resources in rows:
+            for resource in resources:
+                table.write(_IntervalRow(start, end, index, of, resource))
 
 
 def _share(part: float, whole: float | None) -> float | None:
     return part / whole if whole else None
 
 
-def _of_cause(cause: str, row: _Idle) -> float:
-    return row[4].get(cause, 0.0)
-
-
+_INTERVAL: Columns[_IntervalRow[Any]] = {"start": lambda row: row.start, "end": lambda row: row.end}
+_TASK_COUNTS: Columns[_IntervalRow[Any]] = {
+    "waiting_tasks": lambda row: row.of.waiting[row.index],
+    "running_tasks": lambda row: row.of.running[row.index],
+}
 _UTILISATION: Columns[_IntervalRow[PartitionHistory]] = {
-    "start": lambda row: row.start,
-    "end": lambda row: row.end,
+    **_INTERVAL,
     "partition": lambda row: row.of.partition,
     "resource": lambda row: row.resource,
     "capacity": lambda row: row.mean(row.of.capacity),
     "used": lambda row: row.mean(row.of.used),
     "share": lambda row: _share(row.mean(row.of.used), row.mean(row.of.capacity)),
     "unusable": lambda row: row.mean(row.of.unusable),
-    "waiting_tasks": lambda row: row.of.waiting[row.index],
-    "running_tasks": lambda row: row.of.running[row.index],
+    **_TASK_COUNTS,
 }
 
 
 def write_utilisation(file: IO[str], history: History) -> None:
     """Write utilisation.csv: means over each interval, by partition and resource type."""
-    table = CsvFile(file, _UTILISATION)
-    for index, (start, end) in enumerate(pairwise(history.edges)):
-        for each in history.partitions:
-            for name in each.capacity:
-                table.write(_IntervalRow(start, end, index, each, name))
+    _write(file, _UTILISATION, history, [(each, each.capacity) for each in history.partitions])
 
 
-_Idle = tuple[float, float, PartitionHistory, str, dict[str, float]]
-"""Start and end of an interval, partition, resource type, and its idle amounts by cause."""
+def _of_cause(cause: str, row: _IntervalRow[PartitionHistory]) -> float:
+    return row.mean(row.of.idle.get(cause, {}))
 
-_IDLE: Columns[_Idle] = {
-    "start": lambda row: row[0],
-    "end": lambda row: row[1],
-    "partition": lambda row: row[2].partition,
-    "resource": lambda row: row[3],
-    "idle": lambda row: sum(row[4].values()),
+
+_IDLE: Columns[_IntervalRow[PartitionHistory]] = {
+    **_INTERVAL,
+    "partition": lambda row: row.of.partition,
+    "resource": lambda row: row.resource,
+    "idle": lambda row: sum(map(row.mean, row.of.idle.values())),
     **{cause: partial(_of_cause, cause) for cause in CAUSES},
 }
 
 
 def write_idle(file: IO[str], history: History) -> None:
     """Write idle.csv: mean capacity that stood idle while work waited, by partition, type and cause."""
-    table = CsvFile(file, _IDLE)
-    for index, (start, end) in enumerate(pairwise(history.edges)):
-        for each in history.partitions:
-            for name in each.capacity:
-                amounts = {
-                    cause: series[name][index] for cause, series in each.idle.items() if name in series
-                }
-                table.write((start, end, each, name, amounts))
+    _write(file, _IDLE, history, [(each, each.capacity) for each in history.partitions])
+
+
+def _quota(row: _IntervalRow[QueueHistory]) -> QuotaStep:
+    """Return the quota at the end of the interval."""
+    steps = row.of.quotas
+    return next((step for step in reversed(steps) if step.time < row.end), steps[0])
 
 
 _QUEUES: Columns[_IntervalRow[QueueHistory]] = {
-    "start": lambda row: row.start,
-    "end": lambda row: row.end,
+    **_INTERVAL,
     "partition": lambda row: row.of.partition,
     "queue": lambda row: row.of.queue,
     "resource": lambda row: row.resource,
     "used": lambda row: row.mean(row.of.used),
     "wanted": lambda row: row.mean(row.of.wanted),
-    "guaranteed": lambda row: row.guaranteed(),
-    "max": lambda row: row.quota.max.get(row.resource) if row.quota else None,
-    "of_guarantee": lambda row: _share(row.mean(row.of.used), row.guaranteed()),
-    "waiting_tasks": lambda row: row.of.waiting[row.index],
-    "running_tasks": lambda row: row.of.running[row.index],
+    "guaranteed": lambda row: _quota(row).guaranteed.get(row.resource),
+    "max": lambda row: _quota(row).max.get(row.resource),
+    "of_guarantee": lambda row: _share(row.mean(row.of.used), _quota(row).guaranteed.get(row.resource)),
+    **_TASK_COUNTS,
 }
 
 
@@ -223,49 +224,29 @@ def write_queues(file: IO[str], history: History) -> None:
 
     Guarantee and maximum are those at the end of the interval. Values of a parent queue include its children.
     """
-    table = CsvFile(file, _QUEUES)
-    quotas = [list(_quotas(queue, history.edges[1:])) for queue in history.queues]
-    names = [sorted({*queue.used, *queue.wanted, *_limited(queue)}) for queue in history.queues]
-    for index, (start, end) in enumerate(pairwise(history.edges)):
-        for number, each in enumerate(history.queues):
-            for name in names[number]:
-                table.write(_IntervalRow(start, end, index, each, name, quotas[number][index]))
+    _write(file, _QUEUES, history, [(each, _types(each)) for each in history.queues])
 
 
-def _limited(queue: QueueHistory) -> set[str]:
-    return {name for step in queue.quotas for name in (*step.guaranteed, *step.max)}
-
-
-def _quotas(queue: QueueHistory, ends: list[float]) -> Iterator[QuotaStep]:
-    """Yield the quota at the end of each interval."""
-    current = 0
-    for end in ends:
-        while current + 1 < len(queue.quotas) and queue.quotas[current + 1].time < end:
-            current += 1
-        yield queue.quotas[current]
+def _types(queue: QueueHistory) -> list[str]:
+    limited = {name for step in queue.quotas for name in (*step.guaranteed, *step.max)}
+    return sorted({*queue.used, *queue.wanted, *limited})
 
 
 OTHERS = "others"
 
 _USERS: Columns[_IntervalRow[UserHistory]] = {
-    "start": lambda row: row.start,
-    "end": lambda row: row.end,
+    **_INTERVAL,
     "user": lambda row: row.of.user or OTHERS,
     "users": lambda row: row.of.users,
     "since": lambda row: row.of.since,
     "resource": lambda row: row.resource,
     "used": lambda row: row.mean(row.of.used),
     "wanted": lambda row: row.mean(row.of.wanted),
-    "waiting_tasks": lambda row: row.of.waiting[row.index],
-    "running_tasks": lambda row: row.of.running[row.index],
+    **_TASK_COUNTS,
 }
 
 
 def write_users(file: IO[str], history: History) -> None:
     """Write users.csv: means over each interval, by user and resource type; the last user is all others."""
-    table = CsvFile(file, _USERS)
     names = sorted({name for each in history.users for name in (*each.used, *each.wanted)})
-    for index, (start, end) in enumerate(pairwise(history.edges)):
-        for each in history.users:
-            for name in names:
-                table.write(_IntervalRow(start, end, index, each, name))
+    _write(file, _USERS, history, [(each, names) for each in history.users])

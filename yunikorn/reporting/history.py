@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from yunikorn.reporting.tables import queue_label
+
 
 @attrs.frozen
 class QuotaStep:
@@ -89,6 +91,10 @@ class History:
     nodes: NodeHistory
     users: list[UserHistory] = attrs.Factory(list)
     """Users with the highest use, highest first, then all others together; empty without several users."""
+
+    def label(self, partition: str, name: str) -> str:
+        """Return the label of a queue or a resource type, with its partition if there are several."""
+        return queue_label(partition, name, several=len(self.partitions) > 1)
 
     @property
     def edges(self) -> list[float]:

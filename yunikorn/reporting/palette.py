@@ -13,7 +13,6 @@ from collections.abc import Iterable
 import attrs
 
 from yunikorn.reporting.history import History
-from yunikorn.reporting.tables import queue_label
 
 Dashes = str | tuple[int, tuple[int, ...]]
 """A pattern of lines as matplotlib takes it."""
@@ -89,7 +88,7 @@ class QueueColours:
 def queue_colours(histories: Iterable[History]) -> QueueColours:
     """Return the colours of all leaf queues of some runs."""
     return QueueColours(
-        queue_label(queue.partition, queue.queue, several=len(history.partitions) > 1)
+        history.label(queue.partition, queue.queue)
         for history in histories
         for queue in history.queues
         if queue.is_leaf

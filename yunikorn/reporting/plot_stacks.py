@@ -26,7 +26,6 @@ from yunikorn.reporting.mpl import (
 )
 from yunikorn.reporting.palette import LIGHT, QueueColours, line_style
 from yunikorn.reporting.plots import busiest_type, plot_types
-from yunikorn.reporting.tables import queue_label
 
 _STYLES = {cause: line_style(number) for number, cause in enumerate(CAUSES)}
 """A style for each cause, the same in all pictures."""
@@ -114,9 +113,8 @@ def plot_lengths(history: History, colours: QueueColours) -> Figure | None:
     edges, text = time_axis(history.edges)
     figure, (axes,) = paper(3.4)
     below = [0.0] * history.count
-    several = len(history.partitions) > 1
     for queue in ranked[:QUEUES]:
-        label = queue_label(queue.partition, queue.queue, several=several)
+        label = history.label(queue.partition, queue.queue)
         below = stack(axes, edges, below, queue.waiting, label=shorten(label, 30), **area(colours[label]))
     if len(ranked) > QUEUES:
         label = f"{len(ranked) - QUEUES} more queues"

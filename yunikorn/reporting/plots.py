@@ -29,7 +29,6 @@ from yunikorn.reporting.mpl import (
     top,
 )
 from yunikorn.reporting.palette import QueueColours, Style
-from yunikorn.reporting.tables import queue_label
 
 CLUSTER_PLOTS = 8
 QUEUE_PLOTS = 12
@@ -64,11 +63,10 @@ def plot_types(
     """
     shown = wanted[:CLUSTER_PLOTS]
     figure, axes = paper(margin + 1.9 * len(shown), len(shown), share=True)
-    several = len(history.partitions) > 1
     edges, text = time_axis(history.edges)
     for one, (each, name) in zip(axes, shown, strict=True):
         draw(one, edges, each, name)
-        one.set_title(shorten(f"{each.partition}: {name}" if several else name, 60))
+        one.set_title(shorten(history.label(each.partition, name), 60))
     if len(wanted) > len(shown):
         figure.suptitle(f"{len(shown)} of {len(wanted)} resource types; all are in {file}", fontsize=9)
     axes[-1].set_xlabel(text)
@@ -112,9 +110,8 @@ def plot_queues(history: History, colours: QueueColours) -> Figure | None:
     rows = -(-len(shown) // columns)
     figure, axes = paper(0.9 + 1.9 * rows, rows, columns, share=True)
     unit, text = amount_scale(name, max(max(queue.used.get(name, [0])) for queue in shown))
-    several = len(history.partitions) > 1
     for one, queue in zip(axes, shown, strict=False):
-        label = queue_label(queue.partition, queue.queue, several=several)
+        label = history.label(queue.partition, queue.queue)
         _queue(one, history, queue, name, unit, colours[label])
         one.set_title(shorten(label, 34 if columns > 1 else 80))
     for spare in axes[len(shown) :]:

@@ -12,10 +12,11 @@ from yunikorn.quantities import VCORE
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.history import History, PartitionHistory
 from yunikorn.reporting.run_figures import Figures
-from yunikorn.reporting.tables import duration, percent, queue_label, ratio, whole_percent
+from yunikorn.reporting.tables import duration, percent, ratio, whole_percent
 from yunikorn.simulation.counters import RefusalReason
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_keys import NOBODY
+from yunikorn.text import number_of
 
 Rule = Callable[[Report, Figures, History], Iterator[str]]
 
@@ -58,11 +59,6 @@ def kind_of(name: str) -> str:
     return "cores" if name == VCORE else name
 
 
-def many(number: int, what: str) -> str:
-    """Return a number with its noun, such as `1 task` or `2 tasks`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def _completeness(report: Report, _: Figures, __: History) -> Iterator[str]:
     counts = report.applications
     stopped = duration(report.times.stopped)
@@ -72,7 +68,7 @@ def _completeness(report: Report, _: Figures, __: History) -> Iterator[str]:
         yield f"The run was interrupted at {stopped}: all figures are those up to then."
     elif report.outcome == "until" and counts.running + counts.waiting + counts.not_submitted:
         left = counts.running + counts.waiting + counts.not_submitted
-        missing = many(left, "application")
+        missing = number_of(left, "application")
         yield f"The run was cut at {stopped}; {missing} had not ended, so figures are incomplete."
 
 
@@ -84,7 +80,7 @@ def _rejections(report: Report, _: Figures, __: History) -> Iterator[str]:
     if counts.rejected == counts.submitted:
         yield f"Every application was rejected ({counts.rejected}){reason}."
     else:
-        of = f"{counts.rejected} of {many(counts.submitted, 'application')}"
+        of = f"{counts.rejected} of {number_of(counts.submitted, 'application')}"
         yield f"{of} {'was' if counts.rejected == 1 else 'were'} rejected{reason}."
 
 
@@ -92,10 +88,10 @@ def _unfinished(report: Report, _: Figures, __: History) -> Iterator[str]:
     counts, tasks = report.applications, report.tasks
     if counts.failed:
         reason = _most_often(report.failures)
-        yield f"{counts.failed} of {many(counts.submitted, 'application')} failed{reason}."
+        yield f"{counts.failed} of {number_of(counts.submitted, 'application')} failed{reason}."
     if tasks.too_large:
         fit = "fits" if tasks.too_large == 1 else "fit"
-        yield f"{many(tasks.too_large, 'task')} {fit} on no node, however empty."
+        yield f"{number_of(tasks.too_large, 'task')} {fit} on no node, however empty."
     if report.outcome == "complete":
         yield from _left(report)
 
@@ -103,15 +99,16 @@ def _unfinished(report: Report, _: Figures, __: History) -> Iterator[str]:
 def _left(report: Report) -> Iterator[str]:
     """Yield what is left at the end of a complete run: it waits for good, or runs without an end."""
     counts = report.applications
+    of = f"of {number_of(counts.submitted, 'application')}"
     reason = _most_often(report.waiting)
     if counts.waiting:
         waits = "waits" if counts.waiting == 1 else "wait"
-        yield f"{counts.waiting} of {many(counts.submitted, 'application')} still {waits} at the end{reason}."
+        yield f"{counts.waiting} {of} still {waits} at the end{reason}."
     if counts.running:
         runs = "runs" if counts.running == 1 else "run"
-        tasks = many(report.tasks.waiting, "task")
+        tasks = number_of(report.tasks.waiting, "task")
         more = f", and {tasks} of theirs wait{reason}" if report.tasks.waiting and not counts.waiting else ""
-        yield f"{counts.running} of {many(counts.submitted, 'application')} {runs} without an end{more}."
+        yield f"{counts.running} {of} {runs} without an end{more}."
 
 
 def _most_often(reasons: list[RefusalReason]) -> str:
@@ -147,9 +144,8 @@ def _waits(report: Report, figures: Figures, __: History) -> Iterator[str]:
 
 
 def _disparity(_: Report, figures: Figures, history: History) -> Iterator[str]:
-    several = len(history.partitions) > 1
     waits = [
-        (queue.whole_wait.mean, queue_label(queue.partition, queue.name, several=several))
+        (queue.whole_wait.mean, history.label(queue.partition, queue.name))
         for queue in figures.queues
         if queue.whole_wait is not None and queue.whole_wait.count >= FEW
     ]
@@ -230,19 +226,17 @@ def _main_user(users: list[GroupReport], use: float) -> str:
 
 
 def _guarantees(report: Report, figures: Figures, history: History) -> Iterator[str]:
-    several = len(history.partitions) > 1
     missed = []
     for queue in figures.queues:
         # A guarantee of another type than the scarce one is rarely used in full, whatever the order.
         name = scarcest(report, queue.partition)
         kept = queue.guarantees[name].kept if name in queue.guarantees else None
         if kept is not None and kept < KEPT:
-            missed.append((kept, queue_label(queue.partition, queue.name, several=several), name))
+            missed.append((kept, history.label(queue.partition, queue.name), name))
     if missed:
         kept, label, name = min(missed)
-        more = (
-            f", and {many(len(missed) - 1, 'more queue')} got less than guaranteed" if len(missed) > 1 else ""
-        )
+        others = number_of(len(missed) - 1, "more queue")
+        more = f", and {others} got less than guaranteed" if len(missed) > 1 else ""
         yield f"{label} got {whole_percent(kept)} of the {kind_of(name)} that its guarantee owed it{more}."
 
 
@@ -278,7 +272,7 @@ def _idle(report: Report, figures: Figures, history: History) -> Iterator[str]:
 def _losses(report: Report, _: Figures, __: History) -> Iterator[str]:
     lost = sum(loss.seconds for loss in report.lost_work if loss.reason == "preempted")
     if report.preemptions and report.preemptions >= PREEMPTED * report.tasks.ended:
-        yield f"Preemption ended {many(report.preemptions, 'task')}; {duration(lost)} of work were lost."
+        yield f"Preemption ended {number_of(report.preemptions, 'task')}; {duration(lost)} of work were lost."
     if report.gangs is not None and report.gangs.given_up:
         yield f"Gangs that were given up: {report.gangs.given_up} of {report.gangs.submitted}."
     if report.plugin_faults:

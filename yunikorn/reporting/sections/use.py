@@ -9,7 +9,7 @@ from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.section import Picture, Section
-from yunikorn.reporting.tables import Number, Table, duration, percent, queue_label, whole_percent
+from yunikorn.reporting.tables import Number, Table, duration, percent, whole_percent
 
 CLUSTER, IDLE, NODES = "cluster.png", "idle.png", "nodes.png"
 QUEUES, USERS = "queue-use.png", "users.png"
@@ -38,7 +38,7 @@ def cluster_section(result: FullReport) -> Section | None:
 def _cluster_use_at_end(result: FullReport) -> Table:
     found = result.figures.use_at_end
     rows = [
-        [f"{partition}: {name}" if len(found) > 1 else name, Number(percent, share)]
+        [result.history.label(partition, name), Number(percent, share)]
         for partition, types in found.items()
         for name, share in types.items()
         if any(types.values())
@@ -49,7 +49,7 @@ def _cluster_use_at_end(result: FullReport) -> Table:
 def _fragmentation(result: FullReport) -> Table:
     found = result.figures.fragmentation
     rows = [
-        [f"{partition}: {name}" if len(found) > 1 else name, *cells(FRAGMENTATION, fragmentation)]
+        [result.history.label(partition, name), *cells(FRAGMENTATION, fragmentation)]
         for partition, types in found.items()
         for name, fragmentation in types.items()
         if fragmentation.of_free is not None
@@ -69,9 +69,8 @@ def idle_section(result: FullReport) -> Section | None:
 
 
 def _idle(result: FullReport) -> Table:
-    several = len(result.figures.idle) > 1
     found = [
-        (f"{partition}: {name}" if several else name, idle)
+        (result.history.label(partition, name), idle)
         for partition, types in result.figures.idle.items()
         for name, idle in types.items()
         if idle.causes
@@ -126,10 +125,9 @@ def queues_section(result: FullReport) -> Section | None:
 def _queue_use(result: FullReport) -> Table:
     queues = result.report.queues
     types = sorted({name for queue in queues for name in queue.utilisation})
-    several = len(result.history.partitions) > 1
     rows = [
         [
-            queue_label(queue.partition, queue.queue, several=several),
+            result.history.label(queue.partition, queue.queue),
             *cells(QUEUE_TASKS, queue),
             *(Number(whole_percent, queue.utilisation.get(each)) for each in types),
         ]
@@ -142,10 +140,9 @@ def _queue_use(result: FullReport) -> Table:
 def _queue_use_at_end(result: FullReport) -> Table:
     queues = [queue for queue in result.figures.queues if any(queue.use_at_end.values())]
     types = sorted({name for queue in queues for name in queue.use_at_end})
-    several = len(result.history.partitions) > 1
     rows = [
         [
-            queue_label(queue.partition, queue.name, several=several),
+            result.history.label(queue.partition, queue.name),
             *(Number(percent, queue.use_at_end.get(each)) for each in types),
         ]
         for queue in queues
@@ -154,10 +151,9 @@ def _queue_use_at_end(result: FullReport) -> Table:
 
 
 def _guarantees(result: FullReport) -> Table:
-    several = len(result.history.partitions) > 1
     rows = [
         [
-            queue_label(group.partition, group.name, several=several),
+            result.history.label(group.partition, group.name),
             in_words({name: kept.guaranteed}),
             *cells(GUARANTEE, kept),
         ]

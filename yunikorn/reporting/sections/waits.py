@@ -16,7 +16,6 @@ from yunikorn.reporting.tables import (
     duration,
     index,
     percent,
-    queue_label,
     ratio,
 )
 from yunikorn.simulation.statistics import Summary
@@ -77,9 +76,8 @@ def _fairness(result: FullReport) -> str:
 
 
 def _by_queue(result: FullReport) -> Table:
-    several = len(result.history.partitions) > 1
     rows = [
-        [queue_label(queue.partition, queue.name, several=several), *cells(QUEUE_WAITS, queue)]
+        [result.history.label(queue.partition, queue.name), *cells(QUEUE_WAITS, queue)]
         for queue in result.figures.queues
     ]
     heads = ["queue", *columns(QUEUE_WAITS)]
