@@ -59,7 +59,6 @@ class _Setting:
     value: Any
     shown: Any
     options: Mapping[str, Any] = attrs.field(factory=dict)
-    """Options of a plugin."""
 
 
 def differences(old: SchedulerConfig, new: SchedulerConfig) -> list[Difference]:

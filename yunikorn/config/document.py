@@ -180,7 +180,6 @@ class _Composer:
         self._depth = 0
         """Number of open collections."""
         self._nodes = 0
-        """Number of nodes in the text."""
         self._aliased = 0
         """Number of nodes added by aliases."""
         self._before = 0

@@ -39,7 +39,6 @@ def _specification(kind: Kind) -> Callable[[], list[type[Plugin]]]:
 
 
 HOOKS = type("Hooks", (), {kind.hook: _specification(kind) for kind in KINDS})
-"""Specifications of the hooks of all kinds."""
 
 
 class HookManager(pluggy.PluginManager):

@@ -116,7 +116,6 @@ class PendingPlugins:
     ) -> None:
         self.names = {name for plugin in (*plugins, *left_out) for name in plugin.names}
         self.left_out = sorted({plugin.name for plugin in left_out})
-        """Names of the plugins that are left out."""
         self._sources = {plugin.distribution or plugin.name for plugin in left_out}
         self._plugins = list(plugins)
         self._load, self._stopwatch = load, stopwatch

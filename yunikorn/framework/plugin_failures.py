@@ -38,7 +38,6 @@ class PluginFailure:
     plugin: str
     """Name, distribution and version of the plugin."""
     operation: str
-    """Operation that failed."""
     message: str
     """Error message of the first occurrence."""
     count: int = 1
@@ -229,7 +228,6 @@ class Reports:
     plugin: str
     operation: str
     times: int = 0
-    """Number of the reports."""
     causes: list[CallbackError | str] = attrs.field(factory=list)
     """Causes of the reports in order, without repetitions; no more than `MOST_TEXTS`."""
 

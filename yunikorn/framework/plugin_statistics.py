@@ -53,7 +53,6 @@ class MethodUse:
     """Id of the kind, such as `app-sort`."""
     method: str
     calls: int
-    """Number of calls."""
     seconds: float
     """Time spent in the calls, estimated from those that were measured."""
     refusals: int

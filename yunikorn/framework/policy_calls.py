@@ -34,7 +34,6 @@ class PolicyAnswer:
     """Answer of a policy; without any attribute set, the answer is None."""
 
     groups: list[str] | None = None
-    """Groups of a user."""
     change: Change | None = None
     reason: str | None = None
     """Reason for a rejection."""

@@ -264,7 +264,6 @@ FIGURES = {
     "slo": AssertedFigure(Unit.SHARE, _targets_met),
     **_fairness(),
 }
-"""Figures by name."""
 
 BY_TYPE = {"use": True, "guarantee": True, "unusable": False}
 """Figures with a resource type after their name, such as `use.vcore`; True for those of queues."""

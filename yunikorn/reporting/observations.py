@@ -50,7 +50,6 @@ class ApplicationRow:
     """Bounded slowdown; only of finished applications."""
     reason: str
     recorded_wait: float | None = None
-    """Wait that a trace recorded."""
 
 
 @attrs.define(eq=False)

@@ -26,7 +26,6 @@ from yunikorn.simulation.simulated_rm import RM_ID
 from yunikorn.simulation.workload import Workload
 
 DIGITS = 4
-"""Number of digits of a share."""
 
 
 @attrs.frozen

@@ -40,7 +40,6 @@ class Provenance:
     """Inputs and options of a run."""
 
     version: str
-    """Version of yunikorn."""
     plugins: list[str]
     """Distributions of installed plugins that took part, with their versions."""
     config: str

@@ -61,7 +61,6 @@ class Order:
     home: Path = Path()
     """Folder from which the configuration may load plugins."""
     provenance: Provenance | None = None
-    """Provenance of the result."""
     order_question: OrderQuestion | None = None
     """Question that the run is repeated for, in place of a result."""
     targets: tuple[tuple[str, int], ...] = ()

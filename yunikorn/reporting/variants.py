@@ -276,7 +276,6 @@ class VariantPlan:
     home: Path = Path()
     """Folder of the file, from which the configuration may load plugins."""
     file: str = ""
-    """Name of the file."""
     settings: tuple[Setting, ...] = ()
     """Settings that have changed its text."""
 

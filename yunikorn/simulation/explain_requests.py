@@ -85,7 +85,6 @@ class ExplainAnswer:
     state: str
     """State of the application at that moment, as text."""
     requests: list[WaitingRequest]
-    """Waiting requests of the application."""
     longest_wait: LongestWait | None
     """Longest wait that was over by then."""
 
