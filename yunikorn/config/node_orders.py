@@ -56,9 +56,9 @@ def read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginR
         name = table.text("name")
         if not name:
             text = "required, but missing: queues choose the policy by this name"
-            plugins.findings.problem(table.spot("name"), text)
+            table.problem("name", text)
         elif name in found:
-            plugins.findings.problem(table.spot("name"), f"the name '{name}' is already given")
+            table.problem("name", f"the name '{name}' is already given")
         else:
             found[name] = ref
     return found
@@ -94,7 +94,7 @@ def _read_weighted(table: Table, plugins: PluginCheck, section: Section) -> Weig
     scores = [_read_score(each, plugins) for each in table.tables(_SCORES)]
     if not scores and len(plugins.findings.problems) == before:
         text = "required, but missing: the policies to combine, such as [{name: fair, weight: 2}]"
-        plugins.findings.problem(table.spot(_SCORES), text)
+        table.problem(_SCORES, text)
     return WeightedRef(WEIGHTED, scores=tuple(score for score in scores if score))
 
 
@@ -104,7 +104,7 @@ def _read_score(table: Table, plugins: PluginCheck) -> ScoreConfig | None:
     if not name or name == WEIGHTED:
         text = f"the policies of '{WEIGHTED}' cannot be '{WEIGHTED}' themselves: list them here"
         text = text if name else f"required, but missing: the name of a {NODE_SORT.title}"
-        plugins.findings.problem(table.spot("name"), text)
+        table.problem("name", text)
         return None
     values["options"] = _read_node_options(table, plugins, name, list(SCORE.known))
     plugins.check(NODE_SORT, PluginRef(name, values["options"]), table.spot("name"), table.here())

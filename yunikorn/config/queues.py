@@ -130,11 +130,11 @@ def _read_children(tables: list[Table], parent: QueueDraft) -> list[QueueDraft]:
         text = table.text("name")
         if not is_queue_name(text) or queue.name == RECOVERY:
             fault = _name_fault(text) if "name" in table else "required, but missing"
-            table.findings.problem(table.spot("name"), fault)
+            table.problem("name", fault)
         elif queue.name in seen:
             first = f"first in line {seen[queue.name].spot('name').node.line}"
             twice = f"queue {queue.path} is defined twice, {first} (case does not matter)"
-            table.findings.problem(table.spot("name"), twice)
+            table.problem("name", twice)
         else:
             seen[queue.name] = table
     return children
@@ -180,4 +180,4 @@ def _join_limits(root: QueueDraft, partition: Table) -> None:
         root.limits = limits
     elif [limit.as_written() for limit in limits] != [limit.as_written() for limit in root.limits]:
         text = "the limits of the partition and of its root queue differ: remove one of them"
-        partition.findings.problem(partition.spot("limits"), text)
+        partition.problem("limits", text)

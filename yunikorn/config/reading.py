@@ -105,7 +105,8 @@ class Table:
     def _below(self, key: str) -> str:
         return f"{self.path}.{key}" if self.path else key
 
-    def _problem(self, key: str, message: str) -> None:
+    def problem(self, key: str, message: str) -> None:
+        """Report a problem with the value of a key."""
         self.findings.problem(self.spot(key), message)
 
     # -- typed values -------------------------------------------------------------------------------
@@ -117,7 +118,7 @@ class Table:
             return default
         if isinstance(node, Scalar):
             return node.text
-        self._problem(key, f"expected a text, got {show(node)}")
+        self.problem(key, f"expected a text, got {show(node)}")
         return default
 
     def boolean(self, key: str, default: bool = False, *, strict: bool = False) -> bool:
@@ -134,7 +135,7 @@ class Table:
             if not strict:
                 return node.text in _YES
             hint = f" (YuniKorn 1.9 reads it as {str(node.text in _YES).lower()})"
-        self._problem(key, f"expected true or false, got {show(node)}{hint}")
+        self.problem(key, f"expected true or false, got {show(node)}{hint}")
         return default
 
     def count(self, key: str) -> int | None:
@@ -151,7 +152,7 @@ class Table:
             if not low <= number <= high:
                 raise ValueError(f"expected a whole number from {low} to {high}, got {show(node)}")
         except ValueError as error:
-            self._problem(key, str(error))
+            self.problem(key, str(error))
             return None
         return number
 
@@ -160,7 +161,7 @@ class Table:
         try:
             return read_number(self.node.entries[key])
         except ValueError as error:
-            self._problem(key, str(error))
+            self.problem(key, str(error))
             return None
 
     def table(self, key: str, known: Collection[str] | None = None) -> Table | None:
@@ -169,7 +170,7 @@ class Table:
         if node is None:
             return None
         if not isinstance(node, Mapping):
-            self._problem(key, f"expected a mapping, got {show(node)}")
+            self.problem(key, f"expected a mapping, got {show(node)}")
             return None
         table = Table(self._below(key), node, self.findings)
         if known is not None:
@@ -183,7 +184,7 @@ class Table:
             return None
         if not isinstance(node, Listing):
             hint = f": write [{node.text}]" if isinstance(node, Scalar) else ": put '- ' before each entry"
-            self._problem(key, f"expected a list, got {show(node)}{hint}")
+            self.problem(key, f"expected a list, got {show(node)}{hint}")
             return None
         path = self._below(key)
         return [
@@ -223,7 +224,7 @@ class Table:
             if isinstance(node, Scalar):
                 yield key, "" if node.is_null else node.text
             else:
-                self._problem(key, f"expected a text, got {show(node)}")
+                self.problem(key, f"expected a text, got {show(node)}")
 
 
 def read_integer(node: YamlNode) -> int:

@@ -108,7 +108,7 @@ def _read_acl(table: Table, key: str) -> Acl:
     try:
         acl = Acl.parse(text)
     except ValueError as error:
-        table.findings.problem(table.spot(key), f"{error}: write 'user1,user2 group1,group2'")
+        table.problem(key, f"{error}: write 'user1,user2 group1,group2'")
         return NOBODY
     for name in illegal_names(text, acl):
         table.findings.warning(table.spot(key), f"{quote(name)} is not a valid name and gives no one access")
@@ -127,7 +127,7 @@ def _read_duration(table: Table, key: str, *, or_never: bool = False) -> int | N
             raise ValueError(f"a delay is 0 or more, got {text}")
     except ValueError as error:
         also = f", or {NEVER}" if or_never else ""
-        table.findings.problem(table.spot(key), f"{error}{also}")
+        table.problem(key, f"{error}{also}")
         return None
     return duration
 
@@ -140,7 +140,7 @@ def _read_weights(table: Table, key: str) -> dict[str, str]:
     for name in given.node.entries:
         weight = given.number(name)
         if weight is not None and weight < 0:
-            table.findings.problem(given.spot(name), f"a weight cannot be below 0, got {weight:g}")
+            given.problem(name, f"a weight cannot be below 0, got {weight:g}")
         elif weight is not None:
             weights[name] = repr(weight)
     return weights
@@ -149,7 +149,7 @@ def _read_weights(table: Table, key: str) -> dict[str, str]:
 def _read_weight(table: Table, key: str) -> float:
     weight = table.number(key)
     if weight is not None and not 0 < weight <= 1e9:
-        table.findings.problem(table.spot(key), f"a weight is above 0 and at most 1e9, got {weight:g}")
+        table.problem(key, f"a weight is above 0 and at most 1e9, got {weight:g}")
     return weight or 1.0
 
 
@@ -162,7 +162,7 @@ def _read_range(table: Table, key: str) -> tuple[float, float] | None:
         if len(numbers) != 2 or not 0 < numbers[1] - numbers[0] < float("inf"):
             raise ValueError(f"expected two numbers, the lower first, got {numbers}")
     except ValueError as error:
-        table.findings.problem(table.spot(key), f"{error}: write [LOWEST, HIGHEST]")
+        table.problem(key, f"{error}: write [LOWEST, HIGHEST]")
         return None
     return numbers[0], numbers[1]
 
@@ -173,7 +173,7 @@ def _read_priorities(table: Table, key: str) -> dict[str, int]:
         return {}
     for name in given.node.entries:
         if name not in given:
-            table.findings.problem(given.spot(name), "the class has no priority: expected a whole number")
+            given.problem(name, "the class has no priority: expected a whole number")
     return {name: given.integer(name, *_INT32) or 0 for name in given.node.entries}
 
 

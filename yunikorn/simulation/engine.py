@@ -23,11 +23,11 @@ import attrs
 
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import ConfigError
+from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
     RegisterResourceManagerResponse,
     UpdateRequest,
-    UpdateResponse,
 )
 from yunikorn.simulation.counters import Counters
 from yunikorn.simulation.event_queue import EventQueue
@@ -53,19 +53,11 @@ MOST_IDLE = 100_000
 A policy that is asked again every second ends by `PATIENCE`; one that is asked more often ends by this."""
 
 
-class CoreCallback(Protocol):
-    """Callback of the core."""
-
-    def recv_update_response(self, response: UpdateResponse) -> None:
-        """Receive a response of the core."""
-        ...
-
-
 class Core(Protocol):
     """The part of the scheduler interface that a simulation uses."""
 
     def register_resource_manager(
-        self, request: RegisterResourceManagerRequest, callback: CoreCallback
+        self, request: RegisterResourceManagerRequest, callback: Callback
     ) -> RegisterResourceManagerResponse:
         """Register a resource manager."""
         ...

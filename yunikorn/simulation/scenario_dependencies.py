@@ -12,7 +12,6 @@ import attrs
 
 from yunikorn.config.reading import Spot, Table
 from yunikorn.simulation.dependencies import find_cycles
-from yunikorn.simulation.scenario_values import problem
 from yunikorn.simulation.workload import WorkloadApplication
 from yunikorn.text import suggest
 
@@ -70,7 +69,7 @@ class ScenarioDependencies:
     def predecessors(self, table: Table) -> dict[str, Spot]:
         """Return the ids of the predecessors of an entry, with the positions of their names."""
         if "thinktime" in table and "after" not in table:
-            problem(table, "thinktime", "applies only after predecessors: add after, with their ids")
+            table.problem("thinktime", "applies only after predecessors: add after, with their ids")
         wrong = len(table.findings.problems)
         texts = table.texts("after")
         # The keys of the entry have been read before, so that a value that is no list is already reported.

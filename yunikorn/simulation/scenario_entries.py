@@ -35,7 +35,6 @@ from yunikorn.simulation.scenario_keys import (
 from yunikorn.simulation.scenario_values import (
     TIME,
     missing,
-    problem,
     read_amounts,
     read_count,
     read_name,
@@ -78,7 +77,7 @@ def read_applications(document: Table, entries: ScenarioDependencies) -> list[Wo
         ids = []
         for application in _read_alike(table):
             if application.id and application.id in found:
-                problem(table, "id", f"duplicate application id '{application.id}'")
+                table.problem("id", f"duplicate application id '{application.id}'")
                 break
             found[application.id] = application
             ids.append(application.id)
@@ -101,10 +100,10 @@ def check_times(table: Table, application: WorkloadApplication) -> None:
     """Report conflicting timeouts: a gang with placeholders has `gangtimeout`, others have `timeout`."""
     if application.patience and not application.has_placeholders:
         what_to_do = f"set gang: {SOFT} or gang: {HARD}, or remove gangtimeout"
-        problem(table, "gangtimeout", f"applies only to a gang with placeholders: {what_to_do}")
+        table.problem("gangtimeout", f"applies only to a gang with placeholders: {what_to_do}")
     if application.timeout and application.has_placeholders:
         what_to_do = "set gangtimeout, or a timeout for each of its tasks"
-        problem(table, "timeout", f"does not apply to a gang with placeholders: {what_to_do}")
+        table.problem("timeout", f"does not apply to a gang with placeholders: {what_to_do}")
 
 
 def read_tasks(application: Table, read: Callable[[Table, str], T]) -> tuple[T, ...]:
@@ -114,10 +113,10 @@ def read_tasks(application: Table, read: Callable[[Table, str], T]) -> tuple[T, 
     for number, table in enumerate(application.tables("tasks"), 1):
         name = table.text("name") or f"task-{number}"
         if name in groups:
-            problem(table, "name", f"duplicate task name '{name}' in this application")
+            table.problem("name", f"duplicate task name '{name}' in this application")
         groups[name] = read(table, name)
     if not groups and len(application.findings.problems) == wrong:
-        problem(application, "tasks", "an application needs tasks")
+        application.problem("tasks", "an application needs tasks")
     return tuple(groups.values())
 
 
@@ -138,7 +137,7 @@ def read_nodes(document: Table) -> list[WorkloadNode]:
         alike = WorkloadNode(name, **read_keys(table, NODE))
         for each in numbered(name, read_count(table, MAX_NODES)):
             if each and each in nodes:
-                problem(table, "name", f"duplicate node name '{each}'")
+                table.problem("name", f"duplicate node name '{each}'")
                 break
             nodes[each] = attrs.evolve(alike, name=each)
     return list(nodes.values())
@@ -185,11 +184,11 @@ def _check_presence(
         if joining is None:
             missing(entry.table, "resources", "a new node needs resources")
         elif node is not None:
-            problem(entry.table, "node", f"node '{entry.name}' is already registered at that time")
+            entry.table.problem("node", f"node '{entry.name}' is already registered at that time")
         return joining if node is None else None
     if node is None:
         hint = suggest(entry.name, present)
-        problem(entry.table, "node", f"no node '{entry.name}' is registered at that time{hint}")
+        entry.table.problem("node", f"no node '{entry.name}' is registered at that time{hint}")
     return node
 
 
@@ -211,7 +210,7 @@ def _read_event(table: Table) -> _EventText | None:
         resources = read_resources(table, "a change of capacity")
     for key in ("resources", "attributes", "partition"):
         if key in table and key not in _MEANINGFUL.get(change, ()):
-            problem(table, key, f"not allowed with the action '{action}'")
+            table.problem(key, f"not allowed with the action '{action}'")
     if len(table.findings.problems) != wrong:
         return None
     return _EventText(at, change, name, table, resources, joining)
@@ -229,10 +228,10 @@ def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
             found.append(ConfigEvent(at, name, read_source(yaml_text(read_content(folder / name), name))))
         except ConfigError as error:
             for one in error.problems:
-                problem(table, "config", f"{folder / name}: {one}")
+                table.problem("config", f"{folder / name}: {one}")
         except InputError as error:
             for one in error.problems if name else ():
-                problem(table, "config", f"{folder / name}: {one.message}")
+                table.problem("config", f"{folder / name}: {one.message}")
     return sorted(found, key=lambda event: event.at)
 
 
@@ -260,7 +259,7 @@ def read_failures(
             found += events
         if room < 0:
             what = f"creates more than {MANY:,} events: increase every, or reduce until"
-            problem(table, "every", what)
+            table.problem("every", what)
     return found
 
 
@@ -270,10 +269,10 @@ def _read_nodes(table: Table, nodes: list[WorkloadNode], taken: dict[str, str]) 
     chosen = [node for node in nodes if fnmatchcase(node.name, pattern)]
     if pattern and not chosen:
         hint = "worker-* matches all names that start with worker-"
-        problem(table, "nodes", f"no initial node matches '{pattern}'{suggest(pattern, names)}; {hint}")
+        table.problem("nodes", f"no initial node matches '{pattern}'{suggest(pattern, names)}; {hint}")
     for node in chosen:
         if node.name in taken:
-            problem(table, "nodes", f"node '{node.name}' already has {taken[node.name]}")
+            table.problem("nodes", f"node '{node.name}' already has {taken[node.name]}")
             break
         taken[node.name] = "failures from an earlier entry"
     return chosen

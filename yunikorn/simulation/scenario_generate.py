@@ -35,7 +35,6 @@ from yunikorn.simulation.scenario_values import (
     COUNT,
     TIME,
     missing,
-    problem,
     read_amounts,
     read_count,
     read_names,
@@ -66,11 +65,11 @@ def read_plans(
         plan = _read_plan(table, tuple(entries.predecessors(table)))
         name = plan.pattern.id
         if name in plans:
-            problem(table, "id", f"duplicate id '{name}' in generate")
+            table.problem("id", f"duplicate id '{name}' in generate")
         for other in taken:
             stem, dash, number = other.rpartition("-")
             if name and stem == name and dash and number.isdigit():
-                problem(table, "id", f"the generated ids clash with the id '{other}' in applications")
+                table.problem("id", f"the generated ids clash with the id '{other}' in applications")
                 break
         plans[name] = plan
     return list(plans.values())
@@ -124,7 +123,7 @@ def _read_every(table: Table, key: str) -> int:
     wrong = len(table.findings.problems)
     every = read_time(table, key)
     if not every and len(table.findings.problems) == wrong:
-        problem(table, key, "expected a time above 0")
+        table.problem(key, "expected a time above 0")
     return max(every, 1)
 
 
@@ -143,7 +142,7 @@ def _read_pause(table: Table, key: str) -> int:
 def _read_peak(table: Table, key: str) -> int:
     peak = read_time(table, key, Daily(1).peak)
     if peak >= DAY:
-        problem(table, key, "expected a time of the day, such as 14h")
+        table.problem(key, "expected a time of the day, such as 14h")
     return peak % DAY
 
 
@@ -151,7 +150,7 @@ def _part(default: float, most: float) -> Callable[[Table, str], float]:
     def read(table: Table, key: str) -> float:
         value = table.number(key) if key in table else default
         if value is not None and not 0 <= value <= most:
-            problem(table, key, f"expected a number from 0 to {most:g}")
+            table.problem(key, f"expected a number from 0 to {most:g}")
         return min(max(value or 0.0, 0.0), most)
 
     return read

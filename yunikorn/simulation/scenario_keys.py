@@ -21,7 +21,6 @@ from yunikorn.simulation.machines import FASTEST, SLOWEST
 from yunikorn.simulation.scenario_values import (
     ALWAYS,
     parse_time,
-    problem,
     read_count,
     read_name,
     read_resources,
@@ -107,7 +106,7 @@ def _name(value: Any) -> str:
 def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
     text = table.text(key)
     if text and text not in known:
-        problem(table, key, f"expected {' or '.join(known)}, got '{text}'")
+        table.problem(key, f"expected {' or '.join(known)}, got '{text}'")
     return text
 
 
@@ -138,7 +137,7 @@ def _read_priority(table: Table, key: str) -> int | None:
 def _read_speed(table: Table, key: str) -> float:
     speed = table.number(key) if key in table else 1.0
     if speed is not None and not SLOWEST <= speed <= FASTEST:
-        problem(table, key, f"expected a number from {SLOWEST:g} to {FASTEST:g}, such as 1.5")
+        table.problem(key, f"expected a number from {SLOWEST:g} to {FASTEST:g}, such as 1.5")
         return 1.0
     return 1.0 if speed is None else speed
 

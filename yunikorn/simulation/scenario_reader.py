@@ -37,7 +37,7 @@ from yunikorn.simulation.scenario_entries import (
 )
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
-from yunikorn.simulation.scenario_values import problem, read_startup
+from yunikorn.simulation.scenario_values import read_startup
 from yunikorn.simulation.source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
 from yunikorn.simulation.workload import (
     ConfigEvent,
@@ -120,7 +120,7 @@ def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
         return []
     if not plans:
         if not applications:
-            problem(document, "applications", "contains no applications")
+            document.problem("applications", "contains no applications")
         return applications
     generated = Generated(applications, plans, seed)
     for index, (plan, size) in enumerate(zip(plans, generated.sizes, strict=True)):
@@ -146,7 +146,7 @@ def read_cluster(text: str, file: str) -> ScenarioCluster:
     """Read a YAML file of nodes and events only; raises `InputError`."""
     document = _open_text(text, file)
     if "partitions" in document and "nodes" not in document:
-        problem(document, "partitions", "this is a queues.yaml: expected a file with nodes")
+        document.problem("partitions", "this is a queues.yaml: expected a file with nodes")
         _raise_problems(document, file)
     document.only(CLUSTER_KEYS)
     cluster = _read_cluster(document, file, document.integer("seed", 0, INT64_MAX) or 0)
@@ -188,7 +188,7 @@ def _read_cluster(document: Table, file: str, seed: int) -> ScenarioCluster:
     nodes = read_nodes(document)
     events = read_events(document, nodes)
     if not nodes and not events and len(document.findings.problems) == wrong:
-        problem(document, "nodes", "contains no nodes")
+        document.problem("nodes", "contains no nodes")
     busy = {event.node.name for event in events}
     events += read_failures(document, nodes, busy, streams(seed))
     events.sort(key=lambda event: event.at)

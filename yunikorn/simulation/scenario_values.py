@@ -38,20 +38,15 @@ _SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?\Z")
 _DAYS = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)d)?((?:\s*[0-9][0-9.]*[a-z\u00b5\u03bc]+)*)\Z")
 
 
-def problem(table: Table, key: str, message: str) -> None:
-    """Report a problem with the value of a key."""
-    table.findings.problem(table.spot(key), message)
-
-
 def missing(table: Table, key: str, what: str = "") -> None:
     """Report that a required key is missing; `what` describes its value."""
-    problem(table, key, f"required, but missing{what and ': '}{what}")
+    table.problem(key, f"required, but missing{what and ': '}{what}")
 
 
 def unknown(table: Table, key: str, name: str, known: Collection[str]) -> None:
     """Report that the value of a key is missing, or is not one of the `known` names."""
     if key in table:
-        problem(table, key, f"unknown {key} '{name}'{suggest(name, known)}; known: {', '.join(known)}")
+        table.problem(key, f"unknown {key} '{name}'{suggest(name, known)}; known: {', '.join(known)}")
     else:
         missing(table, key, f"one of {', '.join(known)}")
 
@@ -106,7 +101,7 @@ def read_time(table: Table, key: str, default: int | None = None) -> int:
             raise ValueError(f"expected seconds or a duration, got {show(node)}")
         return parse_time(node.text)
     except ValueError as error:
-        problem(table, key, str(error))
+        table.problem(key, str(error))
         return default or 0
 
 
@@ -131,9 +126,9 @@ def read_resources(table: Table, what: str) -> Resource:
         try:
             found[name] = parse_quantity(name, text)
         except QuantityError as error:
-            problem(amounts, name, str(error))
+            amounts.problem(name, str(error))
     if not any(found.values()) and len(table.findings.problems) == wrong:
-        problem(table, "resources", f"{what} needs at least one resource above 0")
+        table.problem("resources", f"{what} needs at least one resource above 0")
     return Resource(found)
 
 
@@ -220,7 +215,7 @@ def read_startup(table: Table) -> Amounts:
     """Read the times at `startup`, which must end."""
     found = read_amounts(table, "startup", TIME)
     if found.low == FOREVER:
-        problem(table, "startup", "expected a time or a distribution; a start-up cannot last forever")
+        table.problem("startup", "expected a time or a distribution; a start-up cannot last forever")
         return Amounts(Constant(0), 1, 0, 0)
     return found
 
@@ -240,7 +235,7 @@ def _read_distribution(table: Table, unit: Unit) -> Distribution | None:
     if len(values) < len(read):
         return None
     if "high" in values and values["low"] > values["high"]:
-        problem(table, "high", "expected a value of at least low")
+        table.problem("high", "expected a value of at least low")
         return None
     found: Distribution = kind(**values)
     return found
@@ -252,7 +247,7 @@ def _read_option(table: Table, option: str, unit: Unit) -> float | None:
         return None
     value = table.number(option) if option in PLAIN else _parse(table, option, unit.parse)
     if value is not None and (value < 0 or (not value and option not in _MAY_BE_ZERO)):
-        problem(table, option, f"expected more than 0, got {value:g}")
+        table.problem(option, f"expected more than 0, got {value:g}")
         return None
     return value
 
@@ -265,7 +260,7 @@ def _read_limits(table: Table, unit: Unit, found: Distribution) -> Amounts:
     low = round(_parse(table, "min", unit.parse) or 0) if "min" in table else usual_low
     high = round(_parse(table, "max", unit.parse) or 0) if "max" in table else unit.high
     if low > high:
-        problem(table, "max", "expected a value of at least min")
+        table.problem("max", "expected a value of at least min")
     return Amounts(found, max(step, 1), max(low, unit.low), high)
 
 
@@ -276,7 +271,7 @@ def _parse(table: Table, key: str, parse: Callable[[str], T]) -> T | None:
             raise ValueError(f"expected a plain value, got {show(node)}")
         return parse(node.text)
     except (ValueError, QuantityError) as error:
-        problem(table, key, str(error))
+        table.problem(key, str(error))
         return None
 
 
@@ -297,7 +292,7 @@ def _read_choice(
         return _choice(table, values, [1.0] * len(values))
     exponent = table.number("exponent") if "exponent" in table else 1.0
     if exponent is None or exponent < 0 or exponent > 20:
-        problem(table, "exponent", "expected a number from 0 to 20")
+        table.problem("exponent", "expected a number from 0 to 20")
         return None
     return _choice(table, values, zipf_weights(len(values), exponent))
 
@@ -306,7 +301,7 @@ def _value(table: Table, text: str, parse: Callable[[str], T]) -> T | None:
     try:
         return parse(text)
     except (ValueError, QuantityError) as error:
-        problem(table, "values", str(error))
+        table.problem("values", str(error))
         return None
 
 
@@ -316,7 +311,7 @@ def _choice(table: Table, values: list[T | None], weights: list[float]) -> Weigh
         return None
     if not known or not sum(weights):
         what = "expected a list of values, or a mapping of values to their weights, at least one above 0"
-        problem(table, "values", what)
+        table.problem("values", what)
         return None
     return WeightedChoice(known, weights)
 
@@ -324,7 +319,7 @@ def _choice(table: Table, values: list[T | None], weights: list[float]) -> Weigh
 def _read_weight(table: Table, key: str) -> float:
     weight = table.number(key)
     if weight is not None and weight < 0:
-        problem(table, key, "expected a weight of at least 0")
+        table.problem(key, "expected a weight of at least 0")
     return max(weight or 0.0, 0.0)
 
 
@@ -379,7 +374,7 @@ def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
     """Read the amounts of a task: `resources` drawn per type, or a choice of `sizes` with `weight`."""
     if "sizes" in table:
         if "resources" in table:
-            problem(table, "sizes", "a task cannot have both resources and sizes")
+            table.problem("sizes", "a task cannot have both resources and sizes")
         return _read_sizes(table)
     amounts = table.table("resources")
     if amounts is None:
@@ -387,7 +382,7 @@ def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
             missing(table, "resources", "a task needs resources, or a choice of sizes")
         return {}
     if not amounts.node.entries:
-        problem(table, "resources", "a task needs at least one resource above 0")
+        table.problem("resources", "a task needs at least one resource above 0")
     return {name: read_amounts(amounts, name, quantity(name)) for name in amounts.node.entries}
 
 
@@ -398,6 +393,6 @@ def _read_sizes(table: Table) -> WeightedChoice[Resource]:
         sizes.append(read_resources(inner, "a size"))
         weights.append(_read_weight(inner, "weight") if "weight" in inner else 1.0)
     if not sum(weights):
-        problem(table, "sizes", "expected a list of sizes, at least one with a weight")
+        table.problem("sizes", "expected a list of sizes, at least one with a weight")
         return WeightedChoice([Resource()], [1.0])
     return WeightedChoice(sizes, weights)

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import attrs
 
 from yunikorn.api import Predicate, Where
-from yunikorn.testing.answers_contract import Question
-from yunikorn.testing.plugin_contract import PluginContract
+from yunikorn.testing.answers_contract import AnswersContract, Question
 from yunikorn.testing.samples import AllocationSample, AskSample, NodeSample, allocation, foreign_task
 
 Placed = tuple[AllocationSample, NodeSample]
@@ -34,7 +33,7 @@ class _Keeper(Protocol):
         """Remove a node."""
 
 
-class BooksContract(PluginContract):
+class BooksContract(AnswersContract):
     """Tests of plugins with `placed` and `released`; plugins without them pass."""
 
     def hosts(self) -> Sequence[NodeSample]:
@@ -47,7 +46,7 @@ class BooksContract(PluginContract):
 
     def all_answers(self, plugin: Any) -> Mapping[str, Any]:
         """Return all answers of the plugin by question."""
-        raise NotImplementedError
+        return {question.text: question.put(plugin) for question in self.questions()}
 
     def tasks(self) -> list[Placed]:
         """Return each request as an allocation on some of the nodes, twice on the first.
@@ -63,6 +62,10 @@ class BooksContract(PluginContract):
                 host = hosts[number % len(hosts)]
                 found.append((_foreign(wanted, host, number), host))
         return found[:MOST]
+
+    def side_questions(self) -> Sequence[Question]:
+        """Return calls of the books."""
+        return self.book_questions()
 
     def book_questions(self) -> list[Question]:
         """Return calls that add a task to the books and remove it; none for a class without books."""
@@ -203,7 +206,7 @@ class BooksContract(PluginContract):
         ]
         for wanted, host, answer in answers:
             if answer is not None:
-                scope = plugin.scope(wanted, host) if _declares(plugin, "domain_in") else None
+                scope = plugin.scope(wanted, host) if declares(plugin, "domain_in") else None
                 found[plugin.ask_class(wanted), _domain(plugin, host, scope), scope] = wanted, answer
         scopes = {scope for _, _, scope in found}
         for wanted, host, answer in answers:
@@ -237,23 +240,24 @@ def _foreign(wanted: AskSample, host: NodeSample, number: int) -> AllocationSamp
 
 def answer_of(predicate: Any, wanted: AskSample, host: NodeSample, method: str = "check") -> Any:
     """Return the answer of a predicate, with the state that its `prepare` returns if it has one."""
-    if method != "check" or not _declares(predicate, "prepare"):
+    if method != "check" or not declares(predicate, "prepare"):
         return getattr(predicate, method)(wanted, host)
     return predicate.check(wanted, host, predicate.prepare(wanted))
 
 
 def _has_domains(predicate: Any) -> bool:
-    return _declares(predicate, "domain") or _declares(predicate, "domain_in")
+    return declares(predicate, "domain") or declares(predicate, "domain_in")
 
 
 def _domain(predicate: Any, host: NodeSample, scope: Hashable) -> Hashable:
     """Return the domain of a node for refusals of a scope."""
     found: Hashable
-    found = predicate.domain_in(host, scope) if _declares(predicate, "domain_in") else predicate.domain(host)
+    found = predicate.domain_in(host, scope) if declares(predicate, "domain_in") else predicate.domain(host)
     return found
 
 
-def _declares(predicate: Any, method: str) -> bool:
+def declares(predicate: Any, method: str) -> bool:
+    """Return True if the class of a predicate has a method of its own."""
     return getattr(type(predicate), method) is not getattr(Predicate, method)
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from yunikorn.api import PermitPolicy
 from yunikorn.framework.kinds import PERMIT
-from yunikorn.testing.answers_contract import AnswersContract, Question, calling, fault_of_verdict
+from yunikorn.testing.answers_contract import Question, calling, fault_of_verdict
 from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import (
@@ -23,7 +23,7 @@ from yunikorn.testing.samples import (
 )
 
 
-class PermitPolicyContract(AnswersContract, BooksContract):
+class PermitPolicyContract(BooksContract):
     """Tests that a permit policy must pass; set `policy = Mine(...)`."""
 
     kind = PERMIT
@@ -75,10 +75,6 @@ class PermitPolicyContract(AnswersContract, BooksContract):
                 for one in samples
             ),
         ]
-
-    def side_questions(self) -> Sequence[Question]:
-        """Return calls of the books."""
-        return self.book_questions()
 
     def all_answers(self, plugin: Any) -> Mapping[str, Any]:
         """Return the answers about all samples."""

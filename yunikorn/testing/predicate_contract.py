@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -11,8 +11,8 @@ import attrs
 from yunikorn.api import Predicate
 from yunikorn.framework.kinds import PREDICATE
 from yunikorn.resources import Resource
-from yunikorn.testing.answers_contract import AnswersContract, Question, fault_of_class
-from yunikorn.testing.books_contract import BooksContract, answer_of
+from yunikorn.testing.answers_contract import Question, fault_of_class
+from yunikorn.testing.books_contract import BooksContract, answer_of, declares
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import (
     Amounts,
@@ -26,7 +26,7 @@ from yunikorn.testing.samples import (
 )
 
 
-class PredicateContract(AnswersContract, BooksContract):
+class PredicateContract(BooksContract):
     """Tests that a predicate must pass; set `predicate = Mine(...)`.
 
     Override `asks` and `nodes` with cases that matter to the predicate, because wrong class declarations are
@@ -92,11 +92,11 @@ class PredicateContract(AnswersContract, BooksContract):
     def test_equal_classes_have_equal_answers(self) -> None:
         """Check that equal classes get equal answers, because the scheduler asks once per pair of classes."""
         predicate = self.fresh()
-        if not _declares(predicate, "ask_class"):
+        if not declares(predicate, "ask_class"):
             return
         known: dict[Any, tuple[str, str | None]] = {}
         for wanted, found in self._pairs():
-            of_node = predicate.node_class(found) if _declares(predicate, "node_class") else found.id
+            of_node = predicate.node_class(found) if declares(predicate, "node_class") else found.id
             classes = (predicate.ask_class(wanted), of_node)
             answer = answer_of(predicate, wanted, found)
             first, before = known.setdefault(classes, (f"check({wanted.key}, {found.id})", answer))
@@ -109,7 +109,7 @@ class PredicateContract(AnswersContract, BooksContract):
     def test_node_class_depends_on_attributes_only(self) -> None:
         """Check that `node_class` uses attributes only; it is called again only when attributes change."""
         predicate = self.fresh()
-        if not _declares(predicate, "node_class"):
+        if not declares(predicate, "node_class"):
             return
         for found in self.nodes():
             changed = attrs.evolve(found, capacity=Resource(vcore=1), allocated=Resource(vcore=1))
@@ -140,7 +140,7 @@ class PredicateContract(AnswersContract, BooksContract):
         """Return calls of all other members that the predicate implements."""
         found = self.book_questions()
         for method in FAULTS:
-            if _declares(self.predicate, method):
+            if declares(self.predicate, method):
                 found += self._members(method)
         return found
 
@@ -166,10 +166,6 @@ class PredicateContract(AnswersContract, BooksContract):
     def requests(self) -> Sequence[AskSample]:
         """Return the requests."""
         return self.asks()
-
-    def all_answers(self, plugin: Any) -> Mapping[str, Any]:
-        """Return all answers by question."""
-        return {question.text: question.put(plugin) for question in self.questions()}
 
     def _pairs(self) -> Iterator[tuple[AskSample, NodeSample]]:
         return ((wanted, found) for wanted in self.asks() for found in self.nodes())
@@ -205,7 +201,3 @@ FAULTS = {
     "wanted": _fault_of_requirement,
 }
 """Members beside `check`, each with a function that returns why an answer is not valid."""
-
-
-def _declares(predicate: Predicate, method: str) -> bool:
-    return getattr(type(predicate), method) is not getattr(Predicate, method)

@@ -297,10 +297,6 @@ class NodeSortPolicyContract(SortContract, BooksContract):
         """Return the requests."""
         return self.ask_classes()
 
-    def all_answers(self, plugin: Any) -> Mapping[str, Any]:
-        """Return all scores by question."""
-        return {question.text: question.put(plugin) for question in self.questions()}
-
     def wide(self, types: int) -> NodeSample:
         """Return a node with many resource types."""
         return node("wide", capacity=_wide(types, 10), allocated=_wide(types, 3), occupied=_wide(types, 1))
@@ -317,10 +313,6 @@ class NodeSortPolicyContract(SortContract, BooksContract):
             for ask_class in self.ask_classes()
             for sample in self.samples()
         ]
-
-    def side_questions(self) -> Sequence[Question]:
-        """Return calls of the books; `ask_class` is called with each score."""
-        return self.book_questions()
 
     def fault_of(self, answer: Any) -> str:
         """Return why a score is no number that the scheduler accepts."""
