@@ -283,8 +283,7 @@ class _Composer:
 
     def _open(self, event: Any, node: Listing | Mapping) -> _Anchored | None:
         if self._depth >= MAX_DEPTH:
-            text = f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels"
-            _fail(event.start_mark, text)
+            _fail(event.start_mark, f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels")
         self._depth += 1
         self._before = self._nodes + self._aliased
         if not event.anchor:

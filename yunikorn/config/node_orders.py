@@ -37,8 +37,7 @@ def read_node_sort(partition: Table, plugins: PluginCheck) -> PluginRef:
     """Read the default node order of a partition."""
     node, spot = partition.get(_ORDER), partition.spot(_ORDER)
     if isinstance(node, Scalar):
-        text = f"expected a mapping, got {show(node)}: write {{type: {node.text}}}"
-        plugins.findings.problem(spot, text)
+        plugins.findings.problem(spot, f"expected a mapping, got {show(node)}: write {{type: {node.text}}}")
         return PluginRef(DEFAULT_ORDER)
     table = partition.table(_ORDER)
     if table is None:
@@ -55,8 +54,7 @@ def read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginR
         ref = _read_node_order(table, plugins, NAMED_NODE_ORDER)
         name = table.text("name")
         if not name:
-            text = "required, but missing: queues choose the policy by this name"
-            table.problem("name", text)
+            table.problem("name", "required, but missing: queues choose the policy by this name")
         elif name in found:
             table.problem("name", f"the name '{name}' is already given")
         else:

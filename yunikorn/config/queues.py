@@ -133,8 +133,7 @@ def _read_children(tables: list[Table], parent: QueueDraft) -> list[QueueDraft]:
             table.problem("name", fault)
         elif queue.name in seen:
             first = f"first in line {seen[queue.name].spot('name').node.line}"
-            twice = f"queue {queue.path} is defined twice, {first} (case does not matter)"
-            table.problem("name", twice)
+            table.problem("name", f"queue {queue.path} is defined twice, {first} (case does not matter)")
         else:
             seen[queue.name] = table
     return children

@@ -76,8 +76,7 @@ class Table:
         for key in self.node.entries:
             if key not in known:
                 hint = (hints or {}).get(key) or suggest(key, known)
-                message = f"unknown key{hint}; known: {', '.join(known)}"
-                self.findings.problem(self.key_spot(key), message)
+                self.findings.problem(self.key_spot(key), f"unknown key{hint}; known: {', '.join(known)}")
 
     def __contains__(self, key: str) -> bool:
         """Return True if the key is present and not null."""

@@ -83,8 +83,7 @@ def _read_parent(rule: RuleDraft, plugins: PluginCheck) -> RuleDraft | None:
             )
             return _read_rule(entries[0], plugins, rule)
         if len(table.items("parent") or ()) != 1:
-            text = "a rule has one parent rule: expected a mapping, or a list of one"
-            table.problem("parent", text)
+            table.problem("parent", "a rule has one parent rule: expected a mapping, or a list of one")
         return None
     parent = table.table("parent")
     return _read_rule(parent, plugins, rule) if parent else None
@@ -121,8 +120,7 @@ def _read_filter(rule: Table) -> FilterConfig | None:
     users, groups = read["users"], read["groups"]
     kind = table.text("type")
     if kind.lower() not in ("", "allow", "deny"):
-        text = f"expected allow or deny, got {quote(kind)}"
-        table.problem("type", text)
+        table.problem("type", f"expected allow or deny, got {quote(kind)}")
     elif kind.lower() == "deny" != kind:
         table.findings.note(table.spot("type"), f"YuniKorn 1.9 treats {quote(kind)} as allow")
     fine = [_check_entries(users, "user", table.findings), _check_entries(groups, "group", table.findings)]

@@ -258,8 +258,7 @@ def read_failures(
             room -= len(events)
             found += events
         if room < 0:
-            what = f"creates more than {MANY:,} events: increase every, or reduce until"
-            table.problem("every", what)
+            table.problem("every", f"creates more than {MANY:,} events: increase every, or reduce until")
     return found
 
 

@@ -84,8 +84,7 @@ def _idle(result: FullReport) -> Table:
         ]
         for name, idle in found
     ]
-    heads = ["part of the capacity", *columns(IDLE_FIGURES), *causes]
-    return Table("Idle while work waits", heads, rows)
+    return Table("Idle while work waits", ["part of the capacity", *columns(IDLE_FIGURES), *causes], rows)
 
 
 def nodes_section(result: FullReport) -> Section | None:

@@ -80,8 +80,7 @@ def _by_queue(result: FullReport) -> Table:
         [result.history.label(queue.partition, queue.name), *cells(QUEUE_WAITS, queue)]
         for queue in result.figures.queues
     ]
-    heads = ["queue", *columns(QUEUE_WAITS)]
-    return Table("Waits and slowdown by queue", heads, rows, has_queues=True)
+    return Table("Waits and slowdown by queue", ["queue", *columns(QUEUE_WAITS)], rows, has_queues=True)
 
 
 def targets_section(result: FullReport) -> Section | None:
