@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from yunikorn.reporting.comparison_result import Comparison, make_rows
-from yunikorn.reporting.comparison_verdict import judge_comparison
+from yunikorn.reporting.comparison_texts import judge_comparison
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import WORKLOAD, Difference
 from yunikorn.reporting.variant_results import Variant

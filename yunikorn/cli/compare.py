@@ -32,14 +32,14 @@ from yunikorn.framework.registry import Registry
 from yunikorn.reporting.comparison import compare
 from yunikorn.reporting.comparison_files import comparison_folder, outdated_runs, write_comparison
 from yunikorn.reporting.comparison_result import Comparison
-from yunikorn.reporting.comparison_tables import (
+from yunikorn.reporting.comparison_texts import (
     ON_TERMINAL,
     difference_lines,
     few_curve_tables,
+    judge_comparison,
     unfinished_runs,
     whole_table,
 )
-from yunikorn.reporting.comparison_verdict import judge_comparison
 from yunikorn.reporting.finished_folders import Explainer, compare_folders, skipped_seeds
 from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings

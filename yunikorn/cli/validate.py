@@ -13,7 +13,7 @@ from yunikorn.cli.output import echo
 from yunikorn.cli.paths import INPUT
 from yunikorn.errors import UsageError
 from yunikorn.input_files import UnreadableInput, hold
-from yunikorn.simulation.cluster_capacity import largest_capacities
+from yunikorn.simulation.cluster_size import largest_capacities
 from yunikorn.simulation.reader import read_node_file
 
 INVALID = 1

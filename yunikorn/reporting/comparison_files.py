@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from yunikorn.reporting.comparison_result import CSV, CURVE_CSV, JSON, Comparison
-from yunikorn.reporting.comparison_tables import comparison_title
-from yunikorn.reporting.comparison_verdict import judge_comparison
+from yunikorn.reporting.comparison_texts import comparison_title, judge_comparison
 from yunikorn.reporting.palette import queue_colours
 from yunikorn.reporting.result_files import missing_extra
 from yunikorn.reporting.sections.comparison_sections import CURVE_PLOTS, PICTURES, comparison_sections

@@ -14,7 +14,7 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.resources import Resource, Tally, grow
-from yunikorn.simulation.cluster_capacity import node_changes
+from yunikorn.simulation.cluster_size import node_changes
 from yunikorn.simulation.rm_state import partition_name
 from yunikorn.simulation.statistics import Capacity, seconds, used_share
 from yunikorn.simulation.workload import (

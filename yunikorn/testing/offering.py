@@ -1,10 +1,15 @@
-"""Registration of plugins under test without installation."""
+"""Registration of plugins under test without installation, and their options as text of a configuration."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import attrs
 
 from yunikorn.api import Plugin, hookimpl
 from yunikorn.framework.kinds import KINDS, Kind
@@ -60,3 +65,74 @@ def _returning(name: str, classes: list[type[Plugin]]) -> Callable[[], list[type
 
     hook.__name__ = name
     return hook
+
+
+def options_of(plugin: object) -> dict[str, Any]:
+    """Return the values of a plugin object's options, by the names in the configuration."""
+    cls = type(plugin)
+    if attrs.has(cls):
+        fields = [field for field in attrs.fields(cls) if field.init]
+        return {field.alias or field.name: getattr(plugin, field.name) for field in fields}
+    if dataclasses.is_dataclass(cls):
+        return {field.name: getattr(plugin, field.name) for field in dataclasses.fields(cls) if field.init}
+    return {}
+
+
+def options_as_text(plugin: object, *, in_properties: bool) -> dict[str, Any]:
+    """Return the options as in a configuration.
+
+    `in_properties` converts all values to text, as in queue properties: a list is `A,B`, a mapping `A=1,B=2`.
+    An option that is None is left out. Raises `ValueError` for a value that has no configuration syntax.
+    """
+    found = {}
+    for name, value in options_of(plugin).items():
+        if value is not None:
+            try:
+                found[name] = _in_property(value) if in_properties else _plain(value)
+            except ValueError as error:
+                raise ValueError(f"option '{name}': {error}") from None
+    return found
+
+
+def _in_property(value: Any) -> str:
+    plain = _plain(value)
+    if isinstance(plain, list):
+        texts = [_text(item) for item in plain if not isinstance(item, (list, dict))]
+        if len(texts) < len(plain) or any("," in text for text in texts):
+            raise ValueError(
+                f"{value!r} has no syntax in a queue property: a list there is comma-separated text"
+            )
+        return ",".join(texts)
+    if isinstance(plain, dict):
+        pairs = [(name, _text(item)) for name, item in plain.items() if not isinstance(item, (list, dict))]
+        if len(pairs) < len(plain) or any("," in name + text or "=" in name for name, text in pairs):
+            raise ValueError(
+                f"{value!r} has no syntax in a queue property: a mapping there is NAME=VALUE,NAME=VALUE"
+            )
+        return ",".join(f"{name}={text}" for name, text in pairs)
+    return _text(plain)
+
+
+def _text(scalar: Any) -> str:
+    return ("true" if scalar else "false") if isinstance(scalar, bool) else str(scalar)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, enum.Enum):
+        return _plain(value.value)
+    if isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {_text(_plain(name)): _plain(item) for name, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(_plain(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if attrs.has(type(value)):
+        options = options_of(value)
+        return {name: _plain(item) for name, item in options.items() if item is not None}
+    raise ValueError(
+        f"{value!r} has no configuration syntax: use text, numbers, lists, mappings or attrs classes"
+    )

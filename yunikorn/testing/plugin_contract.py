@@ -19,8 +19,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
 from yunikorn.testing.cluster import Cluster, Placement
 from yunikorn.testing.forbidden_calls import OpenedTooEarly, nothing_is_opened
-from yunikorn.testing.offering import registry_with
-from yunikorn.testing.option_texts import options_as_text, options_of
+from yunikorn.testing.offering import options_as_text, options_of, registry_with
 from yunikorn.testing.samples import application, ask, node
 
 Yaml = dict[str, Any]

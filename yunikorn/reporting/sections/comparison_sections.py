@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from yunikorn.reporting.comparison_result import CURVE_CSV, Comparison
-from yunikorn.reporting.comparison_tables import MOST_CURVES, difference_tables, whole_table
+from yunikorn.reporting.comparison_texts import MOST_CURVES, difference_tables, whole_table
 from yunikorn.reporting.palette import LIGHT
 from yunikorn.reporting.section import Picture, Section
 from yunikorn.reporting.setting_curves import SettingCurve, curve_tables
