@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from yunikorn.errors import printable
@@ -13,7 +13,7 @@ from yunikorn.model.node import Node
 from yunikorn.rest import shapes
 from yunikorn.rest.access import OFF, Access, Caller
 from yunikorn.rest.answers import Answer, Refused
-from yunikorn.rest.endpoints import Call, Handler, Route
+from yunikorn.rest.endpoints import Call, Endpoint, Route
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn.rest.nodes import drained_by
 from yunikorn.rest.routes.partitions import PARTITION, QUEUE
@@ -37,9 +37,9 @@ def steering_of(call: Call) -> Steering:
     return call.site.steering
 
 
-async def json_body(call: Call, known: Collection[str], largest: int = LARGEST) -> dict[str, Any]:
+async def json_body(call: Call, known: Collection[str]) -> dict[str, Any]:
     """Return the JSON object in the body, empty if there is no body; raises `Refused`."""
-    data = await call.body(largest)
+    data = await call.body(LARGEST)
     if not data.strip():
         return {}
     try:
@@ -56,79 +56,73 @@ async def json_body(call: Call, known: Collection[str], largest: int = LARGEST) 
     return found
 
 
-# -- partitions and queues -------------------------------------------------------------------------------
+async def _made(
+    call: Call, what: str, target: Mapping[str, str], change: Callable[[Scheduler], Change]
+) -> Answer:
+    """Make a change in the core, and answer with its effect."""
+    found = await steering_of(call).act(call.caller, what, target, change)
+    return await call.json(found, conditional=False)
 
 
-def _switch_partition(stops: bool) -> Handler:
-    """Return the function that stops or starts a partition."""
+# -- partitions, queues and nodes ------------------------------------------------------------------------
 
-    async def switch(call: Call) -> Answer:
+Target = Mapping[str, str]
+"""Names of the objects in the path of a request."""
+
+
+def _switch_partition(verb: str, core: Scheduler, target: Target, _: Caller) -> Change:
+    rm_id, at = find_partition(core, target["partition"])
+    before = at.partition.state
+    changed = (core.stop_partition if verb == "stop" else core.start_partition)(rm_id, at.name)
+    return Change(changed=changed, before=before, after=at.partition.state)
+
+
+def _switch_queue(verb: str, core: Scheduler, target: Target, caller: Caller) -> Change:
+    rm_id, at = find_partition(core, target["partition"])
+    queue = find_queue(at, target["queue"])
+    caller.check_queue(queue)
+    before = queue.state
+    if verb == "stop":
+        changed = core.stop_queue(rm_id, at.name, queue.path, lasting=True)
+    else:
+        changed = core.start_queue(rm_id, at.name, queue.path)
+    return Change(changed=changed, before=before, after=queue.state)
+
+
+def _switch_node(verb: str, core: Scheduler, target: Target, _: Caller) -> Change:
+    rm_id, at = find_partition(core, target["partition"])
+    node_id = target["node"]
+    node = at.partition.nodes.get(node_id)
+    if node is None and (verb == "drain" or node_id not in at.partition.drained_by_operator):
+        raise Refused(404, "Node not found")
+    before = _state_of(node, at, node_id)
+    changed = (core.drain_node if verb == "drain" else core.undrain_node)(rm_id, at.name, node_id)
+    return Change(changed=changed, before=before, after=_state_of(node, at, node_id))
+
+
+SWITCHES: Mapping[str, tuple[str, Access, Callable[[str, Scheduler, Target, Caller], Change]]] = {
+    "partition": (PARTITION, Access.OPERATE, _switch_partition),
+    "queue": (QUEUE, Access.KNOWN, _switch_queue),
+    "node": (PARTITION + "/node/{node}", Access.OPERATE, _switch_node),
+}
+"""Path, needed credentials and function of the changes without a body, by kind of object."""
+
+
+def _switch(verb: str, kind: str, summary: str) -> Endpoint:
+    """Return the endpoint of a change without a body."""
+    path, access, change = SWITCHES[kind]
+
+    async def answer(call: Call) -> Answer:
         await json_body(call, ())
-        name = call.text("partition")
+        target = {key: call.text(key) for key in call.request.path_params}
+        if "queue" in target:
+            target["queue"] = call.name("queue")
+            check_queue_name(target["queue"])
+        return await _made(
+            call, f"{verb} {kind}", target, lambda core: change(verb, core, target, call.caller)
+        )
 
-        def apply(core: Scheduler) -> Change:
-            rm_id, at = find_partition(core, name)
-            before = at.partition.state
-            changed = (core.stop_partition if stops else core.start_partition)(rm_id, at.name)
-            return Change(changed=changed, before=before, after=at.partition.state)
-
-        what = "stop partition" if stops else "start partition"
-        change = await steering_of(call).act(call.caller, what, {"partition": name}, apply)
-        return await call.json(change, conditional=False)
-
-    return switch
-
-
-def _switch_queue(stops: bool) -> Handler:
-    """Return the function that stops or starts a queue."""
-
-    async def switch(call: Call) -> Answer:
-        await json_body(call, ())
-        name, path = call.text("partition"), call.name("queue")
-        check_queue_name(path)
-
-        def apply(core: Scheduler) -> Change:
-            rm_id, at = find_partition(core, name)
-            queue = find_queue(at, path)
-            call.caller.check_queue(queue)
-            before = queue.state
-            if stops:
-                changed = core.stop_queue(rm_id, at.name, queue.path, lasting=True)
-            else:
-                changed = core.start_queue(rm_id, at.name, queue.path)
-            return Change(changed=changed, before=before, after=queue.state)
-
-        what, target = "stop queue" if stops else "start queue", {"partition": name, "queue": path}
-        change = await steering_of(call).act(call.caller, what, target, apply)
-        return await call.json(change, conditional=False)
-
-    return switch
-
-
-# -- nodes -----------------------------------------------------------------------------------------------
-
-
-def _switch_node(drains: bool) -> Handler:
-    """Return the function that drains a node, or ends that."""
-
-    async def switch(call: Call) -> Answer:
-        await json_body(call, ())
-        name, node_id = call.text("partition"), call.text("node")
-
-        def apply(core: Scheduler) -> Change:
-            rm_id, at = find_partition(core, name)
-            node = at.partition.nodes.get(node_id)
-            if node is None and (drains or node_id not in at.partition.drained_by_operator):
-                raise Refused(404, "Node not found")
-            before = _state_of(node, at, node_id)
-            changed = (core.drain_node if drains else core.undrain_node)(rm_id, at.name, node_id)
-            return Change(changed=changed, before=before, after=_state_of(node, at, node_id))
-
-        what, target = "drain node" if drains else "undrain node", {"partition": name, "node": node_id}
-        change = await steering_of(call).act(call.caller, what, target, apply)
-        return await call.json(change, conditional=False)
-
-    return switch
+    return Route(f"{path}/{verb}", Change, method="POST", errors=ERRORS, access=access)(answer, summary)
 
 
 def _state_of(node: Node | None, at: PartitionScheduler, node_id: str) -> str:
@@ -178,8 +172,7 @@ async def fail_application(call: Call) -> Answer:
         return Change(changed=True, before=before, after="Rejected" if app is None else app.state)
 
     target = {"partition": name, "application": app_id, **({"reason": reason} if reason else {})}
-    change = await steering_of(call).act(call.caller, "fail application", target, apply)
-    return await call.json(change, conditional=False)
+    return await _made(call, "fail application", target, apply)
 
 
 def _unchanged(caller: Caller, at: PartitionScheduler, app: Application) -> Change:
@@ -213,25 +206,13 @@ async def who_am_i(call: Call) -> Answer:
     return await call.json(found, conditional=False)
 
 
-def _change(path: str, access: Access) -> Route:
-    """Return the route of a change without a body."""
-    return Route(path, Change, method="POST", errors=ERRORS, access=access)
-
-
-NODE = PARTITION + "/node/{node}"
 ENDPOINTS = (
-    _change(PARTITION + "/stop", Access.OPERATE)(
-        _switch_partition(True), "Stop new applications and allocations in a partition"
-    ),
-    _change(PARTITION + "/start", Access.OPERATE)(_switch_partition(False), "Start a stopped partition"),
-    _change(QUEUE + "/stop", Access.KNOWN)(
-        _switch_queue(True), "Stop new allocations in a queue and its children"
-    ),
-    _change(QUEUE + "/start", Access.KNOWN)(_switch_queue(False), "Start a queue that was stopped by a call"),
-    _change(NODE + "/drain", Access.OPERATE)(_switch_node(True), "Keep new allocations off a node"),
-    _change(NODE + "/undrain", Access.OPERATE)(
-        _switch_node(False), "Let a node take part again that was drained by a call"
-    ),
+    _switch("stop", "partition", "Stop new applications and allocations in a partition"),
+    _switch("start", "partition", "Start a stopped partition"),
+    _switch("stop", "queue", "Stop new allocations in a queue and its children"),
+    _switch("start", "queue", "Start a queue that was stopped by a call"),
+    _switch("drain", "node", "Keep new allocations off a node"),
+    _switch("undrain", "node", "Let a node take part again that was drained by a call"),
     fail_application,
     who_am_i,
 )
