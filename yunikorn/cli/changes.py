@@ -16,7 +16,7 @@ import click
 
 from yunikorn.cli.answer_fields import children, records, text
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import LONGEST_MESSAGE, NO_ROUTE, PAGE, Record, Server, quoted
+from yunikorn.cli.rest_client import LONGEST_MESSAGE, NO_PARTITION, NO_ROUTE, PAGE, Record, Server, quoted
 from yunikorn.cli.server_options import (
     LISTS,
     below_partition,
@@ -96,7 +96,7 @@ def change_partition(server: Server, partition: str, verb: str, *, as_json: bool
         _report(partition, {"error": str(error)}, as_json=as_json)
         return UNANSWERED
     if code == 404 and reason(found) != NO_ROUTE:
-        found = {"message": _no_partition(server)}
+        found = {"message": server.no_partition()}
     _report(partition, found if code == 200 else {"error": reason(found)}, as_json=as_json)
     return 0 if code == 200 else FAILED
 
@@ -133,8 +133,8 @@ def refusal(server: Server, target: Target, partition: str, name: str, code: int
     message = reason(found)
     if code != 404:
         return message
-    if message == "Partition not found":
-        return _no_partition(server)
+    if message == NO_PARTITION:
+        return server.no_partition()
     path, field = LISTS[target.kind]
     try:
         answer = server.value(below_partition(partition, path), limit=PAGE)
@@ -144,11 +144,6 @@ def refusal(server: Server, target: Target, partition: str, name: str, code: int
     if message == NO_ROUTE and name in known:
         return message
     return f"there is no such {target.what}{suggest(name, known)}"
-
-
-def _no_partition(server: Server) -> str:
-    known = ", ".join(text(one, "name") for one in records(server.value("partitions")))
-    return f"there is no such partition; known: {known} (--partition)"
 
 
 def confirmed(question: str, *, yes: bool, needed: str) -> bool:

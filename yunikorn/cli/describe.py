@@ -55,11 +55,15 @@ def find_object(kind: str, server: Server, partition: str, name: str) -> Record:
     return FINDERS[kind](server, partition, name)
 
 
-def _app(server: Server, partition: str, name: str) -> Record:
-    lists = chain.from_iterable(
-        server.listed(below_partition(partition, f"applications/{kind}"))
-        for kind in ("active", "completed", "rejected")
+def applications(server: Server, partition: str, *kinds: str) -> Iterator[Record]:
+    """Yield the applications of some lists, one list after the other."""
+    return chain.from_iterable(
+        server.listed(below_partition(partition, f"applications/{kind}")) for kind in kinds
     )
+
+
+def _app(server: Server, partition: str, name: str) -> Record:
+    lists = applications(server, partition, "active", "completed", "rejected")
     path = below_partition(partition, f"application/{quoted(name)}")
     return server.find("application", name, path, lists, LISTS["app"][1])
 

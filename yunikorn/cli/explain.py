@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
 from typing import Any
 
 import click
 
 from yunikorn.cli.answer_fields import text
+from yunikorn.cli.describe import applications
 from yunikorn.cli.explanation_text import explanation_lines, state_lines
 from yunikorn.cli.get import ENDED
 from yunikorn.cli.output import echo
@@ -74,10 +74,7 @@ def _explanation(server: Server, partition: str, name: str, queue: str, limit: i
     # Names of queues are decoded twice by the server.
     of = f"queue/{quoted(quoted(queue))}/" if queue else ""
     path = below_partition(partition, f"{of}application/{quoted(name)}/explain")
-    lists = chain.from_iterable(
-        server.listed(below_partition(partition, f"applications/{kind}"))
-        for kind in ("completed", "rejected", "active")
-    )
+    lists = applications(server, partition, "completed", "rejected", "active")
     asked = path if limit is None else f"{path}?limit={limit}"
     found = server.find("application", name, asked, lists, LISTS["app"][1])
     if "reasons" in found:

@@ -37,7 +37,7 @@ LONGEST_MESSAGE = 300
 NO_OBJECT = frozenset({301, 307, 308, 400, 404})
 """Statuses of a request for an object that does not exist, or whose name cannot be part of a path."""
 
-NO_QUEUE = "Queue not found"
+NO_QUEUE, NO_PARTITION = "Queue not found", "Partition not found"
 ABOUT_NAMES = (
     "no resource manager ",
     "no policy group ",
@@ -166,10 +166,7 @@ class Server:
 
     def value(self, path: str, **query: str | int) -> Any:
         """Return the JSON value below `/ws/v1`; raises `UsageError`."""
-        answer = self._get(path, query)
-        if answer.status_code != 200:
-            self._refuse(answer)
-        return self._json(answer)
+        return self._json(self._accepted(self._get(path, query)))
 
     def record(self, path: str, **query: str | int) -> Record:
         """Return a JSON object; raises `UsageError`."""
@@ -185,9 +182,7 @@ class Server:
         token = ""
         while True:
             paging = {"continue": token} if token else {}
-            answer = self._get(path, {**wanted, "limit": PAGE, **paging})
-            if answer.status_code != 200:
-                self._refuse(answer)
+            answer = self._accepted(self._get(path, {**wanted, "limit": PAGE, **paging}))
             found = self._json(answer)
             if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
                 self._is_foreign("the answer is not a list of JSON objects")
@@ -207,10 +202,7 @@ class Server:
             self._errors(),
             self._client.stream("GET", self._url(path), params=query, timeout=timeout) as answer,
         ):
-            if answer.status_code != 200:
-                answer.read()
-                self._refuse(answer)
-            for line in answer.iter_lines():
+            for line in self._accepted(answer).iter_lines():
                 if line.strip():
                     found = self._parsed(line)
                     if not isinstance(found, dict):
@@ -227,10 +219,8 @@ class Server:
             answer = self._client.get(self._url(path), params=query or None, headers=given)
         if etag and answer.status_code == 304:
             return None
-        if answer.status_code != 200:
-            self._refuse(answer)
-        following = answer.headers.get("x-continue", "")
-        return Part(self._json(answer), answer.headers.get("etag", ""), following)
+        headers = self._accepted(answer).headers
+        return Part(self._json(answer), headers.get("etag", ""), headers.get("x-continue", ""))
 
     def pieces(self, path: str) -> Iterator[bytes]:
         """Yield the body of an answer in pieces, as they arrive; raises `UsageError`.
@@ -239,10 +229,7 @@ class Server:
         """
         url = f"{str(self._client.base_url).rstrip('/')}{path}"
         with self._errors(), self._client.stream("GET", url) as answer:
-            if answer.status_code != 200:
-                answer.read()
-                self._refuse(answer)
-            yield from answer.iter_bytes()
+            yield from self._accepted(answer).iter_bytes()
 
     # -- changes ---------------------------------------------------------------------------------------
 
@@ -295,6 +282,11 @@ class Server:
         near = suggest(name, islice(known, MOST_NAMES))
         raise NotFound(printable(f"there is no {what} '{name}'{near}"))
 
+    def no_partition(self) -> str:
+        """Return the message about an unknown partition, with the names of those that there are."""
+        known = ", ".join(str(one.get("name", "")) for one in self.listed("partitions"))
+        return printable(f"there is no such partition; known: {known} (--partition)")
+
     # -- answers ---------------------------------------------------------------------------------------
 
     def _url(self, path: str) -> str:
@@ -330,11 +322,17 @@ class Server:
         except (ValueError, RecursionError):
             self._is_foreign("the answer is not JSON")
 
+    def _accepted(self, answer: httpx.Response) -> httpx.Response:
+        """Return an answer with status 200; raises the error that another one contains."""
+        if answer.status_code != 200:
+            self._refuse(answer)
+        return answer
+
     def _refuse(self, answer: httpx.Response) -> NoReturn:
         """Raise the error that an answer contains."""
         status = answer.status_code
         try:
-            body = json.loads(answer.content)
+            body = json.loads(answer.read())
             message = body["message"]
         except (ValueError, RecursionError, KeyError, TypeError):
             message = None
@@ -344,9 +342,8 @@ class Server:
             if status in (403, 421):
                 raise UsageError(f"{self._shown} refuses the request: status {status}")
             self._is_foreign(f"status {status}")
-        if message == "Partition not found":
-            known = [str(one.get("name", "")) for one in self.listed("partitions")]
-            raise NotFound(printable(f"there is no such partition; known: {', '.join(known)} (--partition)"))
+        if message == NO_PARTITION:
+            raise NotFound(self.no_partition())
         brief = printable(message[:LONGEST_MESSAGE])
         if message.startswith(NO_QUEUE):
             raise QueueNotFound(brief)

@@ -171,13 +171,11 @@ class Feed:
         self.snapshot = Snapshot(wanted, self._record, at.records(), at.complete, time.monotonic())
 
     def _found_partition(self, server: Server) -> Record:
-        found = records(server.value("partitions"))
-        for one in found:
+        for one in records(server.value("partitions")):
             name = text(one, "name")
             if self._partition in (name, f"[{text(one, 'clusterId')}]{name}"):
                 return one
-        known = ", ".join(text(one, "name") for one in found)
-        raise NotFound(printable(f"there is no such partition; known: {known} (--partition)"))
+        raise NotFound(server.no_partition())
 
     def attempt(self, server: Server) -> None:
         """Refresh, and publish a failure of the server beside the figures that are known."""
