@@ -17,9 +17,8 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.app import rest_app
-from yunikorn.rest.disconnects import unless_gone
 from yunikorn.rest.endpoints import READINGS
-from yunikorn.rest.guards import Crowd
+from yunikorn.rest.guards import Crowd, unless_gone
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.sliced_reads import Reading

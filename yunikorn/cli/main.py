@@ -106,7 +106,10 @@ SECTIONS = {
 """Sections of `--help`: help lines by command, kept here so that `--help` imports no command."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 """Help lines of all commands."""
-TOGETHER = dict.fromkeys(("stop", "start", "drain", "undrain", "fail"), "changes")
+TOGETHER = {
+    **dict.fromkeys(("stop", "start", "drain", "undrain", "fail"), "changes"),
+    **dict.fromkeys(("config", "apply"), "configuration"),
+}
 """Modules of commands that share one, in which each command has its own name."""
 
 

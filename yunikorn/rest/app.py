@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from yunikorn.errors import YunikornError
 from yunikorn.rest.answers import TEXT, Answer, Refused, cross_origin, error, plain_error
-from yunikorn.rest.disconnects import unless_gone
 from yunikorn.rest.endpoints import Call, Endpoint, Site
+from yunikorn.rest.guards import unless_gone
 from yunikorn.rest.paths import SAFE, Spelling
 from yunikorn.runtime.threaded import CoreStopped
 

@@ -1,8 +1,10 @@
-"""Protection against hostile or broken clients: names of other hosts, and too many requests."""
+"""Protection against hostile or broken clients: other host names, many requests, clients that have gone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Awaitable, Collection
+from typing import TypeVar
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -58,3 +60,32 @@ class Crowd:
             await self._app(scope, receive, send)
         finally:
             self._current -= 1
+
+
+T = TypeVar("T")
+
+
+async def unless_gone(receive: Receive, work: Awaitable[T]) -> T | None:
+    """Return the result of `work`, or None if the client disconnects first, which cancels the work.
+
+    Nothing else may receive meanwhile, apart from further questions whether the client has disconnected.
+    """
+    worker, is_gone = asyncio.current_task(), False
+    assert worker is not None
+
+    async def watch() -> None:
+        nonlocal is_gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        is_gone = True
+        worker.cancel()
+
+    watcher = asyncio.create_task(watch())
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not is_gone or worker.uncancel():
+            raise
+        return None
+    finally:
+        watcher.cancel()

@@ -41,9 +41,16 @@ from yunikorn.service.config_files import (
     watch,
 )
 from yunikorn.service.settings import Settings
-from yunikorn.service.statistics import log_repeatedly, log_statistics
 from yunikorn.service.stop_signals import StopSignals
-from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch, watch_sinks
+from yunikorn.service.watchdog import (
+    Budgets,
+    Watchdog,
+    keep_budgets,
+    keep_watch,
+    log_repeatedly,
+    log_statistics,
+    watch_sinks,
+)
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics

@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable
 import attrs
 
 from yunikorn.errors import CONTAINED
+from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.scheduler import Scheduler
@@ -31,6 +32,8 @@ from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.service.settings import Budget
 
 _log = logging.getLogger("yunikorn.core")
+_plugin_log = logging.getLogger("yunikorn.plugins")
+_service_log = logging.getLogger("yunikorn.service")
 
 
 class Watchdog:
@@ -186,9 +189,6 @@ async def watch_sinks(sinks: BufferedSinks, core: ThreadedScheduler, limit: floa
     await poll_repeatedly(poll, interval, "watching for event sinks that hang")
 
 
-_service_log = logging.getLogger("yunikorn.service")
-
-
 async def poll_repeatedly(poll: Callable[[float], Awaitable[None]], interval: float, purpose: str) -> None:
     """Call `poll` with the loop's time every `interval` seconds, until the task is cancelled.
 
@@ -206,3 +206,19 @@ async def poll_repeatedly(poll: Callable[[float], Awaitable[None]], interval: fl
                 text = "%s: a check failed; checks continue: %s: %s"
                 _service_log.error(text, purpose, type(error).__name__, error, exc_info=error)
         await asyncio.sleep(interval)
+
+
+# -- statistics of plugins: `yunikorn serve --stats TIME` ------------------------------------------------
+
+
+def log_statistics(statistics: PluginStatistics) -> None:
+    """Log one entry for each method of a plugin that was called; JSON entries have the numbers as well."""
+    for use in statistics:
+        _plugin_log.info("%s", use, extra={"statistics": attrs.asdict(use)})
+
+
+async def log_repeatedly(statistics: PluginStatistics, interval: float) -> None:
+    """Log the statistics every `interval` seconds, until the task is cancelled."""
+    while True:
+        await asyncio.sleep(interval)
+        log_statistics(statistics)

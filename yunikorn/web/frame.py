@@ -1,4 +1,4 @@
-"""Frame of a page: the time, the partitions to choose from, and addresses of other pages.
+"""Frame of a page: the time, the partitions to choose from, addresses of other pages, and similar names.
 
 Names are parameters of the query in all addresses, never a part of the path: ids of applications and nodes
 may contain slashes, dots and anything else.
@@ -6,7 +6,10 @@ may contain slashes, dots and anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import difflib
+import heapq
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from urllib.parse import urlencode
 
 import attrs
@@ -15,7 +18,6 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.answers import Refused
 from yunikorn.rest.lookup import find_partition
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.web.nearest import SHOWN, nearest
 
 NO_RM = "No resource manager is registered yet, so there is no partition."
 
@@ -114,3 +116,47 @@ def read_frame_at(scheduler: Scheduler, wanted: str) -> tuple[Frame, PartitionSc
     if at is None:
         raise Unknown(NO_RM, frame)
     return frame, at
+
+
+# -- names that are similar to an unknown one ------------------------------------------------------------
+
+COMPARED = 200
+"""Largest number of names that are compared in detail."""
+MOST = 20_000
+"""Largest number of names that are looked at."""
+LONGEST = 200
+"""Number of characters of a name that are compared."""
+SHOWN = 5
+"""Largest number of names in an answer."""
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that are most similar to a name, best first.
+
+    A comparison in detail takes a tenth of a millisecond. Of many names, only those are compared that have
+    most characters in common with the name at their begin and end.
+    """
+    wanted = name.lower()[:LONGEST]
+    some = islice(known, MOST)
+    candidates = heapq.nlargest(COMPARED, some, key=lambda one: _likeness(wanted, one.lower()))
+    by_lower = {one.lower(): one for one in reversed(candidates)}
+    close = difflib.get_close_matches(wanted, list(by_lower), n=SHOWN, cutoff=0.6)
+    inside = [one for one in by_lower if wanted and wanted in one and one not in close]
+    return [by_lower[one] for one in [*close, *inside[: SHOWN - len(close)]]]
+
+
+def _likeness(wanted: str, one: str) -> tuple[int, int]:
+    """Return the number of characters that two names share at their begin and end; more is nearer."""
+    if wanted and wanted in one:
+        return len(wanted), -len(one)
+    same = 0
+    for left, right in zip(wanted, one, strict=False):
+        if left != right:
+            break
+        same += 1
+    end = 0
+    for left, right in zip(reversed(wanted[same:]), reversed(one[same:]), strict=False):
+        if left != right:
+            break
+        end += 1
+    return same + end, -abs(len(wanted) - len(one))

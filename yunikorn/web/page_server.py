@@ -19,8 +19,7 @@ from yunikorn.rest.app import STOPPING
 from yunikorn.rest.endpoints import Call, Endpoint, Route
 from yunikorn.runtime.threaded import CoreStopped
 from yunikorn.web.frame import Frame, Unknown
-from yunikorn.web.rendering import HEADERS, HTML, Renderer
-from yunikorn.web.static_files import FOLDER, YEAR, StaticFile, StaticFiles
+from yunikorn.web.rendering import FOLDER, HEADERS, HTML, YEAR, Renderer, StaticFile, StaticFiles
 
 _log = logging.getLogger("yunikorn.rest")
 

@@ -1,14 +1,17 @@
-"""HTML of pages: templates, rendered in short pieces, with the headers that protect a page."""
+"""HTML of pages and their files: templates, rendered in short pieces, with headers that protect a page."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
+import attrs
 import jinja2
 from markupsafe import Markup
 
@@ -16,7 +19,43 @@ from yunikorn import __version__
 from yunikorn.rest.encoding import PIECE, SLICE
 from yunikorn.web import amounts, times
 from yunikorn.web.frame import address
-from yunikorn.web.static_files import StaticFiles
+
+TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+FOLDER = "/static"
+YEAR = 31_536_000
+"""Seconds for which a browser may keep a file, because another version has another address."""
+
+
+@attrs.frozen
+class StaticFile:
+    """A file."""
+
+    name: str
+    content: bytes
+    content_type: str
+    version: str
+    """Hash of the content."""
+
+
+class StaticFiles:
+    """All files, by name."""
+
+    def __init__(self) -> None:
+        """Read the files of the package."""
+        self.by_name: dict[str, StaticFile] = {}
+        for one in sorted(
+            resources.files("yunikorn.web").joinpath("static").iterdir(), key=lambda file: file.name
+        ):
+            kind = TYPES.get(one.name.rpartition(".")[2])
+            if kind is not None:
+                content = one.read_bytes()
+                version = hashlib.blake2b(content, digest_size=8).hexdigest()
+                self.by_name[one.name] = StaticFile(one.name, content, kind, version)
+
+    def address(self, name: str) -> str:
+        """Return the address of a file, which changes with its content."""
+        return f"{FOLDER}/{name}?v={self.by_name[name].version}"
+
 
 _LONG_SECONDS = re.compile(r"\b([0-9]+\.[0-9])[0-9]+s\b")
 HTML = "text/html; charset=utf-8"

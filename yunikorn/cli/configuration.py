@@ -1,4 +1,4 @@
-"""`yunikorn apply`: compare a queues.yaml with the configuration of a running scheduler, and use it."""
+"""`yunikorn config` and `apply`: print the configuration of a running scheduler, or use another one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from yunikorn.cli.config_input import ConfigInput
 from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.cli.paths import INPUT
 from yunikorn.cli.rest_client import Record, Server
-from yunikorn.cli.server_options import connect, server_options
+from yunikorn.cli.server_options import connect, connection_options, server_options
 from yunikorn.config.source import ConfigSource
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.simulation.source import InputError, describe
@@ -30,6 +30,37 @@ LONGEST_VALUE = 200
 
 
 @click.command()
+@click.option("--policy-group", default="", metavar="NAME", help="Policy group of the configuration.")
+@click.option("--rm", default="", metavar="ID", help="A resource manager with its own configuration.")
+@connection_options
+def config(policy_group: str, rm: str, **connection: Any) -> None:
+    """Print the configuration of a running scheduler, as it was given.
+
+    The text can be edited and given to `yunikorn apply`. It may contain passwords of plugins, so the role
+    admin is needed. Exit status: 0 when the text was printed, 1 when there is no such policy group or RM, 2
+    for any other error.
+    """
+    path = _path("/ws/v1/config/text", _owner(policy_group, rm))
+    with connect(connection) as server:
+        stream = results().buffer
+        for piece in server.pieces(path):
+            stream.write(piece)
+        stream.flush()
+
+
+def _owner(policy_group: str, rm: str) -> dict[str, str]:
+    """Return the parameters that name a configuration; raises `UsageError`."""
+    if policy_group and rm:
+        raise UsageError("expected --policy-group or --rm, not both")
+    return {"policyGroup": policy_group, "rm": rm}
+
+
+def _path(path: str, query: dict[str, str]) -> str:
+    given = urlencode({key: value for key, value in query.items() if value})
+    return f"{path}?{given}" if given else path
+
+
+@click.command()
 @click.argument("file", type=INPUT)
 @click.option("--dry-run", is_flag=True, help="Only show what would change, and all problems.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask, also if queues or partitions disappear.")
@@ -37,7 +68,7 @@ LONGEST_VALUE = 200
 @click.option("--rm", default="", metavar="ID", help="Change the own configuration of a resource manager.")
 @click.option("--no-persist", is_flag=True, help="Leave the file of the service as it is.")
 @server_options
-def command(
+def apply(
     file: Path,
     dry_run: bool,
     yes: bool,
@@ -55,14 +86,13 @@ def command(
     Exit status: 0 when the configuration is in use (or a dry run has no problems), 1 when it has problems or
     was refused, 2 when the server did not answer or the options are wrong.
     """
-    if policy_group and rm:
-        raise UsageError("expected --policy-group or --rm, not both")
+    owner = _owner(policy_group, rm)
     found = ConfigInput.read(file)
     try:
         source = found.source()
     except ConfigError as error:
         raise InputError(found.name, error.problems) from error
-    query = {"policyGroup": policy_group, "rm": rm, "persist": "false" if no_persist else ""}
+    query = {**owner, "persist": "false" if no_persist else ""}
     given = _Given(found.name, source.text.encode() if source.is_embedded else found.data, source)
     with connect(connection) as server:
         status = _apply(server, given, query, dry_run=dry_run, yes=yes, as_json=as_json)
@@ -92,7 +122,7 @@ def _apply(
     yes: bool,
     as_json: bool,
 ) -> int:
-    code, found = server.change("PUT", _path({**query, "dryRun": "true"}), given.content, YAML)
+    code, found = server.change("PUT", _path("config", {**query, "dryRun": "true"}), given.content, YAML)
     problems = records(found.get("problems"))
     if code != 200 or problems or dry_run:
         return _shown(code, found, given, as_json=as_json)
@@ -106,16 +136,11 @@ def _apply(
             return FAILED
     checksum = text(found, "checksum")
     match = {"If-Match": f'"{checksum}"'} if checksum else {}
-    code, found = server.change("PUT", _path(query), given.content, {**YAML, **match})
+    code, found = server.change("PUT", _path("config", query), given.content, {**YAML, **match})
     if code == 200 and not as_json:
         echo(printable(_outcome(found)))
         return 0
     return _shown(code, found, given, as_json=as_json)
-
-
-def _path(query: dict[str, str]) -> str:
-    given = urlencode({key: value for key, value in query.items() if value})
-    return f"config?{given}" if given else "config"
 
 
 def _is_dangerous(change: Record) -> bool:
