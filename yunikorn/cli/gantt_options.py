@@ -2,60 +2,40 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import attrs
 import click
 
-from yunikorn.cli.options import option_group
+from yunikorn.cli.options import option, option_class
 from yunikorn.cli.run_options import parse_moment
 from yunikorn.errors import UsageError
 from yunikorn.reporting.gantt import KINDS, GanttRequest
 from yunikorn.simulation.workload import Workload
-
-_OPTIONS = (
-    click.option(
-        "--gantt",
-        type=click.Choice(KINDS),
-        help="Also write gantt.csv and gantt.png to --out: tasks by node, or runs and waits of applications.",
-    ),
-    click.option(
-        "--from", "start", metavar="TIME", callback=parse_moment, help="Begin of the chart of --gantt."
-    ),
-    click.option("--to", "stop", metavar="TIME", callback=parse_moment, help="End of the chart of --gantt."),
-    click.option(
-        "--gantt-row",
-        "names",
-        metavar="NAME",
-        multiple=True,
-        help="Node or application id to show in the chart of --gantt, or a pattern such as 'gpu-*'; may be"
-        " given several times.",
-    ),
-)
-
-
-def gantt_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a chart to a command, which receives one argument `chart` for them."""
-
-    @functools.wraps(command)
-    def call(**arguments: Any) -> Any:
-        chart = GanttOptions(**{name: arguments.pop(name) for name in ("gantt", "start", "stop", "names")})
-        return command(chart=chart, **arguments)
-
-    return option_group(*_OPTIONS)(call)
 
 
 @attrs.frozen
 class GanttOptions:
     """The options as they are given."""
 
-    gantt: str | None
-    start: int | None
-    stop: int | None
-    names: tuple[str, ...]
+    gantt: str | None = option(
+        type=click.Choice(KINDS),
+        help="Also write gantt.csv and gantt.png to --out: tasks by node, or runs and waits of applications.",
+    )
+    start: int | None = option(
+        "--from", metavar="TIME", callback=parse_moment, help="Begin of the chart of --gantt."
+    )
+    stop: int | None = option(
+        "--to", metavar="TIME", callback=parse_moment, help="End of the chart of --gantt."
+    )
+    names: tuple[str, ...] = option(
+        "--gantt-row",
+        default=(),
+        metavar="NAME",
+        multiple=True,
+        help="Node or application id to show in the chart of --gantt, or a pattern such as 'gpu-*'; may be"
+        " given several times.",
+    )
 
     def request(self, workload: Workload, *, out: Path | None, until: int | None) -> GanttRequest | None:
         """Return the selected chart, or None; raises `UsageError` for options that do not apply."""
@@ -74,3 +54,7 @@ class GanttOptions:
         request = GanttRequest(self.gantt, start, stop, self.names)
         request.check(workload)
         return request
+
+
+gantt_options = option_class(GanttOptions, "chart")
+"""Options of a chart, for which a command receives one argument `chart`."""

@@ -31,7 +31,7 @@ from yunikorn.cli.description import (
     startup_times,
 )
 from yunikorn.cli.mistaken_files import explained
-from yunikorn.cli.options import option_group
+from yunikorn.cli.options import option, option_group, options_of
 from yunikorn.cli.output import echo
 from yunikorn.cli.paths import INPUT, INPUT_OR_FOLDER, OUT_FILE, force_file
 from yunikorn.cli.run_options import check_out
@@ -60,36 +60,93 @@ BATSIM = BatsimOptions()
 SLURM = SlurmOptions()
 
 
+def _ratio(_: click.Context, __: click.Parameter, value: str) -> Fraction:
+    try:
+        return Fraction(value if len(value) <= 40 else "")
+    except (ValueError, ZeroDivisionError) as error:
+        raise click.BadParameter(f"expected a number such as 10 or 0.25, got '{value[:40]}'") from error
+
+
 @attrs.frozen(kw_only=True)
 class WorkloadSource:
-    """Values of the options; plain data, so that another process can read the same workload."""
+    """Values of the options of a workload; plain data, so that another process can read the same one."""
 
-    workload: InputFile
-    nodes: InputFile | None = None
-    format_: str | None = None
-    seed: int | None = None
-    resample: str | None = None
-    shuffle: int | None = None
-    hold: bool = False
-    speed_up: Fraction = Fraction(1)
-    nodes_fraction: Fraction = Fraction(1)
-    startup_delay: str | None = None
-    strict: bool = False
-    swf_queue: str = SWF.queue
-    swf_user: str = SWF.user
-    swf_group: str = SWF.group
-    swf_memory: str = SWF.memory
-    swf_jobs: str = SWF.jobs
-    swf_status: str = SWF.status
-    kill_at_limit: bool = SWF.kill_at_limit
-    openb_queue: str = OPENB.queue
-    openb_user: str = OPENB.user
-    openb_gpus: str = OPENB.gpus
-    batsim_queue: str = BATSIM.queue
-    batsim_user: str = BATSIM.user
-    slurm_queue: str = SLURM.queue
-    slurm_user: str = SLURM.user
-    slurm_group: str = SLURM.group
+    workload: InputFile = option(
+        required=True,
+        type=INPUT_OR_FOLDER,
+        help="The workload: a scenario, a trace (SWF, openb, Batsim, Slurm), or a folder with openb lists.",
+    )
+    nodes: InputFile | None = option(type=INPUT, help="The nodes, instead of those of the workload.")
+    format_: str | None = option(
+        type=click.Choice(FORMATS), help="The workload's format, if it is not detected."
+    )
+    seed: int | None = option(
+        type=click.IntRange(0, INT64_MAX), help="Seed of a scenario with `generate`, instead of its own seed."
+    )
+    resample: str | None = option(
+        type=click.Choice(RESAMPLINGS), help="Draw weeks, days or users of a recorded workload with --seed."
+    )
+    shuffle: int | None = option(
+        type=click.IntRange(0, INT64_MAX),
+        metavar="SEED",
+        help="Shuffle the applications of a list without times.",
+    )
+    hold: bool = option(default=False, is_flag=True, help="Tasks never end: fill the cluster.")
+    speed_up: Fraction = option(
+        default=Fraction(1), type=str, metavar="F", callback=_ratio, help="Divide all arrival times by F."
+    )
+    nodes_fraction: Fraction = option(
+        default=Fraction(1),
+        type=str,
+        metavar="F",
+        callback=_ratio,
+        help="Use this fraction of the nodes, such as 0.25, or copies of them, such as 2.",
+    )
+    startup_delay: str | None = option(
+        metavar="TIME|SPEC",
+        help="Time from the placement of a task to the begin of its run time, such as 30s or "
+        "lognormal,median=20s,sigma=1, for tasks without a time of their own.",
+    )
+    strict: bool = option(default=False, is_flag=True, help="Refuse a trace with invalid lines.")
+    swf_queue: str = option(default=SWF.queue, show_default=True, help="Queue of a trace's jobs.")
+    swf_user: str = option(default=SWF.user, show_default=True, help="User of a trace's jobs.")
+    swf_group: str = option(default=SWF.group, show_default=True, help="Group of a trace's jobs.")
+    swf_memory: str = option(
+        default=SWF.memory,
+        type=click.Choice(MEMORY),
+        show_default=True,
+        help="What a trace's memory columns count: per processor, node or job, and the unit.",
+    )
+    swf_jobs: str = option(
+        default=SWF.jobs,
+        type=click.Choice(tuple(JOBS)),
+        show_default=True,
+        help="How the tasks of a trace's job start: all at once, or independently.",
+    )
+    swf_status: str = option(
+        default=SWF.status,
+        metavar="STATUS[,STATUS...]",
+        show_default=True,
+        help="Keep jobs of a trace with these statuses, or leave them out, such as not-cancelled.",
+    )
+    kill_at_limit: bool = option(
+        default=SWF.kill_at_limit,
+        is_flag=True,
+        help="End jobs of a trace at their requested time (column 9).",
+    )
+    openb_queue: str = option(default=OPENB.queue, show_default=True, help="Queue of a list's pods.")
+    openb_user: str = option(default=OPENB.user, show_default=True, help="User of a list's pods.")
+    openb_gpus: str = option(
+        default=OPENB.gpus,
+        type=click.Choice(GPU_COUNTS),
+        show_default=True,
+        help="How GPUs are counted: in thousandths of all GPUs of a node, or in whole ones.",
+    )
+    batsim_queue: str = option(default=BATSIM.queue, show_default=True, help="Queue of Batsim jobs.")
+    batsim_user: str = option(default=BATSIM.user, show_default=True, help="User of Batsim jobs.")
+    slurm_queue: str = option(default=SLURM.queue, show_default=True, help="Queue of Slurm jobs.")
+    slurm_user: str = option(default=SLURM.user, show_default=True, help="User of Slurm jobs.")
+    slurm_group: str = option(default=SLURM.group, show_default=True, help="Group of Slurm jobs.")
     given: tuple[str, ...] = ()
     """Names of the options that were given on the command line."""
 
@@ -180,105 +237,6 @@ def remark_lines(workload: Workload, surveyed: Survey) -> list[str]:
     ]
 
 
-def _ratio(_: click.Context, __: click.Parameter, value: str) -> Fraction:
-    try:
-        return Fraction(value if len(value) <= 40 else "")
-    except (ValueError, ZeroDivisionError) as error:
-        raise click.BadParameter(f"expected a number such as 10 or 0.25, got '{value[:40]}'") from error
-
-
-_OPTIONS = (
-    click.option(
-        "--workload",
-        required=True,
-        type=INPUT_OR_FOLDER,
-        help="The workload: a scenario, a trace (SWF, openb, Batsim, Slurm), or a folder with openb lists.",
-    ),
-    click.option("--nodes", type=INPUT, help="The nodes, instead of those of the workload."),
-    click.option(
-        "--format",
-        "format_",
-        type=click.Choice(FORMATS),
-        help="The workload's format, if it is not detected.",
-    ),
-    click.option(
-        "--seed",
-        type=click.IntRange(0, INT64_MAX),
-        help="Seed of a scenario with `generate`, instead of its own seed.",
-    ),
-    click.option(
-        "--resample",
-        type=click.Choice(RESAMPLINGS),
-        help="Draw weeks, days or users of a recorded workload with --seed.",
-    ),
-    click.option(
-        "--shuffle",
-        type=click.IntRange(0, INT64_MAX),
-        metavar="SEED",
-        help="Shuffle the applications of a list without times.",
-    ),
-    click.option("--hold", is_flag=True, help="Tasks never end: fill the cluster."),
-    click.option(
-        "--speed-up", metavar="F", default="1", callback=_ratio, help="Divide all arrival times by F."
-    ),
-    click.option(
-        "--nodes-fraction",
-        metavar="F",
-        default="1",
-        callback=_ratio,
-        help="Use this fraction of the nodes, such as 0.25, or copies of them, such as 2.",
-    ),
-    click.option(
-        STARTUP,
-        metavar="TIME|SPEC",
-        help="Time from the placement of a task to the begin of its run time, such as 30s or "
-        "lognormal,median=20s,sigma=1, for tasks without a time of their own.",
-    ),
-    click.option("--strict", is_flag=True, help="Refuse a trace with invalid lines."),
-    click.option("--swf-queue", default=SWF.queue, show_default=True, help="Queue of a trace's jobs."),
-    click.option("--swf-user", default=SWF.user, show_default=True, help="User of a trace's jobs."),
-    click.option("--swf-group", default=SWF.group, show_default=True, help="Group of a trace's jobs."),
-    click.option(
-        "--swf-memory",
-        type=click.Choice(MEMORY),
-        default=SWF.memory,
-        show_default=True,
-        help="What a trace's memory columns count: per processor, node or job, and the unit.",
-    ),
-    click.option(
-        "--swf-jobs",
-        type=click.Choice(tuple(JOBS)),
-        default=SWF.jobs,
-        show_default=True,
-        help="How the tasks of a trace's job start: all at once, or independently.",
-    ),
-    click.option(
-        "--swf-status",
-        metavar="STATUS[,STATUS...]",
-        default=SWF.status,
-        show_default=True,
-        help="Keep jobs of a trace with these statuses, or leave them out, such as not-cancelled.",
-    ),
-    click.option(
-        "--kill-at-limit", is_flag=True, help="End jobs of a trace at their requested time (column 9)."
-    ),
-    click.option("--openb-queue", default=OPENB.queue, show_default=True, help="Queue of a list's pods."),
-    click.option("--openb-user", default=OPENB.user, show_default=True, help="User of a list's pods."),
-    click.option(
-        "--openb-gpus",
-        type=click.Choice(GPU_COUNTS),
-        default=OPENB.gpus,
-        show_default=True,
-        help="How GPUs are counted: in thousandths of all GPUs of a node, or in whole ones.",
-    ),
-    click.option("--batsim-queue", default=BATSIM.queue, show_default=True, help="Queue of Batsim jobs."),
-    click.option("--batsim-user", default=BATSIM.user, show_default=True, help="User of Batsim jobs."),
-    click.option("--slurm-queue", default=SLURM.queue, show_default=True, help="Queue of Slurm jobs."),
-    click.option("--slurm-user", default=SLURM.user, show_default=True, help="User of Slurm jobs."),
-    click.option("--slurm-group", default=SLURM.group, show_default=True, help="Group of Slurm jobs."),
-)
-
-
 def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a workload to a command, which receives one argument `source` for them."""
     names = [field.name for field in attrs.fields(WorkloadSource)]
@@ -292,7 +250,7 @@ def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:
         given |= {name: hold(given[name]) for name in ("workload", "nodes") if given.get(name)}
         return command(source=WorkloadSource(**given, given=named), **arguments)
 
-    return option_group(*_OPTIONS)(call)
+    return option_group(*options_of(WorkloadSource))(call)
 
 
 SPEC = "NAME,OPTION=VALUE,..."
