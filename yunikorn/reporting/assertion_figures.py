@@ -103,7 +103,6 @@ STATISTICS = {
     "max": "max",
     "count": "count",
 }
-PERCENTILES = ("median", "p95")
 NEVER = math.inf
 
 

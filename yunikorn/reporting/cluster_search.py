@@ -65,12 +65,6 @@ class SizeSearch:
             if smallest is not None and trial.nodes > smallest and not trial.is_met
         ]
 
-    @property
-    def is_minimal(self) -> bool:
-        """True if the next smaller size was tested, or if there is no smaller one."""
-        smallest = self.smallest
-        return smallest == 1 or smallest in {trial.nodes + 1 for trial in self.trials if not trial.is_met}
-
 
 def _goodness(verdict: Verdict) -> tuple[bool, bool, float]:
     """Return a key by which the worst of several verdicts on one target is first."""

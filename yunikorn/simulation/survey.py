@@ -29,8 +29,6 @@ class Survey:
     dependents: Mapping[str, int]
     """Number of direct dependents per predecessor."""
     applications_with_predecessors: int
-    never_submitted: int
-    """Applications that follow, directly or not, an application that never ends."""
     notes: list[str]
     warnings: list[str]
 
@@ -72,7 +70,6 @@ def _survey(workload: Workload) -> Survey:
         load,
         dependents,
         following,
-        never,
         notes=list(filter(None, notes)),
         warnings=list(filter(None, [load.warning()])),
     )
