@@ -7,13 +7,13 @@ A quantity is a whole number with an optional suffix. The type `vcore` is conver
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from yunikorn.errors import QuantityError
 from yunikorn.resources import INT64_MAX
 
-VCORE = "vcore"
+VCORE, MEMORY = "vcore", "memory"
 SUFFIXES = {
     "": 1,
     "k": 10**3,
@@ -93,3 +93,8 @@ def _what_is_wrong(text: str) -> str:
     if re.match(r"[0-9]*\.[0-9]", body):
         return f"a quantity has no fraction, got {body!r}: {expected}"
     return f"{expected}, got {body!r}"
+
+
+def ordered(names: Iterable[str]) -> list[str]:
+    """Return resource types in the order of columns: vcore, memory, then by name."""
+    return sorted(set(names), key=lambda name: (name != VCORE, name != MEMORY, name))

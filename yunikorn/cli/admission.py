@@ -14,7 +14,8 @@ from yunikorn import __version__
 from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError
 from yunikorn.framework.defaults import import_default
-from yunikorn.service.logs import FORMATS, LEVELS, AreaLevels, logging_to, parse_levels
+from yunikorn.rest.log_levels import LEVELS
+from yunikorn.service.logs import FORMATS, AreaLevels, logging_to, parse_levels
 
 DEFAULT_ADDRESS = "0.0.0.0:9089"
 DEFAULT_NAMESPACE = "default"

@@ -5,15 +5,14 @@ Nothing is assumed about an answer but that it is JSON: a field of another type 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from yunikorn.clock import SECOND
 from yunikorn.errors import printable
-from yunikorn.quantities import VCORE
+from yunikorn.quantities import MEMORY, VCORE, ordered
+from yunikorn.rest.times import in_milliseconds
 
-MEMORY = "memory"
 NONE = "-"
 """Text of an absent value."""
 UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -92,11 +91,6 @@ def in_short(found: Mapping[str, int]) -> str:
     return ", ".join(words) or NONE
 
 
-def ordered(names: Iterable[str]) -> list[str]:
-    """Return resource types in the order of columns: vcore, memory, then by name."""
-    return sorted(set(names), key=lambda name: (name != VCORE, name != MEMORY, name))
-
-
 def share(used: Mapping[str, int], of: Mapping[str, int], name: str) -> str:
     """Return `USED/SIZE` of a resource type; the size is `-` without a value."""
     size = amount_text(name, of[name]) if name in of else NONE
@@ -122,10 +116,9 @@ def time_text(moment: int) -> str:
     if moment <= 0:
         return NONE
     try:
-        whole = datetime.fromtimestamp(moment // SECOND, UTC)
+        return in_milliseconds(moment)
     except (OverflowError, ValueError, OSError):
         return NONE
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{moment % SECOND // 1_000_000:03}Z"
 
 
 def shown(value: str) -> str:

@@ -14,7 +14,6 @@ from yunikorn.cli.answer_fields import (
     children,
     in_short,
     number,
-    ordered,
     records,
     share,
     shown,
@@ -24,6 +23,7 @@ from yunikorn.cli.answer_fields import (
 from yunikorn.cli.object_tables import Field, aged, counted, joined, named, sized, table
 from yunikorn.cli.rest_client import Record
 from yunikorn.cli.text_columns import Column, print_heading, print_pairs, print_table
+from yunikorn.quantities import ordered
 
 QUEUE_AMOUNTS = {
     "allocated": "allocatedResource",

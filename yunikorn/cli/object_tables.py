@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from yunikorn.cli.answer_fields import (
-    MEMORY,
     NONE,
     age,
     amount_text,
@@ -18,7 +17,6 @@ from yunikorn.cli.answer_fields import (
     children,
     in_short,
     number,
-    ordered,
     records,
     share,
     shown,
@@ -27,7 +25,7 @@ from yunikorn.cli.answer_fields import (
 )
 from yunikorn.cli.rest_client import Record
 from yunikorn.cli.text_columns import Column
-from yunikorn.quantities import VCORE
+from yunikorn.quantities import MEMORY, VCORE, ordered
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 
 Rows = list[list[str]]

@@ -23,11 +23,12 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import parse_duration
 from yunikorn.errors import QuantityError, UsageError
 from yunikorn.quantities import parse_quantity
+from yunikorn.rest.log_levels import LEVELS
 from yunikorn.service.certificates import VERBOSITY, handshakes_logged
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.demo import GROUP
 from yunikorn.service.descriptors import raise_descriptor_limit
-from yunikorn.service.logs import AREAS, FORMATS, LEVELS
+from yunikorn.service.logs import AREAS, FORMATS
 from yunikorn.service.service import Bound, Network, ServiceOptions, serve
 from yunikorn.service.settings import (
     DEFAULT_ADDRESS,

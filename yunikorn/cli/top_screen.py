@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 from rich.text import Text
 
-from yunikorn.cli.answer_fields import MEMORY, NONE, amounts, number, ordered, share, shown, text
+from yunikorn.cli.answer_fields import NONE, amounts, number, share, shown, text
 from yunikorn.cli.get import ENDED
 from yunikorn.cli.rest_client import Record
 from yunikorn.cli.top_feed import Snapshot
@@ -13,7 +13,7 @@ from yunikorn.cli.top_layout import Glyphs, Layout, bar_width
 from yunikorn.cli.top_views import VIEWS, Bar, Totals, View
 from yunikorn.clock import SECOND
 from yunikorn.errors import printable
-from yunikorn.quantities import VCORE
+from yunikorn.quantities import MEMORY, VCORE, ordered
 
 KEYS = (
     ("Tab, Shift-Tab", "next view, view before"),

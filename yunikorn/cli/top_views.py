@@ -14,7 +14,6 @@ import attrs
 
 from yunikorn.cli.answer_fields import (
     DEEPEST,
-    MEMORY,
     NONE,
     age,
     amounts,
@@ -35,7 +34,7 @@ from yunikorn.cli.object_tables import (
     waiting_tasks,
 )
 from yunikorn.cli.rest_client import Record
-from yunikorn.quantities import VCORE
+from yunikorn.quantities import MEMORY, VCORE
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 
 LEAST = 100

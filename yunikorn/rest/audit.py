@@ -12,13 +12,12 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 import attrs
 
-from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError, printable
+from yunikorn.rest.times import in_milliseconds
 
 _log = logging.getLogger("yunikorn.audit")
 
@@ -107,7 +106,7 @@ class Audit:
 
     async def _write(self, action: Action, outcome: str, more: Mapping[str, object]) -> None:
         entry = {
-            "time": _date(self._now()),
+            "time": in_milliseconds(self._now()),
             "who": {"name": action.name, "role": action.role, "address": action.address},
             "what": action.what,
             "target": dict(action.target),
@@ -168,10 +167,3 @@ def _cut(value: object) -> object:
     if isinstance(value, dict):
         return {key: _cut(inner) for key, inner in value.items()}
     return value
-
-
-def _date(nanoseconds: int) -> str:
-    moment = datetime.fromtimestamp(nanoseconds // SECOND, UTC).replace(
-        microsecond=nanoseconds % SECOND // 1000
-    )
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -17,6 +17,12 @@ def rfc3339(nanoseconds: int) -> str:
     return f"{text}{digits}Z"
 
 
+def in_milliseconds(nanoseconds: int) -> str:
+    """Return a time (ns) as `2026-01-31T12:00:00.500Z` (RFC 3339), always with milliseconds."""
+    whole = datetime.fromtimestamp(nanoseconds // SECOND, UTC)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{nanoseconds % SECOND // MILLISECOND:03}Z"
+
+
 def go_duration(nanoseconds: int) -> str:
     """Return a duration (ns) as Go spells it, such as `1h0m0s`, `1m30s`, `500ms` or `0s`."""
     if not nanoseconds:

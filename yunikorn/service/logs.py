@@ -11,15 +11,13 @@ from datetime import UTC, datetime
 from typing import Protocol, TextIO
 
 from yunikorn.errors import UsageError, printable
+from yunikorn.rest.log_levels import AUDIT, LEVELS, ROOT
 from yunikorn.text import suggest
 
-ROOT = "yunikorn"
 AREAS = ("core", "sessions", "config", "plugins", "grpc", "rest", "audit", "service", "kubernetes", "demo")
 """Names of the areas; each area is the logger `yunikorn.AREA`."""
-AUDIT = "audit"
 OF_CORE = ("core", "sessions", "config", "plugins", "rest", "service")
 """Areas that belong to the core in the names of YuniKorn, such as `core.rest`."""
-LEVELS = ("debug", "info", "warning", "error", "critical")
 FORMATS = ("text", "json")
 MARKS = ("plugin", "operation", "times", "statistics")
 """Additional fields of JSON entries about plugin failures and statistics."""

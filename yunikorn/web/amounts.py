@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import attrs
 
-from yunikorn.quantities import VCORE
+from yunikorn.quantities import MEMORY, VCORE, ordered
 
-MEMORY = "memory"
 _BYTES = (MEMORY, "ephemeral-storage")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 FULL, HIGH = 100, 80
 """Use in percent from which a bar has the colour of a full or of a highly used resource."""
-
-
-def ordered(names: Iterable[str]) -> list[str]:
-    """Return resource types in the order of columns: vcore, memory, then by name."""
-    return sorted(set(names), key=lambda name: (name != VCORE, name != MEMORY, name))
 
 
 def number(value: float) -> str:

@@ -9,13 +9,14 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.node import Node
+from yunikorn.quantities import ordered
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Refused
 from yunikorn.rest.applications import in_steps, present, read_allocation
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.nodes import BUCKETS, buckets_of, read_summary, read_utilization
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.web.amounts import Bar, bar, ordered
+from yunikorn.web.amounts import Bar, bar
 from yunikorn.web.frame import Frame, Unknown, read_frame_at
 from yunikorn.web.page_server import View
 from yunikorn.web.paging import Part, part_of, sorted_part, wanted_number

@@ -12,6 +12,7 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
+from yunikorn.quantities import ordered
 from yunikorn.rest import shapes
 from yunikorn.rest.applications import WORKING, read_summary
 from yunikorn.rest.endpoints import Call
@@ -23,7 +24,7 @@ from yunikorn.rest.routes.plugins import installed_plugins
 from yunikorn.rest.routes.scheduler import latest_health
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import ACCEPTED, FINAL_STATES, NEW
-from yunikorn.web.amounts import Bar, bar, ordered
+from yunikorn.web.amounts import Bar, bar
 from yunikorn.web.event_rows import EventRow, latest_rows
 from yunikorn.web.frame import Frame, read_frame
 from yunikorn.web.page_server import View

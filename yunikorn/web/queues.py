@@ -8,12 +8,13 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.queue import Queue
+from yunikorn.quantities import ordered
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Refused
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.queues import read_queue, read_tree
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.web.amounts import Bar, bar, ordered
+from yunikorn.web.amounts import Bar, bar
 from yunikorn.web.application_rows import AppRow, read_rows
 from yunikorn.web.frame import Frame, Unknown, read_frame_at
 from yunikorn.web.page_server import View

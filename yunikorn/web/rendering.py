@@ -16,6 +16,7 @@ import jinja2
 from markupsafe import Markup
 
 from yunikorn import __version__
+from yunikorn.quantities import ordered
 from yunikorn.rest.encoding import PIECE, SLICE
 from yunikorn.web import amounts, times
 from yunikorn.web.frame import address
@@ -100,7 +101,7 @@ class Renderer:
         found.filters.update(
             amount=_amount,
             amounts=amounts.listed,
-            ordered=amounts.ordered,
+            ordered=ordered,
             number=amounts.number,
             duration=times.duration,
             breakable=breakable,

@@ -8,12 +8,13 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
+from yunikorn.quantities import ordered
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Refused
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.lists import Page
 from yunikorn.rest.partitions import book_usage, read_group, read_user
-from yunikorn.web.amounts import Bar, bar, ordered
+from yunikorn.web.amounts import Bar, bar
 from yunikorn.web.frame import Frame, Unknown, read_frame_at
 from yunikorn.web.page_server import View
 from yunikorn.web.paging import Part, sorted_part, wanted_number
