@@ -25,7 +25,7 @@ from typing import Any
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.options import refuse_repeated
+from yunikorn.cli.once import refuse_repeated
 from yunikorn.cli.output import is_wrapped, with_results_only
 from yunikorn.containment import Interruption, describe_error, interrupts_known, safe_text
 from yunikorn.errors import YunikornError
