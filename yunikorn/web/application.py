@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 
 import attrs
@@ -28,29 +29,14 @@ STEP = 500
 """Number of allocations that are counted without a pause."""
 
 
-@attrs.frozen(kw_only=True)
-class Tasks:
-    """Numbers of tasks by state."""
-
-    running: int = 0
-    placeholders: int = 0
-    held: int = 0
-    """Number of placements that permit policies hold."""
-    preempted: int = 0
-    """Number of tasks that are being preempted."""
-    waiting: int = 0
-
-    @property
-    def shown(self) -> list[tuple[str, str, int]]:
-        """Class, name and number of each state that has tasks, and of running and waiting ones."""
-        every = [
-            ("running", "running", self.running),
-            ("placeholder", "placeholders", self.placeholders),
-            ("held", "held by a permit policy", self.held),
-            ("preempted", "being preempted", self.preempted),
-            ("waiting", "waiting", self.waiting),
-        ]
-        return [one for one in every if one[2] or one[0] in ("running", "waiting")]
+TASKS = {
+    "running": "running",
+    "placeholder": "placeholders",
+    "held": "held by a permit policy",
+    "preempted": "being preempted",
+    "waiting": "waiting",
+}
+"""States of tasks by their class on the page, in words."""
 
 
 @attrs.frozen(kw_only=True)
@@ -83,7 +69,7 @@ class OneApplication:
     shape: shapes.Application | None
     """None if a policy decides about its acceptance."""
     explanation: WaitExplanation | None
-    tasks: Tasks
+    tasks: Counter[str]
     allocations: Sequence[shapes.Allocation]
     part: Part
 
@@ -98,7 +84,7 @@ def _read_page(
             frame=frame,
             shape=None,
             explanation=read_awaited(at, app_id),
-            tasks=Tasks(),
+            tasks=Counter(),
             allocations=(),
             part=part_of(0, 1),
         )
@@ -117,7 +103,7 @@ def _read(
     allocations = yield from in_steps(latest, read_allocation)
     tasks = yield from _count(app, every)
     explanation = None
-    if app.state not in FINAL_STATES and (tasks.waiting or tasks.held):
+    if app.state not in FINAL_STATES and (tasks["waiting"] or tasks["held"]):
         explanation = yield from read_explanation(scheduler, at, app, GROUPS)
     return OneApplication(
         frame=frame,
@@ -129,18 +115,20 @@ def _read(
     )
 
 
-def _count(app: Application, every: Sequence[Allocation]) -> Generator[None, None, Tasks]:
-    found = {"running": 0, "placeholders": 0, "held": 0, "preempted": 0}
+def _count(app: Application, every: Sequence[Allocation]) -> Generator[None, None, Counter[str]]:
+    """Count the tasks of an application by state, a key of `TASKS`."""
+    found: Counter[str] = Counter()
     for index, one in enumerate(every):
         if one.hold is not None:
             found["held"] += 1
         elif one.releasing == TerminationType.PREEMPTED_BY_SCHEDULER:
             found["preempted"] += 1
         else:
-            found["placeholders" if one.placeholder else "running"] += 1
+            found["placeholder" if one.placeholder else "running"] += 1
         if index % STEP == STEP - 1:
             yield
-    return Tasks(**found, waiting=(yield from count_waiting(app)))
+    found["waiting"] = yield from count_waiting(app)
+    return found
 
 
 def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, app_id: str) -> Unknown:
@@ -221,7 +209,11 @@ async def view(call: Call) -> View:
     if found.shape is not None:
         span, segments = states_of(found.shape, found.frame.now)
         content |= {
-            "tasks": found.tasks,
+            "tasks": [
+                (state, words, found.tasks[state])
+                for state, words in TASKS.items()
+                if found.tasks[state] or state in ("running", "waiting")
+            ],
             "span": span,
             "segments": segments,
             "rows": task_rows(found.allocations, span),
