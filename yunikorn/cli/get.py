@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
+import attrs
 import click
 
 from yunikorn.cli import object_tables
@@ -21,22 +22,14 @@ from yunikorn.cli.text_columns import WIDE, print_table, terminal_width
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.states import (
-    ACCEPTED,
-    ACTIVE,
+    APPLICATION,
     COMPLETED,
-    COMPLETING,
-    DRAINING,
     EXPIRED,
     FAILED,
-    FAILING,
-    NEW,
     NODE_DRAINING,
+    QUEUE,
     REJECTED,
-    RESUMING,
-    RUNNING,
     SCHEDULABLE,
-    STARTING,
-    STOPPED,
 )
 from yunikorn.text import suggest
 
@@ -52,8 +45,8 @@ FILTERS = {
 ENDED = {COMPLETED: "completed", EXPIRED: "completed", FAILED: "completed", REJECTED: "rejected"}
 """List of the applications in a final state."""
 STATES = {
-    "queues": (ACTIVE, DRAINING, STOPPED),
-    "apps": (NEW, ACCEPTED, STARTING, RUNNING, COMPLETING, FAILING, RESUMING, *ENDED),
+    "queues": tuple(sorted(QUEUE.states)),
+    "apps": (*(state for state in APPLICATION.states if state not in ENDED), *ENDED),
     "nodes": (SCHEDULABLE, NODE_DRAINING),
 }
 
@@ -93,8 +86,8 @@ def command(
         if kind == "events":
             print_events(latest(server, DEFAULT_LAST), as_json=as_json, width=width)
             return
-        wanted = state_of(kind, state)
-        found = READERS[kind](server, partition, queue.lower(), user, wanted, ended)
+        wanted = Wanted(partition, queue.lower(), user, state_of(kind, state), ended)
+        found = READERS[kind](server, wanted)
         first = next(found, None)
         if first is None and queue:
             find_object("queue", server, partition, queue)
@@ -122,24 +115,38 @@ def state_of(kind: str, text: str) -> str:
 # The server applies the filters, too. YuniKorn 1.9 has none, and its answers are filtered here.
 
 
-def _queues(
-    server: Server, partition: str, queue: str, user: str, state: str, ended: bool
-) -> Iterator[Record]:
-    root = server.record(below_partition(partition, "queues"))
+@attrs.frozen
+class Wanted:
+    """Partition and filters of a list; empty for no filter."""
+
+    partition: str
+    queue: str
+    user: str
+    state: str
+    ended: bool
+
+    def holds(self, path: str) -> bool:
+        """Return True if a queue is the one of the filter, or below."""
+        return not self.queue or f"{path}.".startswith(f"{self.queue}.")
+
+
+def _queues(server: Server, wanted: Wanted) -> Iterator[Record]:
+    root = server.record(below_partition(wanted.partition, "queues"))
     for one in children(root):
-        if _within(text(one, "queuename"), queue) and state in ("", text(one, "status")):
+        if wanted.holds(text(one, "queuename")) and wanted.state in ("", text(one, "status")):
             yield {name: value for name, value in one.items() if name != "children"}
 
 
-def _apps(server: Server, partition: str, queue: str, user: str, state: str, ended: bool) -> Iterator[Record]:
+def _apps(server: Server, wanted: Wanted) -> Iterator[Record]:
+    queue, user, state = wanted.queue, wanted.user, wanted.state
     lists = [ENDED.get(state, "active")] if state else ["active"]
-    if ended and not state:
+    if wanted.ended and not state:
         lists = ["active", "completed", "rejected"]
     for name in lists:
-        path = below_partition(partition, f"applications/{name}")
+        path = below_partition(wanted.partition, f"applications/{name}")
         for one in _existing(server.listed(path, queue=queue, user=user, state=state)):
             if (
-                _within(text(one, "queueName"), queue)
+                wanted.holds(text(one, "queueName"))
                 and user in ("", text(one, "user"))
                 and state in ("", text(one, "applicationState"))
             ):
@@ -152,28 +159,20 @@ def _existing(found: Iterator[Record]) -> Iterator[Record]:
         yield from found
 
 
-def _nodes(
-    server: Server, partition: str, queue: str, user: str, state: str, ended: bool
-) -> Iterator[Record]:
-    for one in server.listed(below_partition(partition, "nodes"), state=state):
-        if state in ("", object_tables.node_state(one)):
+def _nodes(server: Server, wanted: Wanted) -> Iterator[Record]:
+    for one in server.listed(below_partition(wanted.partition, "nodes"), state=wanted.state):
+        if wanted.state in ("", object_tables.node_state(one)):
             yield one
 
 
-def _users(
-    server: Server, partition: str, queue: str, user: str, state: str, ended: bool
-) -> Iterator[Record]:
-    found = server.listed(below_partition(partition, "usage/users"))
+def _users(server: Server, wanted: Wanted) -> Iterator[Record]:
+    found = server.listed(below_partition(wanted.partition, "usage/users"))
     for one in object_tables.with_queues(found):
-        if _within(text(one, "queuePath"), queue) and user in ("", text(one, "userName")):
+        if wanted.holds(text(one, "queuePath")) and wanted.user in ("", text(one, "userName")):
             yield one
 
 
-def _within(path: str, queue: str) -> bool:
-    return not queue or f"{path}.".startswith(f"{queue}.")
-
-
-READERS: dict[str, Callable[[Server, str, str, str, str, bool], Iterator[Record]]] = {
+READERS: dict[str, Callable[[Server, Wanted], Iterator[Record]]] = {
     "queues": _queues,
     "apps": _apps,
     "nodes": _nodes,
