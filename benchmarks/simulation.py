@@ -20,9 +20,9 @@ from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.resources import multiply
 from yunikorn.simulation.arrivals import Poisson
 from yunikorn.simulation.distributions import (
-    Amounts,
     Constant,
     Distribution,
+    DrawnAmounts,
     Exponential,
     Uniform,
     WeightedChoice,
@@ -69,9 +69,9 @@ def simulated(load: Workload) -> Simulated:
         (
             TaskPlan(
                 "t",
-                Amounts(tasks, 1, 1, load.tasks),
+                DrawnAmounts(tasks, 1, 1, load.tasks),
                 WeightedChoice(asked, [1.0] * load.sizes),
-                Amounts(Exponential(RUNTIME), MILLISECOND, MILLISECOND, 100 * RUNTIME),
+                DrawnAmounts(Exponential(RUNTIME), MILLISECOND, MILLISECOND, 100 * RUNTIME),
             ),
         ),
         load.applications,

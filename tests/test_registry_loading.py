@@ -15,7 +15,7 @@ import pytest
 from yunikorn.api import Ask, Node, Predicate, hookimpl
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, import_default
-from yunikorn.framework.kinds import KINDS, PREDICATE, RESOLVER, Kind
+from yunikorn.framework.kinds import KINDS, PREDICATE, RESOLVER, PluginKind
 from yunikorn.framework.registry import Registry
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -141,7 +141,7 @@ def test_defaults_are_imported_when_their_kind_is_looked_up(run_python: Run) -> 
 
 
 @pytest.mark.parametrize("first", KINDS, ids=lambda kind: kind.id)
-def test_order_does_not_depend_on_what_was_looked_up_first(first: Kind) -> None:
+def test_order_does_not_depend_on_what_was_looked_up_first(first: PluginKind) -> None:
     registry = Registry.load(third_party=False)
     registry.offers(first)
     assert [offer.plugin for offer in registry.offers()] == [

@@ -18,8 +18,8 @@ from yunikorn.text import suggest
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.settings import (
     LONGEST,
-    Setting,
-    Settings,
+    ShimSetting,
+    ShimSettings,
     all_settings,
     bad_values_for_the_core,
     is_known,
@@ -37,7 +37,7 @@ CheckQueues = Callable[[str], Iterable[Problem]]
 class ClusterConfig:
     """Configuration in force, or to be used."""
 
-    settings: Settings
+    settings: ShimSettings
     queues: str
     """Queue configuration of the policy group; empty if there is none."""
     entries: Mapping[str, Entry]
@@ -107,7 +107,7 @@ def _keep(entries: dict[str, Entry], current: ClusterConfig) -> list[str]:
     return warnings
 
 
-def _is_same(setting: Setting, before: Entry | None, after: Entry | None) -> bool:
+def _is_same(setting: ShimSetting, before: Entry | None, after: Entry | None) -> bool:
     """Return True for texts with the same meaning, such as the default and no text."""
 
     def value(entry: Entry | None) -> object:
@@ -121,7 +121,7 @@ def _is_same(setting: Setting, before: Entry | None, after: Entry | None) -> boo
     return value(before) == value(after)
 
 
-def _shown(setting: Setting, entry: Entry | None) -> str:
+def _shown(setting: ShimSetting, entry: Entry | None) -> str:
     if entry is None:
         return f"the default ({setting.shown_default or 'none'})"
     return printable(repr(entry.text[:LONGEST]))

@@ -48,7 +48,7 @@ HEALTH_CHECK = "health.checkInterval"
 
 
 @attrs.frozen(eq=False)
-class Kind:
+class SettingKind:
     """Kind of values: description, reader, and the text of a default."""
 
     words: str
@@ -115,13 +115,13 @@ def _count(text: str) -> int:
     return int(text)
 
 
-TEXT = Kind("text", _text)
-BOOLEAN = Kind("`true`, `false`", _boolean, lambda value: str(value).lower())
-INTEGER = Kind("whole number", _integer)
-ID = Kind("whole number", _id)
-DURATION = Kind("duration", _duration, spell_duration)
-PATTERNS = Kind("regular expressions with commas", _patterns, ",".join)
-COUNT = Kind("whole number", _count)
+TEXT = SettingKind("text", _text)
+BOOLEAN = SettingKind("`true`, `false`", _boolean, lambda value: str(value).lower())
+INTEGER = SettingKind("whole number", _integer)
+ID = SettingKind("whole number", _id)
+DURATION = SettingKind("duration", _duration, spell_duration)
+PATTERNS = SettingKind("regular expressions with commas", _patterns, ",".join)
+COUNT = SettingKind("whole number", _count)
 
 FOR_THE_CORE = {
     "event.trackingEnabled": BOOLEAN,
@@ -136,11 +136,11 @@ FOR_THE_CORE = {
 
 
 @attrs.frozen(eq=False)
-class Setting:
+class ShimSetting:
     """Key of the ConfigMaps."""
 
     key: str
-    kind: Kind
+    kind: SettingKind
     meaning: str
     """Meaning in Markdown."""
     default: Any = None
@@ -157,9 +157,9 @@ class Setting:
 
 
 def _setting(
-    key: str, kind: Kind, default: T, meaning: str, *, reloadable: bool = True, effective: bool = True
+    key: str, kind: SettingKind, default: T, meaning: str, *, reloadable: bool = True, effective: bool = True
 ) -> T:
-    about = Setting(key, kind, meaning, default, reloadable, effective)
+    about = ShimSetting(key, kind, meaning, default, reloadable, effective)
     return attrs.field(default=default, metadata={_METADATA: about})
 
 
@@ -338,7 +338,7 @@ class AdmissionSettings:
 
 
 @attrs.frozen
-class LogLevels:
+class ShimLogLevels:
     """Levels of logs: one for all, and others for areas such as `core.rest`, by the names of YuniKorn."""
 
     root: str = "info"
@@ -346,24 +346,24 @@ class LogLevels:
 
 
 @attrs.frozen
-class Settings:
+class ShimSettings:
     """All settings, as a set of ConfigMaps has them."""
 
     service: ServiceSettings = attrs.field(factory=ServiceSettings)
     admission: AdmissionSettings = attrs.field(factory=AdmissionSettings)
-    logs: LogLevels = attrs.field(factory=LogLevels)
+    logs: ShimLogLevels = attrs.field(factory=ShimLogLevels)
 
 
-def settings_in(cls: type[Any]) -> Iterator[Setting]:
+def settings_in(cls: type[Any]) -> Iterator[ShimSetting]:
     """Yield the keys that set the attributes of a class of settings, in their order."""
     for field in attrs.fields(cls):
         found = field.metadata.get(_METADATA)
-        if isinstance(found, Setting):
+        if isinstance(found, ShimSetting):
             yield attrs.evolve(found, field=field.name)
 
 
 @cache
-def all_settings() -> Mapping[str, Setting]:
+def all_settings() -> Mapping[str, ShimSetting]:
     """Return all keys with a value of their own, by name.
 
     Of a key that both processes read, the description is that of the scheduler.
@@ -388,7 +388,7 @@ def _names() -> tuple[str, ...]:
     return (*all_settings(), *FOR_THE_CORE, LOG_LEVEL)
 
 
-def read_settings(values: Mapping[str, str]) -> tuple[Settings, list[Problem]]:
+def read_settings(values: Mapping[str, str]) -> tuple[ShimSettings, list[Problem]]:
     """Return the settings among these values, and all problems; the default stands in for a bad value.
 
     Blanks around a value do not count. Unknown keys are left to the caller.
@@ -396,7 +396,7 @@ def read_settings(values: Mapping[str, str]) -> tuple[Settings, list[Problem]]:
     problems: dict[str, Problem] = {}  # by key, since both processes read some of them
     service = _read(ServiceSettings, values, problems)
     admission = _read(AdmissionSettings, values, problems)
-    settings = Settings(service, admission, _logs(values, problems))
+    settings = ShimSettings(service, admission, _logs(values, problems))
     return settings, [problems[key] for key in sorted(problems)]
 
 
@@ -427,7 +427,7 @@ def _read(cls: type[S], values: Mapping[str, str], problems: dict[str, Problem])
     return cls(**found)
 
 
-def _logs(values: Mapping[str, str], problems: dict[str, Problem]) -> LogLevels:
+def _logs(values: Mapping[str, str], problems: dict[str, Problem]) -> ShimLogLevels:
     levels: dict[str, str] = {}
     for key in sorted(values):
         match = _LOG_AREA.match(key)
@@ -439,7 +439,7 @@ def _logs(values: Mapping[str, str], problems: dict[str, Problem]) -> LogLevels:
             problems[key] = Problem(key, f"{_shown(values[key])}: expected {expected}")
         else:
             levels[match[1] if match else ""] = level
-    return LogLevels(levels.pop("", "info"), levels)
+    return ShimLogLevels(levels.pop("", "info"), levels)
 
 
 def _shown(text: str) -> str:

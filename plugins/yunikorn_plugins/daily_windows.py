@@ -56,7 +56,7 @@ def days_of(text: str) -> frozenset[int]:
 
 
 @attrs.frozen
-class Window:
+class DailyWindow:
     """Period that begins at the same local time on some days of every week."""
 
     days: frozenset[int]
@@ -66,7 +66,7 @@ class Window:
     """Time (s) at which the window closes, counted from midnight before it opens."""
 
     @classmethod
-    def read(cls, text: str) -> Window:
+    def read(cls, text: str) -> DailyWindow:
         """Return the window in a text such as `08:00-18:00` or `mon-fri 22:00-06:00`.
 
         A window that does not close after it opens closes on the next day. Raises `ValueError`.

@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-from yunikorn_plugins.ldap_settings import Settings, group_of
+from yunikorn_plugins.ldap_settings import LdapSettings, group_of
 
 with warnings.catch_warnings():
     # ldap3 2.9 uses names that pyasn1 has deprecated.
@@ -44,7 +44,7 @@ class DirectoryFailed(Exception):
 class Directory:
     """An LDAP server, and the connections that are kept to it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: LdapSettings) -> None:
         """Check the settings, without a connection.
 
         Raises `ValueError` for an invalid filter or host, `OSError` for an unusable CA file.
@@ -243,7 +243,7 @@ class Tls(ldap3.Tls):
         wrapped.do_handshake()
 
 
-def _tls_context(settings: Settings) -> ssl.SSLContext:
+def _tls_context(settings: LdapSettings) -> ssl.SSLContext:
     try:
         context = ssl.create_default_context(cafile=settings.ca)
     except OSError as error:

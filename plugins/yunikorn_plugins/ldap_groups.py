@@ -22,7 +22,7 @@ from typing import Any, Literal
 import attrs
 
 from yunikorn.api import Context, UserGroupResolver, hookimpl
-from yunikorn_plugins.ldap_settings import Settings, read_settings
+from yunikorn_plugins.ldap_settings import LdapSettings, read_settings
 
 SECRETS = Path("/run/secrets/ldap")
 """Folder from which YuniKorn 1.9 reads the settings."""
@@ -120,7 +120,7 @@ class Ldap(UserGroupResolver):
             _log.warning("the certificate of %s is not checked: insecure is set", settings.address)
         return made
 
-    def _settings(self) -> Settings:
+    def _settings(self) -> LdapSettings:
         given: dict[str, str | int | bool | None] = {
             "Host": self.host,
             "Port": self.port,

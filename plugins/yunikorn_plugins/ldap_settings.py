@@ -29,7 +29,7 @@ _HEX = re.compile(r"[0-9A-Fa-f]{2}")
 
 
 @attrs.frozen
-class Settings:
+class LdapSettings:
     """Settings for the connections to a directory and for its searches."""
 
     host: str
@@ -70,7 +70,7 @@ def read_settings(
     starttls: bool = False,
     ca: Path | None = None,
     timeout: float,
-) -> Settings:
+) -> LdapSettings:
     """Return the settings that are `given`, by the names of the files, and the others from the files.
 
     Raises `ValueError` with all problems.
@@ -110,7 +110,7 @@ def read_settings(
         problems.append(f"Filter must contain %s, for the name of the user; it is {pattern[:200]!r}")
     if ssl and starttls:
         problems.append("use either SSL, for a port with TLS, or starttls")
-    made = Settings(
+    made = LdapSettings(
         host,
         int(port),
         base,

@@ -42,7 +42,7 @@ _REQUIREMENT = re.compile(
 
 
 @attrs.frozen
-class Requirement:
+class AttributeRequirement:
     """Condition on an attribute of the node."""
 
     text: str
@@ -60,7 +60,7 @@ class Requirement:
 
 
 @lru_cache(maxsize=1024)
-def read_selector(text: str) -> tuple[Requirement, ...] | str:
+def read_selector(text: str) -> tuple[AttributeRequirement, ...] | str:
     """Return the requirements of a selector, or an error text."""
     if not text.strip():
         return ()
@@ -74,7 +74,7 @@ def read_selector(text: str) -> tuple[Requirement, ...] | str:
         if compare:
             values = frozenset(value.strip() for value in (match["value"] or match["values"]).split(","))
         wanted = not match["absent"] and compare not in ("!=", "notin")
-        requirements.append(Requirement(part.strip(), match["key"], values, wanted))
+        requirements.append(AttributeRequirement(part.strip(), match["key"], values, wanted))
     return tuple(requirements)
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import attrs
 
 from yunikorn.api import Context, Queue, Quota, QuotaPolicy, hookimpl, parse_quantity
-from yunikorn_plugins.daily_windows import Window, zone_of
+from yunikorn_plugins.daily_windows import DailyWindow, zone_of
 
 LARGEST = 2**63 - 1
 MOST_PERCENT = 10_000
@@ -77,10 +77,10 @@ def _check(read: Any) -> Any:
     return check
 
 
-def _read_windows(texts: Mapping[str, str]) -> list[tuple[str, Window, Share]]:
+def _read_windows(texts: Mapping[str, str]) -> list[tuple[str, DailyWindow, Share]]:
     if not texts:
         raise ValueError("no window is given")
-    return [(text, Window.read(text), Share.read(share)) for text, share in texts.items()]
+    return [(text, DailyWindow.read(text), Share.read(share)) for text, share in texts.items()]
 
 
 @attrs.frozen
@@ -106,7 +106,7 @@ class TimeOfDay(QuotaPolicy):
     zone: str = attrs.field(default="UTC", validator=_check(zone_of))
     """Time zone of the windows, by its name in the IANA database."""
     _context: Context | None = attrs.field(init=False, default=None, eq=False, repr=False)
-    _read: list[tuple[str, Window, Share]] = attrs.field(init=False, factory=list, eq=False, repr=False)
+    _read: list[tuple[str, DailyWindow, Share]] = attrs.field(init=False, factory=list, eq=False, repr=False)
     _period: _Period | None = attrs.field(init=False, default=None, eq=False, repr=False)
     """Period of the latest question, because most questions of many queues are about the same time."""
 

@@ -26,18 +26,18 @@ OFF = "off"
 _NUMBER = re.compile(r"(max|skew)\s*=\s*([1-9][0-9]{0,8})\Z")
 
 
-class Limits(NamedTuple):
+class SpreadLimits(NamedTuple):
     """Limits of a request; 0 is none."""
 
     max: int
     skew: int
 
 
-NONE = Limits(0, 0)
+NONE = SpreadLimits(0, 0)
 
 
 @lru_cache(maxsize=1024)
-def read_limits(text: str) -> Limits | str:
+def read_limits(text: str) -> SpreadLimits | str:
     """Return the limits from `max=N, skew=N` or `off`, or an error text."""
     if text.strip().lower() == OFF:
         return NONE
@@ -47,7 +47,7 @@ def read_limits(text: str) -> Limits | str:
         if match is None:
             return f"'{part}' is not max=N, skew=N with N from 1, or off"
         found[match[1]] = int(match[2])
-    return Limits(found.get("max", 0), found.get("skew", 0))
+    return SpreadLimits(found.get("max", 0), found.get("skew", 0))
 
 
 Group = tuple[str, str]
@@ -69,14 +69,14 @@ class Spread(Predicate):
     """Tasks that are counted together."""
     tag: str = "yunikorn.apache.org/spread"
     """Tag with other limits; that of the request goes before that of its application."""
-    _default: Limits = attrs.field(init=False)
+    _default: SpreadLimits = attrs.field(init=False)
     _counts: dict[Group, dict[str, int]] = attrs.field(init=False, factory=dict)
     """Number of tasks by group and value."""
     _nodes: dict[str, int] = attrs.field(init=False, factory=dict)
     """Number of nodes by value."""
 
     def __attrs_post_init__(self) -> None:
-        self._default = Limits(self.max, self.skew) if self.max or self.skew else NONE
+        self._default = SpreadLimits(self.max, self.skew) if self.max or self.skew else NONE
 
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if the node's value has room for a task of the group, else the reason."""
@@ -169,7 +169,7 @@ class Spread(Predicate):
     def _whole(self) -> str:
         return self.per.replace("-", " ")
 
-    def _limits(self, task: Task) -> Limits | str:
+    def _limits(self, task: Task) -> SpreadLimits | str:
         text = task.tags.get(self.tag) or task.app.tags.get(self.tag)
         return read_limits(text) if text else self._default
 

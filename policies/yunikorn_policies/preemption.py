@@ -22,7 +22,7 @@ HOUR = 3600 * 1_000_000_000
 
 
 @attrs.frozen
-class Standard(PreemptionPolicy):
+class StandardPreemption(PreemptionPolicy):
     """The youngest allocation, or that of lowest priority, is preempted first."""
 
     name = "standard"
@@ -59,4 +59,4 @@ def _rank_for_quota(victim: Allocation, cause: PreemptionCause) -> tuple[float, 
 @hookimpl
 def yunikorn_preemption_policies() -> list[type[PreemptionPolicy]]:
     """Return the default policies."""
-    return [Standard]
+    return [StandardPreemption]

@@ -28,7 +28,7 @@ _ABOVE_ZERO: Any = attrs.validators.optional(attrs.validators.gt(0))
 
 
 @attrs.frozen
-class Standard(ReservationPolicy):
+class StandardReservations(ReservationPolicy):
     """Every request reserves after a delay, within bounds."""
 
     name = "standard"
@@ -76,4 +76,4 @@ class Standard(ReservationPolicy):
 @hookimpl
 def yunikorn_reservation_policies() -> list[type[ReservationPolicy]]:
     """Return the default policies."""
-    return [Standard]
+    return [StandardReservations]

@@ -10,7 +10,7 @@ import attrs
 import pytest
 import yaml
 
-from yunikorn.config.keys import OPTION, Key, Section
+from yunikorn.config.keys import OPTION, ConfigKey, ConfigSection
 from yunikorn.config.load import check_config
 from yunikorn.config.queues_yaml import SECTIONS
 from yunikorn.framework.registry import Registry
@@ -23,7 +23,7 @@ EVERY_KEY = [(section, key) for section in SECTIONS for key in section.listed if
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
-def test_every_field_of_the_checked_classes_is_described(section: Section) -> None:
+def test_every_field_of_the_checked_classes_is_described(section: ConfigSection) -> None:
     attributes = {field.name for field in attrs.fields(section.cls) if field.init}
     # A key inside another mapping may set an attribute of that mapping's own class.
     described = {key.field or key.inside for key in section.keys}
@@ -31,7 +31,7 @@ def test_every_field_of_the_checked_classes_is_described(section: Section) -> No
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
-def test_the_page_lists_every_key_once(section: Section) -> None:
+def test_the_page_lists_every_key_once(section: ConfigSection) -> None:
     assert sorted(key.path for key in section.listed) == sorted({key.path for key in section.keys})
 
 
@@ -60,7 +60,7 @@ def test_own_keys_are_marked() -> None:
     ]
 
 
-def around(section: Section, value: dict[str, Any]) -> dict[str, Any]:
+def around(section: ConfigSection, value: dict[str, Any]) -> dict[str, Any]:
     """Return a whole configuration that has `value` where `section` describes it."""
     batch: dict[str, Any] = {"name": "batch"}
     root: dict[str, Any] = {"name": "root", "submitacl": "*", "queues": [batch, {"name": "default"}]}
@@ -97,7 +97,7 @@ def around(section: Section, value: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def entry(key: Key) -> dict[str, Any]:
+def entry(key: ConfigKey) -> dict[str, Any]:
     """Return the key with its example."""
     value = yaml.safe_load(key.example)
     return {key.inside: {key.name: value}} if key.inside else {key.name: value}
@@ -123,7 +123,7 @@ def yunikorn_node_sort_policies():
     ("section", "key"), EVERY_KEY, ids=[f"{section.name}-{key.path}" for section, key in EVERY_KEY]
 )
 def test_every_example_is_valid_in_its_context(
-    section: Section, key: Key, registry: Registry, tmp_path: Path
+    section: ConfigSection, key: ConfigKey, registry: Registry, tmp_path: Path
 ) -> None:
     if key.path == "plugins.load":
         (tmp_path / "mine.py").write_text(PLUGIN, "utf-8")

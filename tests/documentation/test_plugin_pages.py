@@ -32,7 +32,7 @@ from yunikorn.framework.kinds import (
     RESERVATION,
     RESOLVER,
     SUBMIT,
-    Kind,
+    PluginKind,
 )
 from yunikorn.framework.registry import Registry
 
@@ -69,7 +69,7 @@ def public(cls: type[Any]) -> set[str]:
     return {name for name in members | annotated if not name.startswith("_")} - ALL_KINDS
 
 
-def contract_of(kind: Kind) -> str:
+def contract_of(kind: PluginKind) -> str:
     """Return the name of the contract class for plugins of this kind."""
     return f"{kind.base.__name__}Contract"
 
@@ -86,12 +86,12 @@ def test_there_is_a_page_for_every_kind_and_a_hook_for_every_page() -> None:
 
 
 @every_kind
-def test_the_table_of_kinds_is_right(kind: Kind) -> None:
+def test_the_table_of_kinds_is_right(kind: PluginKind) -> None:
     assert f"| `{kind.id}` | `{kind.hook}` | `{kind.base.__name__}` |" in OVERVIEW
 
 
 @every_kind
-def test_page_names_its_hook_and_all_members_of_a_class(kind: Kind) -> None:
+def test_page_names_its_hook_and_all_members_of_a_class(kind: PluginKind) -> None:
     text = PAGE[kind].read_text("utf-8")
     assert f"| hook | `{kind.hook}` |" in text
     assert f"| base class | `{kind.base.__name__}` |" in text
@@ -102,7 +102,7 @@ def test_page_names_its_hook_and_all_members_of_a_class(kind: Kind) -> None:
 
 
 @every_kind
-def test_page_lists_the_default_plugins(kind: Kind, registry: Registry) -> None:
+def test_page_lists_the_default_plugins(kind: PluginKind, registry: Registry) -> None:
     (row,) = re.findall(r"^\| comes with \| (.*) \|$", PAGE[kind].read_text("utf-8"), re.MULTILINE)
     names = {offer.name for offer in registry.offers(kind)}
     assert names <= set(re.findall(r"`([\w-]+)`", row))
@@ -136,7 +136,7 @@ def test_every_default_plugin_is_documented_with_its_yaml(registry: Registry) ->
 
 
 @every_kind
-def test_example_of_a_page_is_complete_and_tested(kind: Kind) -> None:
+def test_example_of_a_page_is_complete_and_tested(kind: PluginKind) -> None:
     files = {block.file: block.text for block in blocks_of(PAGE[kind]) if block.file}
     (module,) = (name for name in files if name.endswith(".py") and not name.startswith("test_"))
     assert set(files) == {module, "queues.yaml", f"test_{module}"}
@@ -149,7 +149,7 @@ def test_example_of_a_page_is_complete_and_tested(kind: Kind) -> None:
 
 
 @every_kind
-def test_every_optional_member_is_used_in_a_test(kind: Kind) -> None:
+def test_every_optional_member_is_used_in_a_test(kind: PluginKind) -> None:
     """Methods and attributes of every base class are implemented, and so called, somewhere in the tests."""
     implemented = implementations().get(kind.base.__name__, set())
     assert public(kind.base) <= implemented | LIFE_CYCLE
@@ -204,7 +204,7 @@ def documented() -> Registry:
 
 
 @every_kind
-def test_every_module_of_a_page_is_a_plugin_of_its_kind(kind: Kind, documented: Registry) -> None:
+def test_every_module_of_a_page_is_a_plugin_of_its_kind(kind: PluginKind, documented: Registry) -> None:
     shown = [offer for offer in documented.offers(kind) if offer.plugin.startswith(PAGE[kind].name)]
     assert len(shown) == len(modules(PAGE[kind])) > 0
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from yunikorn_kubernetes.settings import (
     AdmissionSettings,
-    LogLevels,
     ServiceSettings,
-    Settings,
+    ShimLogLevels,
+    ShimSettings,
     is_known,
     nearest,
     read_settings,
@@ -24,7 +24,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "kubernetes" / "configurat
 def problems_of(**values: str) -> list[str]:
     """Return the problems of values by the last part of their keys."""
     settings, problems = read_settings({f"service.{key}": text for key, text in values.items()})
-    assert settings == Settings()
+    assert settings == ShimSettings()
     return [str(problem) for problem in problems]
 
 
@@ -100,7 +100,7 @@ def test_all_problems_come_together_and_each_once() -> None:
         "service.dispatchTimeout": "soon",
     }
     settings, problems = read_settings(values)
-    assert settings == Settings()
+    assert settings == ShimSettings()
     assert [problem.path for problem in problems] == sorted(values)
     assert "'^a(' is no regular expression in the syntax of RE2 (missing ): ^a()" in problems[0].message
 
@@ -110,7 +110,7 @@ def test_levels_of_logs_by_area() -> None:
         {"log.level": "ERROR", "log.core.level": "1", "log.shim.x.level": "-1"}
     )
     assert problems == []
-    assert settings.logs == LogLevels("error", {"core": "warning", "shim.x": "debug"})
+    assert settings.logs == ShimLogLevels("error", {"core": "warning", "shim.x": "debug"})
 
 
 def test_known_keys() -> None:

@@ -19,7 +19,7 @@ from yunikorn import testing
 from yunikorn.api import Wait
 from yunikorn.containment import describe_error, interrupts_known
 from yunikorn.errors import ConfigError
-from yunikorn.framework.kinds import KINDS, Kind
+from yunikorn.framework.kinds import KINDS, PluginKind
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
 from yunikorn.testing import PluginContract
@@ -89,7 +89,7 @@ UNCALLED = {
 """Members that the cluster of the matrix does not call, with the reason."""
 
 
-def members(kind: Kind) -> list[str]:
+def members(kind: PluginKind) -> list[str]:
     """Return the names of the methods and properties of a kind, its constructor included."""
     public = [name for name in dir(kind.base) if not name.startswith("_") and name != "name"]
     return sorted({*public, kind.method, "__init__"})
@@ -111,7 +111,7 @@ LIFE_CYCLE = {"exception that cannot be shown", "KeyboardInterrupt"}
 """The same for members whose calls all kinds have in common."""
 
 
-def marks(kind: Kind, member: str, abuse: str) -> list[pytest.MarkDecorator]:
+def marks(kind: PluginKind, member: str, abuse: str) -> list[pytest.MarkDecorator]:
     """Return the marks of a case: all abuses of the method of a kind are fast, and some of other members."""
     chosen = LIFE_CYCLE if member in ("__init__", "opened", "reloaded", "closed") else EVERYWHERE
     return [] if member == kind.method or abuse in chosen else [pytest.mark.slow]
@@ -132,7 +132,7 @@ class Calls:
     count: int = 0
 
 
-def plugin_class(kind: Kind, member: str, abuse: Abuse, calls: Calls) -> type[Any]:
+def plugin_class(kind: PluginKind, member: str, abuse: Abuse, calls: Calls) -> type[Any]:
     """Return a class called `bad` whose `member` misbehaves, and whose other methods are sound."""
 
     def sound(self: object, *_: object, **__: object) -> Any:
@@ -157,7 +157,7 @@ def plugin_class(kind: Kind, member: str, abuse: Abuse, calls: Calls) -> type[An
 
 
 @functools.cache
-def config(kind: Kind, also: str = "", *, several: bool = False) -> str:
+def config(kind: PluginKind, also: str = "", *, several: bool = False) -> str:
     """Return a configuration that names the plugin, with `several` beside another node sort policy."""
     stand_in = plugin_class(kind, kind.method, lambda *_, **__: SOUND.get(kind.method), Calls())
     contract = CONTRACTS[kind.id]
@@ -217,7 +217,7 @@ def examine(rm: StrictRM) -> None:
 
 
 @pytest.mark.parametrize(("kind", "member", "abuse"), CASES)
-def test_abuses_are_contained_named_and_counted(kind: Kind, member: str, abuse: str) -> None:
+def test_abuses_are_contained_named_and_counted(kind: PluginKind, member: str, abuse: str) -> None:
     try:
         check(kind, member, abuse)
     except AssertionError:
@@ -231,7 +231,7 @@ def test_abuses_are_contained_named_and_counted(kind: Kind, member: str, abuse: 
     raise AssertionError(escaped)
 
 
-def check(kind: Kind, member: str, abuse: str) -> None:
+def check(kind: PluginKind, member: str, abuse: str) -> None:
     """Let one member of a plugin misbehave in one way, and assert what the core makes of it."""
     calls = Calls()
     cls = plugin_class(kind, member, ABUSES[abuse], calls)
@@ -247,12 +247,12 @@ def check(kind: Kind, member: str, abuse: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
-def test_every_member_is_called(kind: Kind) -> None:
+def test_every_member_is_called(kind: PluginKind) -> None:
     """A case whose member is never called, or whose class is left out, would test nothing."""
     assert uncalled_members(kind) <= UNCALLED.keys()
 
 
-def uncalled_members(kind: Kind, scheduler: Any = None) -> set[str]:
+def uncalled_members(kind: PluginKind, scheduler: Any = None) -> set[str]:
     """Return the members of a kind that are never called in their cases."""
     uncalled = set()
     for member in members(kind):
@@ -269,7 +269,7 @@ def uncalled_members(kind: Kind, scheduler: Any = None) -> set[str]:
     return uncalled
 
 
-def play(kind: Kind, member: str, abuse: str, calls: Calls, scheduler: Any = None) -> None:
+def play(kind: PluginKind, member: str, abuse: str, calls: Calls, scheduler: Any = None) -> None:
     """Run a cluster with the plugin; its refusals and its failures have to name it."""
     before = occurrences(scheduler)
     rm, refused = None, ""

@@ -29,7 +29,7 @@ from tests.plugins.test_abuses import (
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.containment import describe_error
 from yunikorn.errors import UsageError
-from yunikorn.framework.kinds import ADMISSION, KINDS, PREDICATE, RESOLVER, SUBMIT, Kind
+from yunikorn.framework.kinds import ADMISSION, KINDS, PREDICATE, RESOLVER, SUBMIT, PluginKind
 from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
@@ -113,7 +113,7 @@ KINDS_EACH = 3
 """Number of kinds in which each abuse of a shared member is tried; `test_abuses` tries all of them."""
 
 
-def abuses_of(kind: Kind, member: str) -> list[str]:
+def abuses_of(kind: PluginKind, member: str) -> list[str]:
     """Return the abuses to try: all, or in turn where kinds share the code that calls a member."""
     if SHARED[member] <= KINDS_EACH:
         return list(ABUSES)
@@ -130,14 +130,14 @@ def test_every_abuse_of_every_member_is_tried() -> None:
 
 
 @pytest.mark.parametrize("kind", [*HAVING_THREADS, PREDICATE], ids=lambda kind: kind.id)
-def test_members_that_threads_read_are_called(kind: Kind, served: ServedScheduler) -> None:
+def test_members_that_threads_read_are_called(kind: PluginKind, served: ServedScheduler) -> None:
     assert uncalled_members(kind, served) <= UNCALLED.keys() - {"blocking", "calls_at_once"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "member"), CASES, ids=lambda one: getattr(one, "id", one))
 def test_abuses_are_contained_named_and_counted_in_a_served_core(
-    kind: Kind, member: str, served: ServedScheduler
+    kind: PluginKind, member: str, served: ServedScheduler
 ) -> None:
     for abuse in abuses_of(kind, member):
         body, calls = ABUSES[abuse], Calls()

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from yunikorn_plugins.daily_windows import DAY, DAYS, HOUR, SECOND, Window, days_of, zone_of
+from yunikorn_plugins.daily_windows import DAY, DAYS, HOUR, SECOND, DailyWindow, days_of, zone_of
 from yunikorn_plugins.quota_policies import TimeOfDay
 
 from yunikorn import api
@@ -25,7 +25,7 @@ def utc(text: str) -> int:
 
 def periods(window: str, around: str) -> list[tuple[int, int]]:
     """Return the periods of a window in Berlin."""
-    return list(Window.read(window).periods(utc(around), BERLIN))
+    return list(DailyWindow.read(window).periods(utc(around), BERLIN))
 
 
 def test_window_begins_an_hour_earlier_in_summer() -> None:
@@ -118,7 +118,7 @@ def _plain(texts: list[str], now: int, zone: str) -> dict[str, int] | None:
     """Return the answer of the first open window, by the instants of its days."""
     where = zone_of(zone)
     for number, text in enumerate(texts):
-        window = Window.read(text)
+        window = DailyWindow.read(text)
         if any(opens <= now < closes for opens, closes in window.periods(now, where)):
             return {"vcore": number * 1000}
     return None

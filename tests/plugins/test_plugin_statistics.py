@@ -27,7 +27,7 @@ from yunikorn.api import (
     Predicate,
 )
 from yunikorn.clock import ManualClock
-from yunikorn.framework.kinds import APP_SORT, NODE_SORT, PREDICATE, Kind
+from yunikorn.framework.kinds import APP_SORT, NODE_SORT, PREDICATE, PluginKind
 from yunikorn.framework.plugin_statistics import FIRST, MethodUse, PluginStatistics
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.buffered_sinks import BufferedSinks
@@ -66,7 +66,7 @@ class Odd(Predicate):
         return "odd" if int(ask.key) % 2 else None
 
 
-def counted(plugin: Plugin, kind: Kind, statistics: PluginStatistics) -> Any:
+def counted(plugin: Plugin, kind: PluginKind, statistics: PluginStatistics) -> Any:
     statistics.count(plugin, kind, ORIGIN)
     return plugin
 

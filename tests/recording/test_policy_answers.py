@@ -14,7 +14,7 @@ from tests.core.kit import RM, configuration, queue
 from tests.core.manual_workers import Groups, Licence, Site, acceptances, core_with_workers, registry_of
 from tests.recording.collecting_listener import CollectingListener
 from yunikorn.clock import SECOND
-from yunikorn.framework.policy_calls import Change, PolicyAnswer
+from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer
 from yunikorn.interface.commands import TakePolicyAnswer
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.recording.recording_reader import parse_recording, read_recording
@@ -179,8 +179,8 @@ ANSWERS = [
     PolicyAnswer(groups=[]),
     PolicyAnswer(groups=["a", "ü"]),
     PolicyAnswer(reason=""),
-    PolicyAnswer(change=Change("root.a", {"x": "y"}, -3)),
-    PolicyAnswer(change=Change("", {})),
+    PolicyAnswer(change=ApplicationChange("root.a", {"x": "y"}, -3)),
+    PolicyAnswer(change=ApplicationChange("", {})),
     PolicyAnswer(wait=SECOND // 10, why="later"),
     PolicyAnswer(wait=123456789 * SECOND + 1),
     PolicyAnswer(failed="ValueError: no"),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from yunikorn.clock import ManualClock
 from yunikorn.errors import UsageError
-from yunikorn.framework.policy_calls import Change, PolicyAnswer
+from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer
 from yunikorn.framework.registry import Registry
 from yunikorn.interface import commands, operator_commands
 from yunikorn.interface.callback import OPTIONAL
@@ -110,7 +110,9 @@ CALLBACKS = st.builds(
     st.sets(st.sampled_from(OPTIONAL)).map(lambda found: tuple(one for one in OPTIONAL if one in found)),
     st.lists(NAMES.filter(bool), max_size=2, unique=True).map(tuple),
 )
-CHANGES = st.builds(Change, NAMES, st.dictionaries(NAMES, NAMES, max_size=2), st.none() | st.integers(-9, 9))
+CHANGES = st.builds(
+    ApplicationChange, NAMES, st.dictionaries(NAMES, NAMES, max_size=2), st.none() | st.integers(-9, 9)
+)
 ANSWERS = st.builds(
     PolicyAnswer,
     groups=st.none() | st.lists(NAMES, max_size=2),

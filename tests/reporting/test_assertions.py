@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.errors import UsageError
-from yunikorn.reporting.assertion_figures import FIGURES, Unit
+from yunikorn.reporting.assertion_figures import FIGURES, FigureUnit
 from yunikorn.reporting.assertions import (
     OPERATORS,
     check_queues,
@@ -215,7 +215,7 @@ def test_path_is_split_where_a_figure_begins(path: str, queue: str, figure: str)
 )
 def test_value_is_read_as_it_is_spelled(name: str, sign: str, value: float) -> None:
     unit = FIGURES[name].unit
-    bound = value / 10**6 if unit is Unit.SHARE else value
+    bound = value / 10**6 if unit is FigureUnit.SHARE else value
     found = parse_assertion(f"{name} {sign} {spell(bound, unit)}")
     assert (found.figure, found.operator) == (name, sign)
     assert found.bound == pytest.approx(bound)
@@ -223,7 +223,7 @@ def test_value_is_read_as_it_is_spelled(name: str, sign: str, value: float) -> N
 
 def test_every_figure_can_be_judged_on_every_run(four: FullReport) -> None:
     for name, definition in FIGURES.items():
-        value = "1s" if definition.unit is Unit.TIME else "1"
+        value = "1s" if definition.unit is FigureUnit.TIME else "1"
         judge(parse_assertion(f"{name} >= {value}"), four)
         if definition.of_queues:
             judge(parse_assertion(f"root.web.{name} >= {value}"), four)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.reporting.assertions import Verdict, parse_assertion
-from yunikorn.reporting.cluster_search import Interrupted, SizeSearch, Trial, describe, search
+from yunikorn.reporting.assertions import AssertionResult, parse_assertion
+from yunikorn.reporting.cluster_search import SearchInterrupted, SizeSearch, Trial, describe, search
 
 WAIT = parse_assertion("wait.max < 1m")
 
@@ -27,10 +27,10 @@ def run(
 
     def measure(nodes: int) -> Trial:
         if len(tested) == most:
-            raise Interrupted
+            raise SearchInterrupted
         assert nodes not in tested
         tested.append(nodes)
-        return Trial(nodes, (Verdict(WAIT, 0.0, meets(nodes)),))
+        return Trial(nodes, (AssertionResult(WAIT, 0.0, meets(nodes)),))
 
     found = search(measure, start, lowest, highest, neighbours)
     assert [trial.nodes for trial in found.trials] == sorted(tested)

@@ -9,7 +9,7 @@ import attrs
 from yunikorn.reporting.comparison_result import Comparison, make_rows
 from yunikorn.reporting.comparison_texts import judge_comparison
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.provenance import WORKLOAD, Difference
+from yunikorn.reporting.provenance import WORKLOAD, ProvenanceDifference
 from yunikorn.reporting.variant_results import Variant
 
 Observe = Callable[..., FullReport]
@@ -45,7 +45,7 @@ def test_the_queues_that_gain_and_lose_most_are_named(observe: Observe) -> None:
 
 
 def test_figures_of_different_workloads_are_not_judged(observe: Observe) -> None:
-    other = Difference(WORKLOAD, "a.yaml", "b.yaml")
+    other = ProvenanceDifference(WORKLOAD, "a.yaml", "b.yaml")
     comparison = attrs.evolve(compared(observe, 4, 1), differences=[("1 cores", [other])])
     assert judge_comparison(comparison) == [
         "1 cores has another workload or other nodes than 4 cores: figures say little."

@@ -11,9 +11,9 @@ from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.decision_log import (
     PLACES,
-    Decision,
     DecisionLog,
     Divergence,
+    LoggedDecision,
     describe,
     find_divergence,
     question,
@@ -25,7 +25,7 @@ from yunikorn.simulation.explain_requests import Cause, ExplainAnswer, WaitingRe
 
 DECISIONS = st.lists(
     st.builds(
-        Decision,
+        LoggedDecision,
         st.integers(0, 3),
         st.sampled_from([PLACES, "preempted"]),
         st.sampled_from(["a", "b"]),
@@ -37,7 +37,7 @@ DECISIONS = st.lists(
 )
 
 
-def packed(decisions: Sequence[Decision]) -> bytes:
+def packed(decisions: Sequence[LoggedDecision]) -> bytes:
     """Return the packed log of a run with these decisions."""
     decision_log = DecisionLog()
     for one in decisions:
@@ -51,7 +51,9 @@ def packed(decisions: Sequence[Decision]) -> bytes:
 
 
 @given(DECISIONS, DECISIONS)
-def test_the_divergence_is_the_first_difference(one: list[Decision], other: list[Decision]) -> None:
+def test_the_divergence_is_the_first_difference(
+    one: list[LoggedDecision], other: list[LoggedDecision]
+) -> None:
     assert list(unpack(packed(one))) == one
     divergence = find_divergence(packed(one), packed(other))
     if one == other:
@@ -67,15 +69,16 @@ def test_the_divergence_is_the_first_difference(one: list[Decision], other: list
 
 def test_a_long_decision_log_is_unpacked_in_pieces() -> None:
     long = [
-        Decision(number, PLACES, f"app-{number * 7919 % 10007}", "t", "n", "q") for number in range(30_000)
+        LoggedDecision(number, PLACES, f"app-{number * 7919 % 10007}", "t", "n", "q")
+        for number in range(30_000)
     ]
     assert len(packed(long)) > 1 << 16
     assert list(unpack(packed(long))) == long
 
 
-def placing(time: int, application: str, node: str = "n1") -> Decision:
+def placing(time: int, application: str, node: str = "n1") -> LoggedDecision:
     """Return the placement of a task; `time` in seconds."""
-    return Decision(time * SECOND, PLACES, application, "task", node, "root.a")
+    return LoggedDecision(time * SECOND, PLACES, application, "task", node, "root.a")
 
 
 def answer(*causes: str) -> ExplainAnswer:
@@ -121,13 +124,13 @@ def test_a_later_placement_of_the_same_task_is_explained() -> None:
 
 
 def test_an_earlier_placement_is_asked_of_the_first_run() -> None:
-    later = Decision(95 * SECOND, "preempted", "y", "t", "n", "q")
+    later = LoggedDecision(95 * SECOND, "preempted", "y", "t", "n", "q")
     for one in (placing(90, "x"), placing(95, "y"), None, later):
         found = Divergence(3, one, placing(85, "x", "n2"))
         assert str(question_to_first(found)) == "x@1m25s"
         sentence = describe("a", "b", found, 3, answer("no room"), is_of_first=True).sentence
         assert sentence.endswith("; under a x is stopped by: no room; position: 2nd of 3 requests that wait.")
-    released = Decision(85 * SECOND, "preempted", "y", "t", "n", "q")
+    released = LoggedDecision(85 * SECOND, "preempted", "y", "t", "n", "q")
     for found in (
         Divergence(3, placing(85, "y"), placing(85, "x")),
         Divergence(3, placing(80, "y"), placing(85, "x")),
@@ -144,7 +147,7 @@ def test_idle_and_later_decisions_are_described() -> None:
     assert "b makes no decision until 8s, when it places task" in describe("a", "b", later, 1, None).sentence
     over = Divergence(1, placing(5, "x"), None)
     assert "while b makes no further decision" in describe("a", "b", over, 1, None).sentence
-    taken = Divergence(1, Decision(5 * SECOND, "preempted", "x", "t", "n", "q"), None)
+    taken = Divergence(1, LoggedDecision(5 * SECOND, "preempted", "x", "t", "n", "q"), None)
     assert question(taken) is None
     assert "a releases t of x (q) on n (preempted)" in describe("a", "b", taken, 1, None).sentence
 

@@ -11,7 +11,7 @@ from yunikorn.config.load import check_config, load_config
 from yunikorn.config.queues_yaml import PartitionConfig
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.variants import Setting, change, check_change, make_plans, parse_settings
+from yunikorn.reporting.variants import VariantSetting, change, check_change, make_plans, parse_settings
 
 CHECKOUT = Path(__file__).parent.parent.parent
 CONFIG = """
@@ -41,7 +41,7 @@ def partition(text: str, registry: Registry) -> PartitionConfig:
 
 def put(path: str, value: str, registry: Registry) -> PartitionConfig:
     """Return the first partition after one change."""
-    return partition(change(CONFIG, [Setting(path, value)]), registry)
+    return partition(change(CONFIG, [VariantSetting(path, value)]), registry)
 
 
 def test_unset_keys_are_unchanged(registry: Registry) -> None:
@@ -111,7 +111,7 @@ def test_lists_and_mappings_can_be_set(registry: Registry) -> None:
 )
 def test_unknown_path_is_reported_with_suggestions(path: str, reported: str) -> None:
     with pytest.raises(UsageError) as refused:
-        change(CONFIG, [Setting(path, "1")])
+        change(CONFIG, [VariantSetting(path, "1")])
     assert str(refused.value).startswith(f"--set {path}: ")
     assert reported in str(refused.value)
 
@@ -128,7 +128,7 @@ def test_unknown_path_is_reported_with_suggestions(path: str, reported: str) -> 
 def test_invalid_or_ignored_value_is_reported(
     path: str, value: str, reported: str, registry: Registry
 ) -> None:
-    setting = Setting(path, value)
+    setting = VariantSetting(path, value)
     problems = check_change(change(CONFIG, [setting]), [setting], registry)
     assert problems
     assert all(problem.startswith(f"--set {setting}: ") for problem in problems)
@@ -154,7 +154,7 @@ def test_all_errors_of_settings_are_reported_together() -> None:
     assert "a is set twice" in lines[1]
     assert "the same value is given twice" in lines[2]
     with pytest.raises(UsageError, match="the value cannot be read"):
-        change(CONFIG, [Setting("a", "{b: ")])
+        change(CONFIG, [VariantSetting("a", "{b: ")])
 
 
 TEAMS = """
@@ -191,14 +191,14 @@ partitions:
 )
 def test_queues_are_named_in_paths(path: str, numbered: str) -> None:
     value = "fifo" if path.endswith("policy") else "7"
-    assert change(TEAMS, [Setting(path, value)]) == change(
-        TEAMS, [Setting(f"partitions[0].{numbered}", value)]
+    assert change(TEAMS, [VariantSetting(path, value)]) == change(
+        TEAMS, [VariantSetting(f"partitions[0].{numbered}", value)]
     )
 
 
 def test_queues_of_another_partition_are_named_in_paths() -> None:
-    expected = change(TEAMS, [Setting("partitions[1].queues[0].maxapplications", "7")])
-    assert change(TEAMS, [Setting("root.bench.maxapplications", "7")]) == expected
+    expected = change(TEAMS, [VariantSetting("partitions[1].queues[0].maxapplications", "7")])
+    assert change(TEAMS, [VariantSetting("root.bench.maxapplications", "7")]) == expected
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_queues_of_another_partition_are_named_in_paths() -> None:
 )
 def test_wrong_paths_of_queues_are_reported_as_written(path: str, reported: str) -> None:
     with pytest.raises(UsageError) as refused:
-        change(TEAMS, [Setting(path, "1")])
+        change(TEAMS, [VariantSetting(path, "1")])
     assert str(refused.value).startswith(f"--set {path}: ")
     assert reported in str(refused.value)
 
@@ -230,15 +230,15 @@ def test_wrong_paths_of_queues_are_reported_as_written(path: str, reported: str)
 def test_a_queue_of_several_partitions_needs_a_number() -> None:
     config = "partitions: [{name: default, queues: [{name: a}]}, {name: lab, queues: [{name: a}]}]"
     with pytest.raises(UsageError, match=r"several partitions .* partitions\[0\].* or partitions\[1\]"):
-        change(config, [Setting("root.a.maxapplications", "1")])
+        change(config, [VariantSetting("root.a.maxapplications", "1")])
     with pytest.raises(UsageError, match="does not write the queue root"):
-        change(config, [Setting("root.maxapplications", "1")])
+        change(config, [VariantSetting("root.maxapplications", "1")])
 
 
 def test_one_value_is_not_set_by_two_paths() -> None:
     twice = [
-        Setting("root.web.maxapplications", "1"),
-        Setting("partitions[0].queues[0].queues[1].maxapplications", "2"),
+        VariantSetting("root.web.maxapplications", "1"),
+        VariantSetting("partitions[0].queues[0].queues[1].maxapplications", "2"),
     ]
     with pytest.raises(UsageError, match=r"is also set as root\.web\.maxapplications"):
         change(TEAMS, twice)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
-from yunikorn.config.source import ConfigSource
+from yunikorn.config.source import LocatedText
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
 from yunikorn.simulation.adjustments import Adjustments
@@ -40,7 +40,7 @@ def test_compression_advances_all_external_events(make: Any) -> None:
         [make.app("a", 10), make.app("b", 25)],
         [NodeEvent(10, NodeEventKind.DRAIN, make.node("n"))],
     )
-    workload.reloads.append(ConfigEvent(30, "more.yaml", ConfigSource("")))
+    workload.reloads.append(ConfigEvent(30, "more.yaml", LocatedText("")))
     quick = Adjustments(speed_up=Fraction("2.5")).apply(workload)
     assert [app.submit for app in quick.applications] == [4 * SECOND, 10 * SECOND]
     assert [app.tasks[0].runtime for app in quick.applications] == [10 * SECOND] * 2

@@ -15,7 +15,7 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.full_report import FullReport, study
-from yunikorn.simulation.distributions import Amounts, Exponential
+from yunikorn.simulation.distributions import DrawnAmounts, Exponential
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import Running
@@ -128,7 +128,7 @@ def test_task_preempted_after_its_start_up_loses_its_run_only(play: Play) -> Non
 
 
 def test_drawn_times_do_not_depend_on_what_else_is_drawn(registry: Registry) -> None:
-    startup = StartUp(Amounts(Exponential(10 * SECOND), 1, 0, 100 * SECOND), 7)
+    startup = StartUp(DrawnAmounts(Exponential(10 * SECOND), 1, 0, 100 * SECOND), 7)
     first: dict[str, Rng] = {}
     alone = [startup.draw("app", "main", first) for _ in range(5)]
     second: dict[str, Rng] = {}

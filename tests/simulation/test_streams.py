@@ -18,7 +18,7 @@ from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.swf_jobs import Job, JobTable, parse_job, split_line
+from yunikorn.simulation.swf_jobs import JobTable, SwfJob, parse_job, split_line
 from yunikorn.simulation.trace_line import BadLine
 
 CONFIG = """
@@ -105,7 +105,7 @@ lines = st.builds(
 
 @given(st.lists(lines, max_size=12))
 def test_columns_equal_lists(texts: list[str]) -> None:
-    table, jobs = JobTable(), dict[int, tuple[Job, int]]()
+    table, jobs = JobTable(), dict[int, tuple[SwfJob, int]]()
     for number, text in enumerate(texts, 1):
         job = parse_job(split_line(text))
         known = jobs.get(job.number)

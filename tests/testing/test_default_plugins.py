@@ -81,15 +81,15 @@ class TestBinPacking(NodeSortPolicyContract):
 
 
 class TestStandard(PreemptionPolicyContract):
-    policy = preemption.Standard()
+    policy = preemption.StandardPreemption()
 
 
 class TestStandardReservations(ReservationPolicyContract):
-    policy = reservations.Standard()
+    policy = reservations.StandardReservations()
 
 
 class TestBoundedReservations(ReservationPolicyContract):
-    policy = reservations.Standard(
+    policy = reservations.StandardReservations(
         delay=1.5, total=9, perqueue=3, perapplication=1, duration=600.0, pause=5.0
     )
 

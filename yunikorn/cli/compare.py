@@ -42,7 +42,7 @@ from yunikorn.reporting.comparison_texts import (
 )
 from yunikorn.reporting.finished_folders import Explainer, compare_folders, skipped_seeds
 from yunikorn.reporting.runs import NothingFinished, Source
-from yunikorn.reporting.variants import Setting, VariantPlan, check_configs, make_plans, parse_settings
+from yunikorn.reporting.variants import VariantPlan, VariantSetting, check_configs, make_plans, parse_settings
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import Workload
@@ -239,7 +239,7 @@ def _read(
     for path in configs:
         with input_checks.part():
             texts.append((path, read_config(path, registry)))
-    chosen: list[list[Setting]] = []
+    chosen: list[list[VariantSetting]] = []
     with input_checks.part():
         chosen = parse_settings(settings)
     plans: list[VariantPlan] = []

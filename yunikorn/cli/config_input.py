@@ -10,7 +10,7 @@ from yunikorn.cli.mistaken_files import NOT_A_CONFIG, check_config_text, is_work
 from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import decode
 from yunikorn.config.load import Outcome
-from yunikorn.config.source import ConfigSource, read_source
+from yunikorn.config.source import LocatedText, read_source
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.input_files import DASH, LARGEST_CONFIG, STANDARD_INPUT, read_input
@@ -44,14 +44,14 @@ class ConfigInput:
         """Name of the file in messages."""
         return name_of(self.file)
 
-    def source(self) -> ConfigSource:
+    def source(self) -> LocatedText:
         """Return the queues.yaml of the file; raises `ConfigError`, also for a workload."""
         source = self.embedded()
         if is_workload(source.text):
             raise ConfigError([Problem("", NOT_A_CONFIG, 1, 1)])
         return source
 
-    def embedded(self) -> ConfigSource:
+    def embedded(self) -> LocatedText:
         """Return the text of the file, or that in its ConfigMaps; raises `ConfigError`."""
         return read_source(decode(self.data))
 

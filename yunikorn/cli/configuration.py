@@ -18,7 +18,7 @@ from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.cli.paths import INPUT
 from yunikorn.cli.rest_client import Record, Server
 from yunikorn.cli.server_options import connect, connection_options, server_options
-from yunikorn.config.source import ConfigSource
+from yunikorn.config.source import LocatedText
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.simulation.source import InputError, describe
 from yunikorn.text import number_of
@@ -105,7 +105,7 @@ class _Given:
 
     name: str
     content: bytes
-    source: ConfigSource
+    source: LocatedText
 
     def describe(self, one: Record) -> str:
         """Return a problem that the server reports, with its place in the file."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from yunikorn.errors import Problem, UsageError
-from yunikorn.simulation.distributions import DISTRIBUTIONS, Amounts
+from yunikorn.simulation.distributions import DISTRIBUTIONS, DrawnAmounts
 from yunikorn.simulation.scenario_generate import PROCESSES
 from yunikorn.simulation.scenario_reader import read_startup_text
 from yunikorn.simulation.scenario_values import CHOICE, LIMITS, ZIPF
@@ -75,7 +75,7 @@ def _startup(text: str) -> str:
     return f"startup: {_flow(_drawn(STARTUP, text))}"
 
 
-def startup_times(text: str) -> Amounts:
+def startup_times(text: str) -> DrawnAmounts:
     """Return the times that `text` describes, a time or a distribution; raises `UsageError`."""
     try:
         return read_startup_text(f"{_startup(text)}\n")

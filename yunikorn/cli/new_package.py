@@ -19,7 +19,7 @@ from yunikorn import __version__, api
 from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
-from yunikorn.framework.kinds import KINDS, Kind
+from yunikorn.framework.kinds import KINDS, PluginKind
 
 PREFIX = "yunikorn-"
 LONGEST = 50
@@ -35,7 +35,7 @@ TAKEN = {*api.__all__, *dir(builtins), "Path", "Sequence"}
 class Blank:
     """Plugin for which a package is written."""
 
-    kind: Kind
+    kind: PluginKind
     name: str
 
     @property

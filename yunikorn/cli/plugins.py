@@ -27,7 +27,7 @@ from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.config.queues_yaml import WEIGHTED
 from yunikorn.containment import entries_of, items_of, number_or_none, safe_repr, safe_text, text_or_none
 from yunikorn.errors import ConfigError, UnknownPlugin, UsageError, printable
-from yunikorn.framework.kinds import KINDS, NODE_SORT, Kind
+from yunikorn.framework.kinds import KINDS, NODE_SORT, PluginKind
 from yunikorn.framework.offers import Broken, Offer, Option
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
@@ -240,7 +240,7 @@ def _key(offer: Offer) -> tuple[str, str, str]:
 # -- JSON ---------------------------------------------------------------------------------------------
 
 
-def as_data(registry: Registry, kind: Kind | None = None, used: Used | None = None) -> dict[str, Any]:
+def as_data(registry: Registry, kind: PluginKind | None = None, used: Used | None = None) -> dict[str, Any]:
     """Return all plugins (of one kind, or that are used) and all broken ones as JSON data."""
     data: dict[str, Any] = {
         "plugins": [_offer_data(offer, used) for offer in _in_order(_listed(registry, kind, used))],
@@ -306,7 +306,7 @@ def describe_option(option: Option) -> str:
     return f"{option.name}: {option.type} = {shown}"
 
 
-def _listed(registry: Registry, kind: Kind | None, used: Used | None = None) -> list[Offer]:
+def _listed(registry: Registry, kind: PluginKind | None, used: Used | None = None) -> list[Offer]:
     """Return all offers (of one kind, or that are used), and the policies of the core."""
     found = [*registry.offers(kind), *(one for one in CORE if kind in (None, one.kind))]
     return [offer for offer in found if used is None or used.of_offer(offer)]

@@ -17,8 +17,8 @@ from yunikorn.cli.simulate import stderr_console
 from yunikorn.clock import SystemClock
 from yunikorn.containment import Interrupts
 from yunikorn.errors import printable
-from yunikorn.reporting.assertions import Assertion, Verdict, judge
-from yunikorn.reporting.cluster_search import Interrupted, Trial
+from yunikorn.reporting.assertions import Assertion, AssertionResult, judge
+from yunikorn.reporting.cluster_search import SearchInterrupted, Trial
 from yunikorn.reporting.comparison import Drawn
 from yunikorn.reporting.provenance import Provenance
 from yunikorn.reporting.runs import Order, Played, RunFailed, Source, finished, play, play_all
@@ -79,7 +79,7 @@ class SizeRuns:
             self._whole = len(attrs.evolve(first, nodes_fraction=Fraction(1)).read().nodes)
 
     def measure(self, nodes: int) -> Trial:
-        """Test one size; raises `Interrupted` after a signal, and `RunFailed`."""
+        """Test one size; raises `SearchInterrupted` after a signal, and `RunFailed`."""
         orders = [self._order(nodes, drawn) for drawn in self.draws]
         known = [finished(order) for order in orders]
         missing = [order for order, run in zip(orders, known, strict=True) if run is None]
@@ -100,9 +100,9 @@ class SizeRuns:
         )
         return trial
 
-    def _judge(self, run: Played) -> tuple[Verdict, ...]:
+    def _judge(self, run: Played) -> tuple[AssertionResult, ...]:
         if run.result is None:
-            raise Interrupted
+            raise SearchInterrupted
         return tuple(judge(each, run.result, self.queues) for each in self.targets)
 
     def _play(self, nodes: int, orders: list[Order]) -> list[Played]:
@@ -119,7 +119,7 @@ class SizeRuns:
 
             run = play(order, watch)
         if run.is_interrupted:
-            raise Interrupted
+            raise SearchInterrupted
         if run.error:
             raise RunFailed(f"{run.name}: {run.error}")
         return run

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from yunikorn.config.document import Scalar
-from yunikorn.config.reading import Spot, Table
+from yunikorn.config.reading import Spot, YamlTable
 from yunikorn.errors import QuantityError
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource
@@ -19,7 +19,7 @@ _NOTHING: Mapping[str, int] = {}
 class Amount:
     """Resource mapping as parsed, with its position in the text."""
 
-    holder: Table
+    holder: YamlTable
     """Mapping that contains the resource, or lacks it."""
     key: str = ""
     """Key of the resource in `holder`; empty if `holder` cannot have a resource."""
@@ -28,7 +28,7 @@ class Amount:
     given: bool = False
     faulty: bool = False
     """True if an entry, or the whole mapping, was refused."""
-    table: Table | None = None
+    table: YamlTable | None = None
 
     @property
     def spot(self) -> Spot:
@@ -64,7 +64,7 @@ class Amount:
         return (name for name, amount in self.value.items() if name in bound and amount > bound[name])
 
 
-def read_amount(table: Table, key: str, *, skip_empty: bool = False) -> Amount:
+def read_amount(table: YamlTable, key: str, *, skip_empty: bool = False) -> Amount:
     """Read the resource under `key`; `skip_empty` ignores types without a quantity, as in templates."""
     amount = Amount(table, key)
     if table.get(key) is None:

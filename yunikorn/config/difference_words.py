@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.config.differences import ADDED, Difference
+from yunikorn.config.differences import ADDED, ConfigDifference
 from yunikorn.config.filters import FilterConfig
 from yunikorn.config.queues_yaml import LimitConfig, QueueConfig, RuleConfig, SchedulerConfig
 from yunikorn.quantities import spell_quantity
@@ -29,12 +29,12 @@ _NAMES = {
 class DifferenceLine:
     """A difference in words."""
 
-    difference: Difference
+    difference: ConfigDifference
     text: str
 
 
 def in_words(
-    found: Iterable[Difference], old: SchedulerConfig, new: SchedulerConfig
+    found: Iterable[ConfigDifference], old: SchedulerConfig, new: SchedulerConfig
 ) -> Iterator[DifferenceLine]:
     """Yield the lines of differences; the name of the partition is left out if both have only one."""
     names = {partition.name for config in (old, new) for partition in config.partitions}
@@ -56,7 +56,7 @@ def _queues(config: SchedulerConfig) -> Iterator[tuple[tuple[str, str], QueueCon
             yield (partition.name, path), queue
 
 
-def _whole(one: Difference, queue: QueueConfig | None) -> str:
+def _whole(one: ConfigDifference, queue: QueueConfig | None) -> str:
     if not one.queue:
         return f"partition {one.partition} {one.change}"
     about = []
@@ -73,17 +73,17 @@ def _whole(one: Difference, queue: QueueConfig | None) -> str:
 # -- keys -----------------------------------------------------------------------------------------------
 
 
-def _plain(one: Difference) -> Iterator[str]:
+def _plain(one: ConfigDifference) -> Iterator[str]:
     name = _NAMES.get(one.key, one.key)
     yield f"{_subject(one)}{_change(name, one.before, one.after)}" + (f" ({one.note})" if one.note else "")
 
 
-def _resources(one: Difference) -> Iterator[str]:
+def _resources(one: ConfigDifference) -> Iterator[str]:
     _, kind, name = one.key.split(".", 2)
     yield f"{_subject(one)}{_change(f'{kind} {name}', one.before, one.after)}"
 
 
-def _subject(one: Difference) -> str:
+def _subject(one: ConfigDifference) -> str:
     return f"{one.queue}: " if one.queue else ""
 
 
@@ -112,7 +112,7 @@ def _amount(amount: Resource) -> str:
 # -- limits ---------------------------------------------------------------------------------------------
 
 
-def _limits(one: Difference) -> Iterator[str]:
+def _limits(one: ConfigDifference) -> Iterator[str]:
     """Yield a line for each user and group whose limit differs."""
     before, after = (dict(_limited(value or ())) for value in one.values)
     where = f"at {one.queue}"
@@ -153,7 +153,7 @@ def _limit(value: tuple[Resource | None, int] | None) -> str:
 # -- placement rules ------------------------------------------------------------------------------------
 
 
-def _rules(one: Difference) -> Iterator[str]:
+def _rules(one: ConfigDifference) -> Iterator[str]:
     before, after = (list(value or ()) for value in one.values)
     old, new = ([_rule(rule) for rule in rules] for rules in (before, after))
     found = False
@@ -185,7 +185,7 @@ def _filter(rule: FilterConfig) -> str:
     return f"{'only' if rule.allow else 'all but'} {', '.join(named) or 'all users'}"
 
 
-_WORDS: dict[str, Callable[[Difference], Iterator[str]]] = {
+_WORDS: dict[str, Callable[[ConfigDifference], Iterator[str]]] = {
     "resources": _resources,
     "limits": _limits,
     "placementrules": _rules,

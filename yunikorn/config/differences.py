@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from yunikorn.config.durations import spell_duration
-from yunikorn.config.keys import Key, keys_of, mappings_of
+from yunikorn.config.keys import ConfigKey, keys_of, mappings_of
 from yunikorn.config.names import Acl
 from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, QueueConfig, SchedulerConfig
 from yunikorn.quantities import spell_quantity
@@ -23,7 +23,7 @@ _Place = tuple[str, str, str]
 
 
 @attrs.frozen
-class Difference:
+class ConfigDifference:
     """A key that differs, or a whole queue or partition."""
 
     partition: str
@@ -61,7 +61,7 @@ class _Setting:
     options: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-def differences(old: SchedulerConfig, new: SchedulerConfig) -> list[Difference]:
+def differences(old: SchedulerConfig, new: SchedulerConfig) -> list[ConfigDifference]:
     """Return the differences, in the order of the old configuration and then of the new one."""
     before, after = dict(_settings(old)), dict(_settings(new))
     units = _units(before), _units(after)
@@ -81,13 +81,13 @@ def _units(settings: Mapping[_Place, _Setting]) -> set[_Place]:
     return {place for place in settings if not place[2]} | {("", "", "")}
 
 
-def _difference(place: _Place, one: _Setting | None, other: _Setting | None) -> Difference:
+def _difference(place: _Place, one: _Setting | None, other: _Setting | None) -> ConfigDifference:
     note = ""
     if one is not None and other is not None and one.shown == other.shown:
         names = sorted({*one.options, *other.options})
         differing = [name for name in names if one.options.get(name) != other.options.get(name)]
         note = f"options that differ: {', '.join(differing)}" if differing else ""
-    return Difference(
+    return ConfigDifference(
         *place,
         change=CHANGED if one is not None and other is not None else REMOVED if other is None else ADDED,
         before=None if one is None else one.shown,
@@ -121,7 +121,7 @@ def _keys(owner: SchedulerConfig | PartitionConfig | QueueConfig) -> Iterator[tu
                 yield f"{name}.{path}", setting
 
 
-def _parts(key: Key, value: Any) -> Iterator[tuple[str, _Setting]]:
+def _parts(key: ConfigKey, value: Any) -> Iterator[tuple[str, _Setting]]:
     """Yield the value of a key unless it is the default; mappings of texts and amounts entry by entry."""
     if value == key.initial:
         return

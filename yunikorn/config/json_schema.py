@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin
 import attrs
 import yaml
 
-from yunikorn.config.keys import OPTION, Key, Section
+from yunikorn.config.keys import OPTION, ConfigKey, ConfigSection
 from yunikorn.config.partitions import NO_RESOLVER
 from yunikorn.config.plugin_refs import REQUIRED
 from yunikorn.config.queues_yaml import (
@@ -30,7 +30,7 @@ from yunikorn.config.queues_yaml import (
 )
 from yunikorn.config.values import BOOLEAN, TEXT, Schema, any_of, in_any_case, pattern
 from yunikorn.containment import safe_repr
-from yunikorn.framework.kinds import RESERVATION, RESOLVER, Kind
+from yunikorn.framework.kinds import RESERVATION, RESOLVER, PluginKind
 from yunikorn.framework.offers import Offer, Option
 from yunikorn.framework.options import FALSE, TRUE
 from yunikorn.framework.registry import Registry
@@ -61,7 +61,7 @@ _WEIGHTED: Schema = {
 }
 
 
-def _section(section: Section, registry: Registry) -> Schema:
+def _section(section: ConfigSection, registry: Registry) -> Schema:
     options = [key for key in section.listed if key.name.endswith(OPTION)]
     keys = [key for key in section.listed if key not in options]
     properties = {key.name: _key(key, registry) for key in keys if not key.inside}
@@ -90,7 +90,7 @@ def _section(section: Section, registry: Registry) -> Schema:
 # -- one key ------------------------------------------------------------------------------------------------
 
 
-def _key(key: Key, registry: Registry) -> Schema:
+def _key(key: ConfigKey, registry: Registry) -> Schema:
     schema = _value(key, registry)
     described: Schema = {"description": _described(key)}
     if key.example:
@@ -99,7 +99,7 @@ def _key(key: Key, registry: Registry) -> Schema:
     return {**described, **(schema if key.required else _nullable(schema))}
 
 
-def _described(key: Key) -> str:
+def _described(key: ConfigKey) -> str:
     text = plain_text(key.meaning)
     default = plain_text(key.default).strip("`")
     default = "" if default in ("required", "none") else f" Default: {default}."
@@ -107,7 +107,7 @@ def _described(key: Key) -> str:
     return f"{text[:1].upper()}{text[1:]}.{default}{ours}"
 
 
-def _value(key: Key, registry: Registry) -> Schema:
+def _value(key: ConfigKey, registry: Registry) -> Schema:
     kind, many = key.value.plugins, key.value.many
     if key.value.section:
         one: Schema = {"$ref": f"#/definitions/{key.value.section}"}
@@ -146,19 +146,19 @@ def _nullable(schema: Mapping[str, Any]) -> Schema:
 # -- plugins ------------------------------------------------------------------------------------------------
 
 
-def _referable(registry: Registry, kind: Kind) -> list[Offer]:
+def _referable(registry: Registry, kind: PluginKind) -> list[Offer]:
     """Return the offers under the names that a configuration may use."""
     return [attrs.evolve(offer, name=registry.reference(offer)) for offer in registry.offers(kind)]
 
 
-def _names(kind: Kind, offers: Sequence[Offer]) -> Schema:
+def _names(kind: PluginKind, offers: Sequence[Offer]) -> Schema:
     names: Schema = {"enum": [offer.name for offer in offers]}
     if not kind.ignore_case:
         return names
     return any_of(names, pattern("|".join(in_any_case(offer.name).replace(".", r"\.") for offer in offers)))
 
 
-def _mapping(chosen_by: str, kind: Kind, offers: Sequence[Offer]) -> Schema:
+def _mapping(chosen_by: str, kind: PluginKind, offers: Sequence[Offer]) -> Schema:
     """Return the schema of a mapping that names a plugin and contains only its options."""
     names = _names(kind, offers)
     if kind is RESOLVER:
@@ -205,7 +205,7 @@ def _add_options(properties: dict[str, Any], offers: Sequence[Offer]) -> None:
             properties.setdefault(option.name, schema)
 
 
-def _text_options(policy: Key, registry: Registry) -> dict[str, Schema]:
+def _text_options(policy: ConfigKey, registry: Registry) -> dict[str, Schema]:
     """Return `POLICY.OPTION` for every option of every policy that the property may name."""
     assert policy.value.plugins is not None
     found: dict[str, list[tuple[Offer, Option]]] = {}

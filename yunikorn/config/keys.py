@@ -1,6 +1,6 @@
 """Keys of queues.yaml as metadata of attrs classes; reader, JSON Schema and reference page follow from them.
 
-`key` declares an attribute that a key sets. A `Section` is a mapping of the text with the keys of a class. A
+`key` declares an attribute that a key sets. A `ConfigSection` is a mapping of the text with the keys of a class. A
 `Draft` is such a mapping as read, with the position of each value, from which the checked class is built.
 """
 
@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 
-from yunikorn.config.reading import Table
+from yunikorn.config.reading import YamlTable
 from yunikorn.config.values import Value
-from yunikorn.framework.kinds import Kind
+from yunikorn.framework.kinds import PluginKind
 
 T = TypeVar("T")
 OPTION = ".OPTION"
@@ -25,7 +25,7 @@ _Reader = tuple[str, str, Any, Any]
 
 
 @attrs.frozen(eq=False)
-class Key:
+class ConfigKey:
     """Key of the configuration, with type, meaning and default."""
 
     value: Value
@@ -73,16 +73,16 @@ class Key:
 
 
 def key(value: Value, default: T, meaning: str, example: str, **rest: Any) -> T:
-    """Return an attribute that a key sets; `rest` has further attributes of the `Key`."""
-    return attrs.field(default=default, metadata={_METADATA: Key(value, meaning, example, **rest)})
+    """Return an attribute that a key sets; `rest` has further attributes of the `ConfigKey`."""
+    return attrs.field(default=default, metadata={_METADATA: ConfigKey(value, meaning, example, **rest)})
 
 
-def keys_of(cls: type[Any]) -> list[Key]:
+def keys_of(cls: type[Any]) -> list[ConfigKey]:
     """Return the keys that set the attributes of a class, in the order of the attributes."""
-    found: list[Key] = []
+    found: list[ConfigKey] = []
     for field in attrs.fields(cls):
         about, default = field.metadata.get(_METADATA), _default_of(field)
-        if isinstance(about, Key):
+        if isinstance(about, ConfigKey):
             name = about.name or field.name.replace("_", "")
             required = default is attrs.NOTHING and about.shown is None
             found.append(attrs.evolve(about, name=name, field=field.name, initial=default, required=required))
@@ -115,17 +115,17 @@ def keys_inside(cls: type[Any], default: T) -> T:
 
 
 @attrs.define(eq=False, slots=False)
-class Section:
+class ConfigSection:
     """Mapping of the configuration, with all its keys."""
 
     name: str
     cls: type[Any]
     """Class of the checked configuration that the mapping is converted to."""
-    beside: tuple[Key, ...] = ()
+    beside: tuple[ConfigKey, ...] = ()
     """Keys that set no attribute, each listed `after` another key, or first."""
     hints: Mapping[str, str] = attrs.field(factory=dict)
     """Additional texts for some unknown keys."""
-    options_of: Kind | None = None
+    options_of: PluginKind | None = None
     """Kind of plugin that the mapping configures; its options are further keys."""
     chosen_by: str = ""
     """Key with the name of the plugin."""
@@ -133,12 +133,12 @@ class Section:
     """Meaning of all other keys; empty if there can be none."""
 
     @cached_property
-    def keys(self) -> tuple[Key, ...]:
+    def keys(self) -> tuple[ConfigKey, ...]:
         """All keys, in the order of messages."""
         return _placed([*keys_of(self.cls), *self.beside], self.beside)
 
     @cached_property
-    def listed(self) -> tuple[Key, ...]:
+    def listed(self) -> tuple[ConfigKey, ...]:
         """All keys, in the order of the reference page."""
         return _placed(self.keys, [key for key in self.keys if key.after])
 
@@ -192,7 +192,7 @@ class Section:
             for inside in dict.fromkeys(["", *(key.inside for key in read)])
         ]
 
-    def check_keys(self, table: Table) -> None:
+    def check_keys(self, table: YamlTable) -> None:
         """Report unknown keys, and note those that YuniKorn 1.9 does not have."""
         table.only(self.known, self.hints)
         for name in self.own:
@@ -200,7 +200,7 @@ class Section:
                 note = "YuniKorn 1.9 does not have this key and refuses the file"
                 table.findings.note(table.key_spot(name), note)
 
-    def given(self, table: Table, found: dict[str, Any]) -> dict[str, Any]:
+    def given(self, table: YamlTable, found: dict[str, Any]) -> dict[str, Any]:
         """Add the keys that are present to `found`, by attribute; those without a reader are left out."""
         for inside, known, readers in self._readers:
             holder = table.table(inside, known) if inside else table
@@ -218,14 +218,14 @@ class Section:
                     found[field] = absent(holder, name)
         return found
 
-    def read(self, table: Table) -> dict[str, Any]:
+    def read(self, table: YamlTable) -> dict[str, Any]:
         """Read all keys by attribute; missing keys, and those without a reader, have their defaults."""
         if not self.options_of:
             self.check_keys(table)
         return self.given(table, self.defaults.copy())
 
 
-def _placed(keys: Iterable[Key], moved: Iterable[Key]) -> tuple[Key, ...]:
+def _placed(keys: Iterable[ConfigKey], moved: Iterable[ConfigKey]) -> tuple[ConfigKey, ...]:
     """Return keys in order, the `moved` ones after the keys that they name."""
     order = [key for key in keys if key not in moved]
     for key in moved:
@@ -237,10 +237,10 @@ def _placed(keys: Iterable[Key], moved: Iterable[Key]) -> tuple[Key, ...]:
 class Draft(Generic[T]):
     """Mapping as read, with one attribute per key, and with its position in the text."""
 
-    section: ClassVar[Section]
-    table: Table
+    section: ClassVar[ConfigSection]
+    table: YamlTable
 
-    def __init__(self, table: Table, values: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, table: YamlTable, values: Mapping[str, Any] | None = None) -> None:
         self.__dict__ = self.section.read(table) if values is None else {**values}
         self.table = table
 

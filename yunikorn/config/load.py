@@ -14,7 +14,7 @@ from yunikorn.config.keys import Draft
 from yunikorn.config.partitions import PartitionDraft, check_hierarchy, read_partition
 from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
 from yunikorn.config.queues_yaml import TOP, PluginRef, SchedulerConfig
-from yunikorn.config.reading import Findings, Spot, Table
+from yunikorn.config.reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, UnknownPlugin
 from yunikorn.framework.installed import VARIABLE
 from yunikorn.framework.kinds import EVENT_SINK
@@ -81,7 +81,7 @@ def check_config(text: str | bytes, registry: Registry, capacities: Capacities |
             text = f"expected a mapping with the key 'partitions', got {show(node)}"
             findings.problem(Spot("", node), text)
         else:
-            config = _read(Table("", node, findings), whole, registry, capacities)
+            config = _read(YamlTable("", node, findings), whole, registry, capacities)
     except ConfigError as error:
         return Outcome(None, error.problems)
     return Outcome(
@@ -131,7 +131,7 @@ class SchedulerDraft(Draft[SchedulerConfig]):
 
 
 def _read(
-    table: Table, text: str, registry: Registry, capacities: Capacities | None
+    table: YamlTable, text: str, registry: Registry, capacities: Capacities | None
 ) -> SchedulerConfig | None:
     findings = table.findings
     draft = SchedulerDraft(table)

@@ -10,7 +10,7 @@ from typing import Any
 
 from yunikorn.api import NodeSortPolicy
 from yunikorn.config.document import Scalar, show
-from yunikorn.config.keys import Section
+from yunikorn.config.keys import ConfigSection
 from yunikorn.config.plugin_refs import PluginCheck, note_if_ours
 from yunikorn.config.queues_yaml import (
     DEFAULT_ORDER,
@@ -22,7 +22,7 @@ from yunikorn.config.queues_yaml import (
     ScoreConfig,
     WeightedRef,
 )
-from yunikorn.config.reading import Table
+from yunikorn.config.reading import YamlTable
 from yunikorn.config.values import WEIGHTS
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import NODE_SORT
@@ -33,7 +33,7 @@ _SCORES = "scores"
 _WEIGHTS = "resourceweights"
 
 
-def read_node_sort(partition: Table, plugins: PluginCheck) -> PluginRef:
+def read_node_sort(partition: YamlTable, plugins: PluginCheck) -> PluginRef:
     """Read the default node order of a partition."""
     node, spot = partition.get(_ORDER), partition.spot(_ORDER)
     if isinstance(node, Scalar):
@@ -47,7 +47,7 @@ def read_node_sort(partition: Table, plugins: PluginCheck) -> PluginRef:
     return _read_node_order(table, plugins, NODE_ORDER)
 
 
-def read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginRef]:
+def read_node_sorts(partition: YamlTable, plugins: PluginCheck) -> dict[str, PluginRef]:
     """Read the named node orders of a partition."""
     found: dict[str, PluginRef] = {}
     for table in partition.tables("nodesortpolicies"):
@@ -62,7 +62,7 @@ def read_node_sorts(partition: Table, plugins: PluginCheck) -> dict[str, PluginR
     return found
 
 
-def _read_node_order(table: Table, plugins: PluginCheck, section: Section) -> PluginRef:
+def _read_node_order(table: YamlTable, plugins: PluginCheck, section: ConfigSection) -> PluginRef:
     name = table.text("type") or DEFAULT_ORDER
     if name == WEIGHTED:
         return _read_weighted(table, plugins, section)
@@ -73,7 +73,7 @@ def _read_node_order(table: Table, plugins: PluginCheck, section: Section) -> Pl
     return ref
 
 
-def _read_node_options(table: Table, plugins: PluginCheck, name: str, core: list[str]) -> dict[str, Any]:
+def _read_node_options(table: YamlTable, plugins: PluginCheck, name: str, core: list[str]) -> dict[str, Any]:
     """Return the options of a node sort policy: all keys of `table` except the `core` ones."""
     options = plugins.known_options(NODE_SORT, name, table, core)
     if _WEIGHTS in options:
@@ -85,7 +85,7 @@ def _read_node_options(table: Table, plugins: PluginCheck, name: str, core: list
     return options
 
 
-def _read_weighted(table: Table, plugins: PluginCheck, section: Section) -> WeightedRef:
+def _read_weighted(table: YamlTable, plugins: PluginCheck, section: ConfigSection) -> WeightedRef:
     table.only([key for key in section.known if key != _WEIGHTS])
     note_if_ours(NODE_SORT, WEIGHTED, table.spot("type"), plugins.findings)
     before = len(plugins.findings.problems)
@@ -96,7 +96,7 @@ def _read_weighted(table: Table, plugins: PluginCheck, section: Section) -> Weig
     return WeightedRef(WEIGHTED, scores=tuple(score for score in scores if score))
 
 
-def _read_score(table: Table, plugins: PluginCheck) -> ScoreConfig | None:
+def _read_score(table: YamlTable, plugins: PluginCheck) -> ScoreConfig | None:
     values = SCORE.read(table)
     name = values["name"]
     if not name or name == WEIGHTED:
@@ -110,7 +110,7 @@ def _read_score(table: Table, plugins: PluginCheck) -> ScoreConfig | None:
     return ScoreConfig(**values)
 
 
-def _warn_of_score(table: Table, plugins: PluginCheck, name: str) -> None:
+def _warn_of_score(table: YamlTable, plugins: PluginCheck, name: str) -> None:
     """Warn of a policy whose scores have no known range, and of options that cannot be given."""
     try:
         offer = plugins.registry.find(NODE_SORT, name)

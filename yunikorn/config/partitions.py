@@ -30,7 +30,7 @@ from yunikorn.config.queues_yaml import (
     ResolverRef,
 )
 from yunikorn.config.quotas import check_applications, check_limits, check_resources
-from yunikorn.config.reading import Findings, Table
+from yunikorn.config.reading import Findings, YamlTable
 from yunikorn.config.rules import RuleDraft, check_paths, read_rules
 from yunikorn.framework import kinds
 from yunikorn.framework.kinds import ADMISSION, PERMIT, PREDICATE, RESOLVER, SUBMIT
@@ -60,7 +60,7 @@ class PartitionDraft(Draft[PartitionConfig]):
     periods: dict[str, int | None]
 
 
-def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
+def read_partition(table: YamlTable, plugins: PluginCheck) -> PartitionDraft:
     """Read and check a partition."""
     findings = plugins.findings
     draft = PartitionDraft(table)
@@ -89,7 +89,7 @@ def read_partition(table: Table, plugins: PluginCheck) -> PartitionDraft:
     return draft
 
 
-def _read_preemption(partition: Table, plugins: PluginCheck) -> PreemptionConfig:
+def _read_preemption(partition: YamlTable, plugins: PluginCheck) -> PreemptionConfig:
     default = PreemptionConfig()
     table = partition.table("preemption")
     if table is None:
@@ -100,7 +100,7 @@ def _read_preemption(partition: Table, plugins: PluginCheck) -> PreemptionConfig
     return PreemptionConfig(**given)
 
 
-def _read_reservations(partition: Table, plugins: PluginCheck) -> PluginRef:
+def _read_reservations(partition: YamlTable, plugins: PluginCheck) -> PluginRef:
     default = PluginRef(DEFAULT_RESERVATIONS)
     table = partition.table("reservations")
     if table is None:
@@ -113,7 +113,7 @@ def _read_reservations(partition: Table, plugins: PluginCheck) -> PluginRef:
     return ref
 
 
-def _read_resolver(partition: Table, plugins: PluginCheck) -> ResolverRef | None:
+def _read_resolver(partition: YamlTable, plugins: PluginCheck) -> ResolverRef | None:
     table = partition.table("usergroupresolver")
     if table is None:
         return None

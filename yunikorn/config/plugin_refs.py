@@ -26,10 +26,10 @@ from yunikorn.config.properties import (
 )
 from yunikorn.config.queues import QueueDraft
 from yunikorn.config.queues_yaml import PluginRef
-from yunikorn.config.reading import Findings, Spot, Table, descend, plain_data
+from yunikorn.config.reading import Findings, Spot, YamlTable, descend, plain_data
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework import kinds
-from yunikorn.framework.kinds import PLACEMENT, RESOLVER, Kind
+from yunikorn.framework.kinds import PLACEMENT, RESOLVER, PluginKind
 from yunikorn.framework.registry import Registry
 from yunikorn.text import listed, suggest
 
@@ -67,7 +67,7 @@ class PluginCheck:
         self.findings = findings
         self._known: dict[tuple[str, str, bool, str], _Verdict] = {}
 
-    def option_names(self, kind: Kind, name: str) -> list[str] | None:
+    def option_names(self, kind: PluginKind, name: str) -> list[str] | None:
         """Return the option names of a plugin, or None if there is no such plugin."""
         try:
             return [option.name for option in self.registry.find(kind, name).options]
@@ -75,7 +75,7 @@ class PluginCheck:
             return None
 
     def verdict(
-        self, kind: Kind, name: str, options: Mapping[str, Any], comma_lists: bool = False
+        self, kind: PluginKind, name: str, options: Mapping[str, Any], comma_lists: bool = False
     ) -> _Verdict:
         """Return the result of constructing the plugin with these options."""
         key = kind.id, name, comma_lists, repr(options)
@@ -83,7 +83,7 @@ class PluginCheck:
             self._known[key] = self._try(kind, name, options, comma_lists)
         return self._known[key]
 
-    def _try(self, kind: Kind, name: str, options: Mapping[str, Any], comma_lists: bool) -> _Verdict:
+    def _try(self, kind: PluginKind, name: str, options: Mapping[str, Any], comma_lists: bool) -> _Verdict:
         try:
             self.registry.make(kind, name, options, comma_lists=comma_lists)
         except OptionError as error:
@@ -92,7 +92,7 @@ class PluginCheck:
             return _Verdict(refusal=str(error))
         return _Verdict()
 
-    def check(self, kind: Kind, ref: PluginRef, name_at: Spot, options_at: Spot) -> bool:
+    def check(self, kind: PluginKind, ref: PluginRef, name_at: Spot, options_at: Spot) -> bool:
         """Report the problems of a plugin and its options; return True if there are none."""
         verdict = self.verdict(kind, ref.name, ref.options)
         if verdict.refusal and ref.required:
@@ -104,7 +104,7 @@ class PluginCheck:
         return not verdict.refusal and not verdict.faults
 
     def known_options(
-        self, kind: Kind, name: str, table: Table, core: Collection[str], skip: Collection[str] = ()
+        self, kind: PluginKind, name: str, table: YamlTable, core: Collection[str], skip: Collection[str] = ()
     ) -> dict[str, Any]:
         """Return the options in `table`, all keys without those of the `core`; unknown keys are reported.
 
@@ -126,13 +126,15 @@ class PluginCheck:
         return options
 
 
-def note_if_ours(kind: Kind, name: str, at: Spot, findings: Findings) -> None:
+def note_if_ours(kind: PluginKind, name: str, at: Spot, findings: Findings) -> None:
     """Add a note if YuniKorn 1.9 does not have the plugin, and hence refuses its name."""
     if kind.normal(name) not in ORIGINAL[kind.id]:
         findings.note(at, f"YuniKorn 1.9 has no {kind.title} called '{name}' and refuses it")
 
 
-def read_plugin_list(table: Table, key: str, kind: Kind, plugins: PluginCheck) -> tuple[PluginRef, ...]:
+def read_plugin_list(
+    table: YamlTable, key: str, kind: PluginKind, plugins: PluginCheck
+) -> tuple[PluginRef, ...]:
     """Read a list of plugins, each a name or a mapping with `name` and options."""
     refs = []
     for spot in table.items(key) or ():
@@ -143,7 +145,7 @@ def read_plugin_list(table: Table, key: str, kind: Kind, plugins: PluginCheck) -
 
 
 def read_plugin_ref(
-    table: Table, key: str, kind: Kind, default: PluginRef, plugins: PluginCheck
+    table: YamlTable, key: str, kind: PluginKind, default: PluginRef, plugins: PluginCheck
 ) -> PluginRef:
     """Read a plugin, a name or a mapping with `name` and options; a missing key is the default."""
     spot = table.spot(key)
@@ -153,7 +155,7 @@ def read_plugin_ref(
     return _read_ref(spot, kind, plugins) or default
 
 
-def _read_ref(spot: Spot, kind: Kind, plugins: PluginCheck) -> PluginRef | None:
+def _read_ref(spot: Spot, kind: PluginKind, plugins: PluginCheck) -> PluginRef | None:
     findings = plugins.findings
     if isinstance(spot.node, Scalar):
         ref = PluginRef(spot.node.text)
@@ -162,7 +164,7 @@ def _read_ref(spot: Spot, kind: Kind, plugins: PluginCheck) -> PluginRef | None:
     if not isinstance(spot.node, document.Mapping):
         findings.problem(spot, f"expected a name, or a mapping with a name, got {show(spot.node)}")
         return None
-    entry = Table(spot.path, spot.node, findings)
+    entry = YamlTable(spot.path, spot.node, findings)
     name = entry.text("name")
     if not name:
         findings.problem(entry.spot("name"), f"required, but missing: the name of the {kind.title}")
@@ -175,7 +177,7 @@ def _read_ref(spot: Spot, kind: Kind, plugins: PluginCheck) -> PluginRef | None:
 
 # -- policies of queues -------------------------------------------------------------------------------
 
-_KINDS: tuple[tuple[str, Kind, str], ...] = (
+_KINDS: tuple[tuple[str, PluginKind, str], ...] = (
     (APP_SORT, kinds.APP_SORT, DEFAULTS.app_sort),
     (QUEUE_SORT, kinds.QUEUE_SORT, DEFAULTS.queue_sort),
 )
@@ -254,7 +256,7 @@ class QueuePolicyCheck:
         self,
         queue: Spot,
         below: str,
-        kind: Kind,
+        kind: PluginKind,
         name: str,
         options: Mapping[str, str],
         own: Mapping[str, str],

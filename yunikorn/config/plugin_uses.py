@@ -12,14 +12,14 @@ from yunikorn.config.properties import APP_SORT as APP_SORT_PROPERTY
 from yunikorn.config.properties import QUEUE_SORT as QUEUE_SORT_PROPERTY
 from yunikorn.config.properties import QUOTA_POLICY, InForce, read_settings
 from yunikorn.config.queues_yaml import SECTIONS, PluginRef, QueueConfig, SchedulerConfig, WeightedRef
-from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT, QUOTA, Kind
+from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT, QUOTA, PluginKind
 
 
 @attrs.frozen
 class PluginUse:
     """A plugin of a configuration."""
 
-    kind: Kind
+    kind: PluginKind
     name: str
     """Name in the form in which names of the kind are compared."""
     place: str
@@ -45,7 +45,7 @@ def uses_by_partition(config: SchedulerConfig) -> list[tuple[str, PluginUse]]:
     return named
 
 
-def _walk(value: Any, kind: Kind | None, path: str, found: list[PluginUse]) -> None:
+def _walk(value: Any, kind: PluginKind | None, path: str, found: list[PluginUse]) -> None:
     if isinstance(value, PluginRef):
         if kind is not None:
             found.append(PluginUse(kind, kind.normal(value.name), path))

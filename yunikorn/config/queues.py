@@ -12,7 +12,7 @@ from yunikorn.config.document import quote
 from yunikorn.config.keys import Draft
 from yunikorn.config.names import RECOVERY, ROOT, Acl, is_queue_name
 from yunikorn.config.queues_yaml import LIMIT, QUEUE, TEMPLATE, LimitConfig, QueueConfig, TemplateConfig
-from yunikorn.config.reading import Findings, Spot, Table
+from yunikorn.config.reading import Findings, Spot, YamlTable
 
 Named = list[tuple[str, Spot]]
 
@@ -87,7 +87,7 @@ class QueueDraft(Draft[QueueConfig]):
         return super().build()
 
 
-def read_queues(partition: Table) -> QueueDraft:
+def read_queues(partition: YamlTable) -> QueueDraft:
     """Read the queues of a partition; return the root queue, which is added if the text has none."""
     findings = partition.findings
     if "queues" not in partition:
@@ -105,7 +105,7 @@ def read_queues(partition: Table) -> QueueDraft:
     return root
 
 
-def _read_queue(table: Table, above: str) -> QueueDraft:
+def _read_queue(table: YamlTable, above: str) -> QueueDraft:
     queue, given = QueueDraft(table), table.node.entries
     queue.name = queue.name.lower()
     queue.path = f"{above}.{queue.name}" if above else queue.name
@@ -121,8 +121,8 @@ def _read_queue(table: Table, above: str) -> QueueDraft:
     return queue
 
 
-def _read_children(tables: list[Table], parent: QueueDraft) -> list[QueueDraft]:
-    seen: dict[str, Table] = {}
+def _read_children(tables: list[YamlTable], parent: QueueDraft) -> list[QueueDraft]:
+    seen: dict[str, YamlTable] = {}
     children = []
     for table in tables:
         queue = _read_queue(table, parent.path)
@@ -139,7 +139,7 @@ def _read_children(tables: list[Table], parent: QueueDraft) -> list[QueueDraft]:
     return children
 
 
-def _read_limits(table: Table) -> list[LimitDraft]:
+def _read_limits(table: YamlTable) -> list[LimitDraft]:
     return [LimitDraft(entry) for entry in table.tables("limits")]
 
 
@@ -170,7 +170,7 @@ def _warn(queue: QueueDraft, findings: Findings) -> None:
         findings.warning(queue.table.spot("childtemplate"), text)
 
 
-def _join_limits(root: QueueDraft, partition: Table) -> None:
+def _join_limits(root: QueueDraft, partition: YamlTable) -> None:
     """Use the limits of the partition for the root queue; both may be present only if they are equal."""
     limits = _read_limits(partition)
     if not limits:

@@ -15,10 +15,10 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.config import values
 from yunikorn.config.filters import FilterConfig
-from yunikorn.config.keys import Key, Section, key, keys_inside
+from yunikorn.config.keys import ConfigKey, ConfigSection, key, keys_inside
 from yunikorn.config.names import NOBODY, Acl
 from yunikorn.config.properties import QueueSettings
-from yunikorn.config.reading import Table
+from yunikorn.config.reading import YamlTable
 from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.config.values import built, mapping, plugin, plugin_ref, plugins, rows
 from yunikorn.framework.kinds import (
@@ -153,7 +153,7 @@ class TemplateConfig:
 
     max_applications: int = key(values.COUNT, 0, "as for queues", "5")
     properties: Mapping[str, str] = key(
-        mapping("properties", Table.pairs),
+        mapping("properties", YamlTable.pairs),
         attrs.Factory(dict),
         "all properties of the queue; it inherits none",
         "{application.sort.policy: fair}",
@@ -217,7 +217,7 @@ class QueueConfig:
         "10",
     )
     properties: Mapping[str, str] = key(
-        mapping("properties", Table.pairs),
+        mapping("properties", YamlTable.pairs),
         attrs.Factory(dict),
         "[properties](#properties)",
         "{application.sort.policy: fair}",
@@ -292,7 +292,7 @@ class RuleConfig:
 
 
 @attrs.frozen
-class NodeOrder:
+class NodeOrderConfig:
     """Order of nodes as described; it is read to a `PluginRef`."""
 
     type: str = key(
@@ -518,12 +518,12 @@ class SchedulerConfig:
 
 # -- sections, in the order of the reference page -----------------------------------------------------
 
-TOP = Section("top", SchedulerConfig)
-PARTITION = Section(
+TOP = ConfigSection("top", SchedulerConfig)
+PARTITION = ConfigSection(
     "partition",
     PartitionConfig,
     beside=(
-        Key(
+        ConfigKey(
             rows("limit"),
             "[limits](#limits) of the root queue; if the root queue has limits too, both must be written"
             " alike",
@@ -536,26 +536,32 @@ PARTITION = Section(
     ),
     hints={"statedumpfilepath": " (YuniKorn removed it in 1.5: leave it out)"},
 )
-PERIODS = Section("periods", PartitionTimeouts)
-QUEUE = Section("queue", QueueConfig)
-PROPERTIES = Section("properties", QueueSettings, others="other properties, which the scheduler ignores")
-LIMIT = Section("limit", LimitConfig)
-TEMPLATE = Section("template", TemplateConfig)
-RULE = Section("rule", RuleConfig, options_of=PLACEMENT, chosen_by="name", others="an option of the rule")
-NODE_ORDER = Section(
-    "node-sort", NodeOrder, options_of=NODE_SORT, chosen_by="type", others="an option of the policy"
+PERIODS = ConfigSection("periods", PartitionTimeouts)
+QUEUE = ConfigSection("queue", QueueConfig)
+PROPERTIES = ConfigSection(
+    "properties", QueueSettings, others="other properties, which the scheduler ignores"
+)
+LIMIT = ConfigSection("limit", LimitConfig)
+TEMPLATE = ConfigSection("template", TemplateConfig)
+RULE = ConfigSection(
+    "rule", RuleConfig, options_of=PLACEMENT, chosen_by="name", others="an option of the rule"
+)
+NODE_ORDER = ConfigSection(
+    "node-sort", NodeOrderConfig, options_of=NODE_SORT, chosen_by="type", others="an option of the policy"
 )
 NAMED_NODE_ORDER = attrs.evolve(
     NODE_ORDER,
     name="named-node-sort",
     beside=(
-        Key(values.TEXT, "the name by which queues and applications choose the policy", "packed", "name"),
+        ConfigKey(
+            values.TEXT, "the name by which queues and applications choose the policy", "packed", "name"
+        ),
     ),
 )
-SCORE = Section(
+SCORE = ConfigSection(
     "score", ScoreConfig, options_of=NODE_SORT, chosen_by="name", others="an option of the policy"
 )
-RESOLVER_CACHE = Section("resolver-cache", ResolverCache)
+RESOLVER_CACHE = ConfigSection("resolver-cache", ResolverCache)
 SECTIONS = (
     TOP,
     PARTITION,
@@ -570,6 +576,6 @@ SECTIONS = (
     SCORE,
     RESOLVER_CACHE,
 )
-PREEMPTION = Section("preemption", PreemptionConfig)
-FILTER = Section("filter", FilterConfig)
+PREEMPTION = ConfigSection("preemption", PreemptionConfig)
+FILTER = ConfigSection("filter", FilterConfig)
 """Sections inside others, which the page lists with the keys of the outer section."""

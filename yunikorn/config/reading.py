@@ -61,7 +61,7 @@ class Findings:
         self.hints.append(_found(spot, message))
 
 
-class Table:
+class YamlTable:
     """Mapping in the text, with typed readers for its keys."""
 
     __slots__ = ("findings", "node", "path")
@@ -163,7 +163,7 @@ class Table:
             self.problem(key, str(error))
             return None
 
-    def table(self, key: str, known: Collection[str] | None = None) -> Table | None:
+    def table(self, key: str, known: Collection[str] | None = None) -> YamlTable | None:
         """Read a mapping, with only `known` keys if given; return None if it is missing or was refused."""
         node = self.get(key)
         if node is None:
@@ -171,7 +171,7 @@ class Table:
         if not isinstance(node, Mapping):
             self.problem(key, f"expected a mapping, got {show(node)}")
             return None
-        table = Table(self._below(key), node, self.findings)
+        table = YamlTable(self._below(key), node, self.findings)
         if known is not None:
             table.only(known)
         return table
@@ -192,12 +192,12 @@ class Table:
             if not (isinstance(item, Scalar) and item.is_null)
         ]
 
-    def tables(self, key: str) -> list[Table]:
+    def tables(self, key: str) -> list[YamlTable]:
         """Read a list of mappings."""
         tables = []
         for spot in self.items(key) or ():
             if isinstance(spot.node, Mapping):
-                tables.append(Table(spot.path, spot.node, self.findings))
+                tables.append(YamlTable(spot.path, spot.node, self.findings))
             else:
                 self.findings.problem(spot, f"expected a mapping, got {show(spot.node)}")
         return tables

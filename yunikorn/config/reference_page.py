@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 
-from yunikorn.config.keys import Section
+from yunikorn.config.keys import ConfigSection
 from yunikorn.config.queues_yaml import SECTIONS
 from yunikorn.framework.kinds import KINDS
 from yunikorn.framework.offers import Option
@@ -26,7 +26,7 @@ def markdown(registry: Registry) -> str:
     return _TABLE.sub(table, page)
 
 
-def _keys(section: Section) -> Iterator[str]:
+def _keys(section: ConfigSection) -> Iterator[str]:
     yield "| key | type | default | meaning | example |"
     yield "|---|---|---|---|---|"
     for key in section.listed:

@@ -15,7 +15,7 @@ from yunikorn.config.names import ROOT, is_expression, is_group_name, is_queue_n
 from yunikorn.config.plugin_refs import REQUIRED, PluginCheck, note_if_ours
 from yunikorn.config.queues import QueueDraft
 from yunikorn.config.queues_yaml import FILTER, RULE, PluginRef, RuleConfig
-from yunikorn.config.reading import Findings, Spot, Table
+from yunikorn.config.reading import Findings, Spot, YamlTable
 from yunikorn.framework.kinds import PLACEMENT
 
 VALUE = "value"
@@ -48,7 +48,7 @@ class RuleDraft(Draft[RuleConfig]):
         yield self
 
 
-def read_rules(partition: Table, plugins: PluginCheck) -> list[RuleDraft]:
+def read_rules(partition: YamlTable, plugins: PluginCheck) -> list[RuleDraft]:
     """Read the rules of a partition, in order."""
     rules = [_read_rule(table, plugins) for table in partition.tables("placementrules")]
     if not rules:
@@ -57,7 +57,7 @@ def read_rules(partition: Table, plugins: PluginCheck) -> list[RuleDraft]:
     return rules
 
 
-def _read_rule(table: Table, plugins: PluginCheck, outer: RuleDraft | None = None) -> RuleDraft:
+def _read_rule(table: YamlTable, plugins: PluginCheck, outer: RuleDraft | None = None) -> RuleDraft:
     rule = RuleDraft(table)
     if outer is not None:
         if REQUIRED in table:
@@ -112,7 +112,7 @@ def _check_plugin(rule: RuleDraft, plugins: PluginCheck) -> bool:
 # -- filters ------------------------------------------------------------------------------------------
 
 
-def _read_filter(rule: Table) -> FilterConfig | None:
+def _read_filter(rule: YamlTable) -> FilterConfig | None:
     table = rule.table("filter")
     if table is None:
         return None

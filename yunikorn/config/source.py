@@ -38,7 +38,7 @@ ADVICE = "expected a queues.yaml, or the output of `kubectl get configmap yuniko
 
 
 @attrs.frozen
-class ConfigSource:
+class LocatedText:
     """Text of a queues.yaml, and its place in the file that contains it."""
 
     text: str
@@ -71,14 +71,14 @@ class ConfigSource:
         )
 
 
-def read_source(text: str) -> ConfigSource:
+def read_source(text: str) -> LocatedText:
     """Return the queues.yaml that a file contains. Raises `ConfigError` if its ConfigMaps have none."""
     if MARK not in text:
-        return ConfigSource(text)
+        return LocatedText(text)
     documents = compose_all(text)
     objects = [each for each in documents if isinstance(each, Mapping) and _is_object(each)]
     if not objects or objects[0] is not documents[0]:
-        return ConfigSource(text)
+        return LocatedText(text)
     reader = _ConfigMaps()
     for each in objects:
         reader.take(each)
@@ -186,7 +186,7 @@ class _ConfigMaps:
                 self._problem(value, f"{name} is not a text: put a | behind '{name}:' to make it one")
         return found
 
-    def source(self, text: str) -> ConfigSource:
+    def source(self, text: str) -> LocatedText:
         """Return the queues.yaml of the policy group; raises `ConfigError`."""
         if not self._found:
             where = self._others[0][1] if self._others else YamlNode(1, 1)
@@ -203,7 +203,7 @@ class _ConfigMaps:
         if self._problems:
             raise ConfigError(self._problems)
         about = [*map(self._warning, warnings), *self._unused(entries, key)]
-        return ConfigSource(entries[key].text, tuple(about), self._place(text, key, entries[key]))
+        return LocatedText(entries[key].text, tuple(about), self._place(text, key, entries[key]))
 
     def _problem(self, node: YamlNode, message: str) -> None:
         self._problems.append(Problem("", message, node.line, node.column))

@@ -20,8 +20,8 @@ from yunikorn.config.amounts import Amount, read_amount
 from yunikorn.config.document import quote
 from yunikorn.config.durations import parse_duration, spell_duration
 from yunikorn.config.names import GROUP, NOBODY, QUEUE, USER, Acl, illegal_names
-from yunikorn.config.reading import UINT64_MAX, Spot, Table, read_number
-from yunikorn.framework.kinds import Kind
+from yunikorn.config.reading import UINT64_MAX, Spot, YamlTable, read_number
+from yunikorn.framework.kinds import PluginKind
 from yunikorn.quantities import SUFFIXES
 from yunikorn.resources import INT64_MAX
 
@@ -39,11 +39,11 @@ class Value:
     words: str
     """Description on the reference page, in Markdown."""
     schema: Mapping[str, Any] = attrs.field(factory=dict)
-    read: Callable[[Table, str], Any] | None = None
+    read: Callable[[YamlTable, str], Any] | None = None
     """Reader of a key that is present; None if the class that has the key reads it with other facts."""
     parse: Callable[[str], Any] = str
     """Reader of a queue property, which is a text. Raises `ValueError`."""
-    absent: Callable[[Table, str], Any] | None = None
+    absent: Callable[[YamlTable, str], Any] | None = None
     """Result for a missing key, if it is not the default of the key."""
     build: Callable[[Any], Any] | None = None
     """Conversion from the read value, which has positions, to the checked value."""
@@ -53,7 +53,7 @@ class Value:
     """Name of the section that describes the value, or each entry of a list."""
     many: bool = False
     """True if the value is a list of sections or plugins."""
-    plugins: Kind | None = None
+    plugins: PluginKind | None = None
     """Kind of plugin that the value names or lists."""
     options: bool = False
     """True if the single plugin may also be a mapping with its name and options."""
@@ -103,7 +103,7 @@ _WORDS_OF_BOOLEANS = [
 # -- readers ------------------------------------------------------------------------------------------
 
 
-def _read_acl(table: Table, key: str) -> Acl:
+def _read_acl(table: YamlTable, key: str) -> Acl:
     text = table.text(key)
     try:
         acl = Acl.parse(text)
@@ -117,7 +117,7 @@ def _read_acl(table: Table, key: str) -> Acl:
     return acl
 
 
-def _read_duration(table: Table, key: str, *, or_never: bool = False) -> int | None:
+def _read_duration(table: YamlTable, key: str, *, or_never: bool = False) -> int | None:
     text = table.text(key)
     if or_never and text == NEVER:
         return None
@@ -132,7 +132,7 @@ def _read_duration(table: Table, key: str, *, or_never: bool = False) -> int | N
     return duration
 
 
-def _read_weights(table: Table, key: str) -> dict[str, str]:
+def _read_weights(table: YamlTable, key: str) -> dict[str, str]:
     weights: dict[str, str] = {}
     given = table.table(key)
     if given is None:
@@ -146,14 +146,14 @@ def _read_weights(table: Table, key: str) -> dict[str, str]:
     return weights
 
 
-def _read_weight(table: Table, key: str) -> float:
+def _read_weight(table: YamlTable, key: str) -> float:
     weight = table.number(key)
     if weight is not None and not 0 < weight <= 1e9:
         table.problem(key, f"a weight is above 0 and at most 1e9, got {weight:g}")
     return weight or 1.0
 
 
-def _read_range(table: Table, key: str) -> tuple[float, float] | None:
+def _read_range(table: YamlTable, key: str) -> tuple[float, float] | None:
     spots = table.items(key)
     if spots is None:
         return None
@@ -167,7 +167,7 @@ def _read_range(table: Table, key: str) -> tuple[float, float] | None:
     return numbers[0], numbers[1]
 
 
-def _read_priorities(table: Table, key: str) -> dict[str, int]:
+def _read_priorities(table: YamlTable, key: str) -> dict[str, int]:
     given = table.table(key)
     if given is None:
         return {}
@@ -202,17 +202,17 @@ def _texts(found: list[tuple[str, Spot]]) -> tuple[str, ...]:
 
 # -- kinds of values of keys --------------------------------------------------------------------------
 
-TEXT = Value("text", {"type": ["string", "number", "boolean"]}, Table.text)
+TEXT = Value("text", {"type": ["string", "number", "boolean"]}, YamlTable.text)
 BOOLEAN = Value(
     "[boolean](configuration.md#how-values-are-read)",
     {"enum": [True, False, *dict.fromkeys(_WORDS_OF_BOOLEANS)]},
-    Table.boolean,
+    YamlTable.boolean,
     spell=lambda value: str(value).lower(),
 )
 TRUE_OR_FALSE = Value(
-    "`true`, `false`", {"type": "boolean"}, partial(Table.boolean, strict=True), spell=BOOLEAN.spell
+    "`true`, `false`", {"type": "boolean"}, partial(YamlTable.boolean, strict=True), spell=BOOLEAN.spell
 )
-COUNT = Value("count", _whole(0, UINT64_MAX), Table.count)
+COUNT = Value("count", _whole(0, UINT64_MAX), YamlTable.count)
 QUANTITIES = Value(
     "[quantities](configuration.md#quantities)",
     {
@@ -245,19 +245,19 @@ DURATION_OR_NEVER = Value(
 QUEUE_NAME = Value(
     "[queue name](configuration.md#names)",
     any_of(pattern(QUEUE.pattern), {"type": ["integer", "boolean"]}),
-    Table.text,
+    YamlTable.text,
 )
 ACL = Value(
     "[access control list](configuration.md#access-control-lists)",
     any_of(pattern(r"\s*(?:\S+(?:\s+\S+)?)?\s*"), {"type": ["number", "boolean"]}),
     _read_acl,
 )
-NAMES = Value("list of names", _listed(TEXT.schema), Table.texts, build=_texts)
+NAMES = Value("list of names", _listed(TEXT.schema), YamlTable.texts, build=_texts)
 LIMITED_USERS, LIMITED_GROUPS = (
     Value(
         f"list of {who}",
         _listed(any_of(pattern(rf"\*|{form.pattern}"), {"type": "boolean"})),
-        Table.texts,
+        YamlTable.texts,
         build=_texts,
     )
     for who, form in (("users", USER), ("groups", GROUP))
@@ -294,7 +294,7 @@ def all_built(drafts: Iterable[Any]) -> tuple[Any, ...]:
 
 def mapping(
     section: str,
-    read: Callable[[Table, str], Any] | None = None,
+    read: Callable[[YamlTable, str], Any] | None = None,
     build: Callable[[Any], Any] | None = None,
 ) -> Value:
     """Return the kind of a mapping that a section describes."""
@@ -306,17 +306,17 @@ def rows(section: str, build: Callable[[Any], Any] | None = all_built) -> Value:
     return Value("list", section=section, many=True, build=build)
 
 
-def plugin(kind: Kind) -> Value:
+def plugin(kind: PluginKind) -> Value:
     """Return the kind of a value that names a plugin."""
-    return Value("text", read=Table.text, plugins=kind)
+    return Value("text", read=YamlTable.text, plugins=kind)
 
 
-def plugin_ref(kind: Kind) -> Value:
+def plugin_ref(kind: PluginKind) -> Value:
     """Return the kind of a plugin, a name or a mapping with a name; a reference spells its name."""
     return Value("text or mapping", plugins=kind, options=True, spell=attrgetter("name"))
 
 
-def plugins(kind: Kind) -> Value:
+def plugins(kind: PluginKind) -> Value:
     """Return the kind of a list of plugins, each a name or a mapping with a name."""
     return Value("list", plugins=kind, many=True)
 

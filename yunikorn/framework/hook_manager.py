@@ -17,14 +17,14 @@ from typing import Any
 import pluggy
 
 from yunikorn.api import Plugin
-from yunikorn.framework.kinds import KINDS, Kind
+from yunikorn.framework.kinds import KINDS, PluginKind
 
 _VALUES = (str, int, tuple, dict, ModuleType)
 """Types of values of a module that are no functions."""
 _hookspec = pluggy.HookspecMarker("yunikorn")
 
 
-def _specification(kind: Kind) -> Callable[[], list[type[Plugin]]]:
+def _specification(kind: PluginKind) -> Callable[[], list[type[Plugin]]]:
     """Return the hook of a kind, as a function without a body."""
 
     def hook() -> list[type[Plugin]]:

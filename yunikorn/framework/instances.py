@@ -25,7 +25,7 @@ from yunikorn.framework.plugin_failures import read_flag
 
 if TYPE_CHECKING:
     from yunikorn.api import Context
-    from yunikorn.framework.kinds import Kind
+    from yunikorn.framework.kinds import PluginKind
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
 
@@ -45,7 +45,7 @@ Key = tuple[str, str, tuple[tuple[str, str], ...]]
 class PluginInstance:
     """An object of a plugin class, for one place of a configuration or several that share it."""
 
-    kind: Kind
+    kind: PluginKind
     name: str
     options: Mapping[str, Any]
     cls: type[Any]
@@ -96,7 +96,7 @@ class InstancePlan:
         self._shared_in_use: Mapping[Key, PluginInstance] = shared or {}
 
     def make(
-        self, kind: Kind, name: str, options: Mapping[str, Any], *, wrap: Wrap | None = None
+        self, kind: PluginKind, name: str, options: Mapping[str, Any], *, wrap: Wrap | None = None
     ) -> PluginInstance:
         """Plan an instance for one place.
 
@@ -115,7 +115,13 @@ class InstancePlan:
         return made
 
     def make_if_usable(
-        self, kind: Kind, name: str, options: Mapping[str, Any], *, required: bool, wrap: Wrap | None = None
+        self,
+        kind: PluginKind,
+        name: str,
+        options: Mapping[str, Any],
+        *,
+        required: bool,
+        wrap: Wrap | None = None,
     ) -> PluginInstance | None:
         """Plan an instance as `make`; None for one that is not `required` and cannot be used."""
         with self.optional(kind, name, required=required):
@@ -123,7 +129,7 @@ class InstancePlan:
         return None
 
     @contextmanager
-    def optional(self, kind: Kind, name: str, *, required: bool) -> Iterator[None]:
+    def optional(self, kind: PluginKind, name: str, *, required: bool) -> Iterator[None]:
         """Log an `UnknownPlugin` or `PluginError` of the context, unless the plugin is `required`."""
         try:
             yield
@@ -148,7 +154,7 @@ class InstancePlan:
         """Planned instances that several places refer to."""
         return self._shared
 
-    def share(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance:
+    def share(self, kind: PluginKind, name: str, options: Mapping[str, str]) -> PluginInstance:
         """Plan an instance for all places with this name and these options, which are texts.
 
         Objects in use refer to a shared instance, so an instance that failed to open is opened again instead
@@ -286,7 +292,7 @@ class PluginInstances:
         else:
             self._calls.when_idle(one.plugin, action)
 
-    def find_shared(self, kind: Kind, name: str, options: Mapping[str, str]) -> PluginInstance | None:
+    def find_shared(self, kind: PluginKind, name: str, options: Mapping[str, str]) -> PluginInstance | None:
         """Return the shared instance in use, or None."""
         return self._shared.get(_key(kind, name, options))
 
@@ -333,7 +339,7 @@ class PluginInstances:
 
 def make_instance(
     registry: Registry,
-    kind: Kind,
+    kind: PluginKind,
     name: str,
     options: Mapping[str, Any],
     *,
@@ -350,5 +356,5 @@ def make_instance(
     return PluginInstance(kind, name, dict(options), offer.cls, plugin, offer.origin)
 
 
-def _key(kind: Kind, name: str, options: Mapping[str, str]) -> Key:
+def _key(kind: PluginKind, name: str, options: Mapping[str, str]) -> Key:
     return kind.id, name, tuple(sorted(options.items()))

@@ -24,7 +24,7 @@ RULE_NAME = NameForm(re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z"), "a letter, then let
 
 
 @attrs.frozen
-class Kind:
+class PluginKind:
     """Kind of plugin."""
 
     id: str
@@ -60,7 +60,7 @@ class Kind:
         return name.lower() if self.ignore_case else name
 
 
-APP_SORT = Kind(
+APP_SORT = PluginKind(
     id="app-sort",
     title="application sort policy",
     hook="yunikorn_app_sort_policies",
@@ -78,7 +78,7 @@ APP_SORT = Kind(
     arguments=("app",),
     in_properties=True,
 )
-QUEUE_SORT = Kind(
+QUEUE_SORT = PluginKind(
     id="queue-sort",
     title="queue sort policy",
     hook="yunikorn_queue_sort_policies",
@@ -93,7 +93,7 @@ QUEUE_SORT = Kind(
     arguments=("queue",),
     in_properties=True,
 )
-NODE_SORT = Kind(
+NODE_SORT = PluginKind(
     id="node-sort",
     title="node sort policy",
     hook="yunikorn_node_sort_policies",
@@ -112,7 +112,7 @@ NODE_SORT = Kind(
     reserved=("name", "type"),
     core_names=("weighted",),
 )
-PLACEMENT = Kind(
+PLACEMENT = PluginKind(
     id="placement",
     title="placement rule",
     hook="yunikorn_placement_rules",
@@ -133,7 +133,7 @@ PLACEMENT = Kind(
     ignore_case=True,
     name_form=RULE_NAME,
 )
-PREDICATE = Kind(
+PREDICATE = PluginKind(
     id="predicate",
     title="predicate",
     hook="yunikorn_predicates",
@@ -146,7 +146,7 @@ PREDICATE = Kind(
     arguments=("ask", "node"),
     reserved=("name",),
 )
-EVENT_SINK = Kind(
+EVENT_SINK = PluginKind(
     id="event-sink",
     title="event sink",
     hook="yunikorn_event_sinks",
@@ -158,7 +158,7 @@ EVENT_SINK = Kind(
     arguments=("batch",),
     reserved=("name",),
 )
-RESOLVER = Kind(
+RESOLVER = PluginKind(
     id="user-groups",
     title="user-group resolver",
     hook="yunikorn_user_group_resolvers",
@@ -170,7 +170,7 @@ RESOLVER = Kind(
     arguments=("user",),
     reserved=("type", "cache"),
 )
-PREEMPTION = Kind(
+PREEMPTION = PluginKind(
     id="preemption",
     title="preemption policy",
     hook="yunikorn_preemption_policies",
@@ -188,7 +188,7 @@ PREEMPTION = Kind(
     arguments=("victim", "cause"),
     reserved=("name",),
 )
-SUBMIT = Kind(
+SUBMIT = PluginKind(
     id="submit",
     title="submit policy",
     hook="yunikorn_submit_policies",
@@ -200,7 +200,7 @@ SUBMIT = Kind(
     arguments=("app",),
     reserved=("name",),
 )
-ADMISSION = Kind(
+ADMISSION = PluginKind(
     id="admission",
     title="admission policy",
     hook="yunikorn_admission_policies",
@@ -213,7 +213,7 @@ ADMISSION = Kind(
     arguments=("app",),
     reserved=("name",),
 )
-QUOTA = Kind(
+QUOTA = PluginKind(
     id="quota",
     title="quota policy",
     hook="yunikorn_quota_policies",
@@ -228,7 +228,7 @@ QUOTA = Kind(
     arguments=("queue",),
     in_properties=True,
 )
-RESERVATION = Kind(
+RESERVATION = PluginKind(
     id="reservation",
     title="reservation policy",
     hook="yunikorn_reservation_policies",
@@ -244,7 +244,7 @@ RESERVATION = Kind(
     arguments=("ask", "delay"),
     reserved=("policy",),
 )
-PERMIT = Kind(
+PERMIT = PluginKind(
     id="permit",
     title="permit policy",
     hook="yunikorn_permit_policies",

@@ -12,7 +12,7 @@ import attrs
 
 from yunikorn.containment import contained, exact_text, safe_repr, safe_text
 from yunikorn.errors import OptionError, YunikornError
-from yunikorn.framework.kinds import EVENT_SINK, Kind
+from yunikorn.framework.kinds import EVENT_SINK, PluginKind
 
 
 class InvalidOffer(YunikornError):
@@ -44,7 +44,7 @@ class Option:
 class Offer:
     """Class that a plugin offers under a name."""
 
-    kind: Kind
+    kind: PluginKind
     name: str
     cls: type[Any]
     plugin: str
@@ -131,7 +131,7 @@ def options_of(cls: type[Any]) -> tuple[Option, ...]:
     return ()
 
 
-def check_class(kind: Kind, cls: Any) -> str:
+def check_class(kind: PluginKind, cls: Any) -> str:
     """Return the name under which `cls` is offered. Raises `InvalidOffer` if the class is not valid for its
     kind.
     """
@@ -154,7 +154,7 @@ def check_class(kind: Kind, cls: Any) -> str:
     return kind.normal(exact_text(cls.name))
 
 
-def _check_name(kind: Kind, cls: Any) -> None:
+def _check_name(kind: PluginKind, cls: Any) -> None:
     name = getattr(cls, "name", None)
     form = kind.name_form
     if name in kind.core_names:
@@ -197,7 +197,7 @@ _FLAGS = ("counts_foreign", "on_reservation")
 """Class attributes that are True or False."""
 
 
-def _check_flags(kind: Kind, cls: Any) -> None:
+def _check_flags(kind: PluginKind, cls: Any) -> None:
     for flag in _FLAGS:
         given = _static(cls, flag, False)
         if hasattr(kind.base, flag) and type(given) is not bool:
@@ -206,7 +206,7 @@ def _check_flags(kind: Kind, cls: Any) -> None:
             )
 
 
-def _check_pairs(kind: Kind, cls: Any) -> None:
+def _check_pairs(kind: PluginKind, cls: Any) -> None:
     """Check that a class has the methods without which others of its methods are useless or wrong."""
     base = kind.base
 
@@ -231,7 +231,7 @@ def _check_pairs(kind: Kind, cls: Any) -> None:
         )
 
 
-def _prepares(kind: Kind, cls: Any) -> bool:
+def _prepares(kind: PluginKind, cls: Any) -> bool:
     """Return True if `check` gets the result of `prepare` as an additional argument."""
     own = _static(kind.base, "prepare")
     return own is not None and _static(cls, "prepare") is not own
@@ -249,7 +249,7 @@ def _static(cls: Any, name: str, default: Any = None) -> Any:
     return default
 
 
-def _check_method(kind: Kind, cls: Any) -> None:
+def _check_method(kind: PluginKind, cls: Any) -> None:
     arguments = (*kind.arguments, "state") if _prepares(kind, cls) else kind.arguments
     wanted = f"{kind.method}({', '.join(arguments)})"
     method = getattr(cls, kind.method, None)
@@ -273,7 +273,7 @@ def _check_method(kind: Kind, cls: Any) -> None:
         return  # extension types may have no signature; wrong arguments show up at the first call
 
 
-def _refuse_async(kind: Kind, cls: Any) -> None:
+def _refuse_async(kind: PluginKind, cls: Any) -> None:
     """Refuse methods whose calls return a coroutine or a generator instead of an answer."""
     for name, found in _overridden(kind, cls):
         method = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
@@ -292,7 +292,7 @@ _NO_ANSWER = {
 """Kinds of functions that no method of a plugin may be, by their flag."""
 
 
-def _overridden(kind: Kind, cls: Any) -> list[tuple[str, Any]]:
+def _overridden(kind: PluginKind, cls: Any) -> list[tuple[str, Any]]:
     """Return the members of the kind that the class or one of its bases defines itself."""
     known = {*dir(kind.base), kind.method}
     own = [vars(one) for one in type.mro(cls) if one not in type.mro(kind.base)]
@@ -331,7 +331,7 @@ def _resolve_types(cls: Any) -> None:
             field.type = hints[field.name]
 
 
-def _check_options(kind: Kind, cls: Any) -> None:
+def _check_options(kind: PluginKind, cls: Any) -> None:
     try:
         options = options_of(cls)
     except NameError as error:

@@ -21,7 +21,7 @@ import attrs
 
 from yunikorn.api import Plugin
 from yunikorn.containment import contained
-from yunikorn.framework.kinds import Kind
+from yunikorn.framework.kinds import PluginKind
 
 FIRST = 64
 """The first calls of a method, as many as this, are all measured."""
@@ -79,7 +79,7 @@ class SearchCount:
         self.refused -= 1
 
 
-class Meter:
+class MethodMeter:
     """Measurements of one method of a plugin."""
 
     __slots__ = ("_early_time", "_lock", "_samples", "_stopwatch", "_time", "called", "refused", "searches")
@@ -147,7 +147,7 @@ class PluginStatistics:
     def __init__(self, stopwatch: Callable[[], int]) -> None:
         """Create without counts; `stopwatch` returns a time in nanoseconds that never goes back."""
         self._stopwatch = stopwatch
-        self._meters: dict[tuple[str, str, str], Meter] = {}
+        self._meters: dict[tuple[str, str, str], MethodMeter] = {}
         """Measurements by origin, kind and method."""
         self._counted: dict[tuple[type[Any], str], type[Any] | None] = {}
         """Derived class of each class and origin; None for a class that cannot be counted."""
@@ -158,7 +158,7 @@ class PluginStatistics:
         uses = (meter.use(*key) for key, meter in meters)
         return iter([use for use in uses if use.calls])
 
-    def count(self, plugin: Plugin, kind: Kind, origin: str) -> None:
+    def count(self, plugin: Plugin, kind: PluginKind, origin: str) -> None:
         """Count the calls of an object from now on, if its class permits that."""
         cls = type(plugin)
         key = (cls, origin)
@@ -169,16 +169,16 @@ class PluginStatistics:
             # A frozen class refuses an ordinary assignment.
             object.__setattr__(plugin, "__class__", derived)
 
-    def _derive(self, cls: type[Any], kind: Kind, origin: str) -> type[Any] | None:
+    def _derive(self, cls: type[Any], kind: PluginKind, origin: str) -> type[Any] | None:
         """Return a class with the same layout whose methods count; None if there can be none."""
         namespace: dict[str, Any] = {"__slots__": (), "__doc__": None, "__module__": cls.__module__}
-        meters: dict[Callable[..., Any], Meter] = {}
+        meters: dict[Callable[..., Any], MethodMeter] = {}
         namespace |= {_COUNTED: cls, _METERS: meters}
         for name in sorted({*dir(kind.base), kind.method}):
             found = inspect.getattr_static(cls, name)
             is_own = found is not inspect.getattr_static(kind.base, name, None)
             if is_own and not hasattr(Plugin, name) and isinstance(found, FunctionType):
-                meter = self._meters.setdefault((origin, kind.id, name), Meter(self._stopwatch))
+                meter = self._meters.setdefault((origin, kind.id, name), MethodMeter(self._stopwatch))
                 namespace[name] = wraps(found)(_passing(found, meter, name in kind.refusing))
                 meters[namespace[name]] = meter
         metaclass: Any = type(cls)
@@ -191,13 +191,13 @@ class PluginStatistics:
         return derived
 
 
-def meter_of(plugin: Plugin, method: Callable[..., Any]) -> Meter | None:
+def meter_of(plugin: Plugin, method: Callable[..., Any]) -> MethodMeter | None:
     """Return the meter of a function that is a method of the plugin's class; None if it counts no calls."""
-    found: dict[Any, Meter] = type.__getattribute__(type(plugin), "__dict__").get(_METERS, {})
+    found: dict[Any, MethodMeter] = type.__getattribute__(type(plugin), "__dict__").get(_METERS, {})
     return found.get(method)
 
 
-def _passing(inner: FunctionType, meter: Meter, refuses: bool) -> FunctionType:
+def _passing(inner: FunctionType, meter: MethodMeter, refuses: bool) -> FunctionType:
     """Return a method that counts its calls, and passes its arguments on to `inner`."""
     # The function is chosen and the call counted in C, by reading a property: as cheap as a call can be.
     chosen = compress(meter.sampling(inner), meter.called)

@@ -21,7 +21,7 @@ MOST_AT_ONCE = 64
 
 
 @attrs.frozen
-class Change:
+class ApplicationChange:
     """Changes of an application by a submit policy."""
 
     queue_name: str
@@ -34,7 +34,7 @@ class PolicyAnswer:
     """Answer of a policy; without any attribute set, the answer is None."""
 
     groups: list[str] | None = None
-    change: Change | None = None
+    change: ApplicationChange | None = None
     reason: str | None = None
     """Reason for a rejection."""
     wait: int | None = None

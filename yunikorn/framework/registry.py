@@ -26,7 +26,7 @@ from yunikorn.framework.creation import create
 from yunikorn.framework.defaults import DEFAULT_PLUGINS, PendingDefaults, import_default
 from yunikorn.framework.hook_manager import plugin_manager
 from yunikorn.framework.installed import InstalledPlugin, PendingPlugins
-from yunikorn.framework.kinds import KINDS, Kind
+from yunikorn.framework.kinds import KINDS, PluginKind
 from yunikorn.framework.offers import (
     Broken,
     InvalidOffer,
@@ -268,7 +268,7 @@ class Registry:
         found: object | None = self._pm.get_plugin(name)
         return found
 
-    def own_offers(self, kind: Kind) -> list[Offer]:
+    def own_offers(self, kind: PluginKind) -> list[Offer]:
         """Return the offers that the extended registry does not have; empty if there is no such registry."""
         if self._beneath is None:
             return []
@@ -354,14 +354,14 @@ class Registry:
             found += registry._offers.get((kind_id, name), ())
         return found
 
-    def offers(self, kind: Kind | None = None) -> list[Offer]:
+    def offers(self, kind: PluginKind | None = None) -> list[Offer]:
         """Return the offers that are not disabled, in order of registration; of one kind if given."""
         return [offer for offer in self._all("" if kind is None else kind.id) if not self._is_disabled(offer)]
 
     def _is_disabled(self, offer: Offer) -> bool:
         return bool(self._disabled) and not self._disabled.isdisjoint(_disabling(offer))
 
-    def find(self, kind: Kind, name: str) -> Offer:
+    def find(self, kind: PluginKind, name: str) -> Offer:
         """Return the offer called `name`, or `NAME@SOURCE` with a distribution or plugin as the source.
 
         Several distributions may offer one name. Then the name alone means the offer that the configuration
@@ -418,7 +418,7 @@ class Registry:
         except UnknownPlugin:
             return _reference(offer)
 
-    def _unknown(self, kind: Kind, name: str) -> str:
+    def _unknown(self, kind: PluginKind, name: str) -> str:
         if name in kind.core_names:
             return f"'{name}' is part of the core, not a {kind.title} that a plugin offers"
         known = sorted({*kind.core_names, *(offer.name for offer in self.offers(kind))})
@@ -434,7 +434,9 @@ class Registry:
 
     # -- construction -------------------------------------------------------------------------------
 
-    def make(self, kind: Kind, name: str, options: Mapping[str, Any], *, comma_lists: bool = False) -> Any:
+    def make(
+        self, kind: PluginKind, name: str, options: Mapping[str, Any], *, comma_lists: bool = False
+    ) -> Any:
         """Return a new object of the class called `name`, with options converted from text.
 
         `comma_lists` reads lists and mappings from texts, as in queue properties. Raises
@@ -460,7 +462,7 @@ def _refuse_marks(hook: str, impl: pluggy.HookImpl) -> None:
         )
 
 
-def _classes(kind: Kind, answer: object) -> Iterable[Any]:
+def _classes(kind: PluginKind, answer: object) -> Iterable[Any]:
     if isinstance(answer, (set, frozenset)):
         # The order of a set depends on memory addresses.
         return sorted(entries_of(answer), key=lambda cls: (str(getattr(cls, "name", "")), repr(cls)))

@@ -41,7 +41,7 @@ from yunikorn.errors import (
     UnknownPlugin,
     UsageError,
 )
-from yunikorn.framework.kinds import EVENT_SINK, PREDICATE, Kind
+from yunikorn.framework.kinds import EVENT_SINK, PREDICATE, PluginKind
 from yunikorn.framework.offers import Offer, describe_origin
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.event_records import EventRecords
@@ -435,7 +435,9 @@ def _needs_options(offer: Offer) -> bool:
     return any(option.required for option in offer.options)
 
 
-def _with(refs: Iterable[PluginRef], kind: Kind, enabled: Registry, has_rm: bool) -> tuple[PluginRef, ...]:
+def _with(
+    refs: Iterable[PluginRef], kind: PluginKind, enabled: Registry, has_rm: bool
+) -> tuple[PluginRef, ...]:
     named = [ref for ref in refs if ref.name != RM or has_rm]
     names = {ref.name for ref in named}
     unnamed = [offer.name for offer in enabled.own_offers(kind) if not _needs_options(offer)]

@@ -20,7 +20,7 @@ from yunikorn.simulation.statistics import Summary
 from yunikorn.text import suggest
 
 
-class Unit(Enum):
+class FigureUnit(Enum):
     """Unit of a figure, with the notation of its values."""
 
     TIME = "a time such as 60s or 1h30m"
@@ -83,7 +83,7 @@ Read = Callable[[Subject], float | None]
 class AssertedFigure:
     """A figure with its unit; `read` returns None if the subject has no such value."""
 
-    unit: Unit
+    unit: FigureUnit
     read: Read
     of_queues: bool = True
     """False for a figure that a queue does not have."""
@@ -146,8 +146,8 @@ def _distributions() -> dict[str, AssertedFigure]:
     found = {}
     for what in ("wait", "whole_wait", "task_wait", "slowdown"):
         for name, statistic in STATISTICS.items():
-            unit = Unit.NUMBER if what == "slowdown" or statistic == "count" else Unit.TIME
-            is_wait = unit is Unit.TIME and what != "task_wait"
+            unit = FigureUnit.NUMBER if what == "slowdown" or statistic == "count" else FigureUnit.TIME
+            is_wait = unit is FigureUnit.TIME and what != "task_wait"
             found[f"{what}.{name}"] = AssertedFigure(unit, _statistic(what, statistic), is_wait=is_wait)
     return found
 
@@ -179,15 +179,15 @@ def _unplaced(subject: Subject) -> int:
 
 
 def _counts() -> dict[str, AssertedFigure]:
-    def of_run(read: Read, unit: Unit = Unit.NUMBER) -> AssertedFigure:
+    def of_run(read: Read, unit: FigureUnit = FigureUnit.NUMBER) -> AssertedFigure:
         return AssertedFigure(unit, read, of_queues=False)
 
     return {
-        "applications": AssertedFigure(Unit.NUMBER, lambda subject: subject.applications),
-        "finished": AssertedFigure(Unit.NUMBER, _finished),
-        "never_started": AssertedFigure(Unit.NUMBER, lambda subject: subject.never_started),
-        "preempted": AssertedFigure(Unit.NUMBER, _preempted),
-        "tasks_ended": AssertedFigure(Unit.NUMBER, _ended),
+        "applications": AssertedFigure(FigureUnit.NUMBER, lambda subject: subject.applications),
+        "finished": AssertedFigure(FigureUnit.NUMBER, _finished),
+        "never_started": AssertedFigure(FigureUnit.NUMBER, lambda subject: subject.never_started),
+        "preempted": AssertedFigure(FigureUnit.NUMBER, _preempted),
+        "tasks_ended": AssertedFigure(FigureUnit.NUMBER, _ended),
         "rejected": of_run(lambda subject: subject.result.report.applications.rejected),
         "failed": of_run(lambda subject: subject.result.report.applications.failed),
         "running": of_run(lambda subject: subject.result.report.applications.running),
@@ -198,9 +198,10 @@ def _counts() -> dict[str, AssertedFigure]:
         "tasks_failed": of_run(lambda subject: subject.result.report.tasks.failed),
         "tasks_restarted": of_run(lambda subject: subject.result.report.tasks.restarted),
         "unplaced": of_run(_unplaced),
-        "makespan": of_run(lambda subject: subject.result.report.times.makespan, Unit.TIME),
+        "makespan": of_run(lambda subject: subject.result.report.times.makespan, FigureUnit.TIME),
         "lost_work": of_run(
-            lambda subject: math.fsum(lost.seconds for lost in subject.result.report.lost_work), Unit.TIME
+            lambda subject: math.fsum(lost.seconds for lost in subject.result.report.lost_work),
+            FigureUnit.TIME,
         ),
     }
 
@@ -253,14 +254,16 @@ def _fairness() -> dict[str, AssertedFigure]:
         return lambda subject: getattr(subject.result.figures.fairness, name)
 
     names = ("slowdown_of_queues", "slowdown_of_users", "use_of_queues", "use_of_users")
-    return {f"fairness.{name}": AssertedFigure(Unit.NUMBER, index(name), of_queues=False) for name in names}
+    return {
+        f"fairness.{name}": AssertedFigure(FigureUnit.NUMBER, index(name), of_queues=False) for name in names
+    }
 
 
 FIGURES = {
     **_distributions(),
     **_counts(),
-    "use": AssertedFigure(Unit.SHARE, _use, of_partitions=True),
-    "slo": AssertedFigure(Unit.SHARE, _targets_met),
+    "use": AssertedFigure(FigureUnit.SHARE, _use, of_partitions=True),
+    "slo": AssertedFigure(FigureUnit.SHARE, _targets_met),
     **_fairness(),
 }
 
@@ -273,7 +276,7 @@ def find_figure(name: str) -> AssertedFigure | None:
     head, _, kind = name.partition(".")
     if head in BY_TYPE and kind:
         read, of_queues = _of_type(head, kind), BY_TYPE[head]
-        return AssertedFigure(Unit.SHARE, read, of_queues, of_partitions=head != "guarantee")
+        return AssertedFigure(FigureUnit.SHARE, read, of_queues, of_partitions=head != "guarantee")
     return FIGURES.get(name)
 
 

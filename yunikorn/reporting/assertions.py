@@ -21,8 +21,8 @@ from yunikorn.config.durations import spell_duration
 from yunikorn.errors import UsageError
 from yunikorn.reporting.assertion_figures import (
     AssertedFigure,
+    FigureUnit,
     Subject,
-    Unit,
     figure_names,
     find_figure,
 )
@@ -80,7 +80,7 @@ class Assertion:
 
 
 @attrs.frozen
-class Verdict:
+class AssertionResult:
     """Result of an assertion on a report."""
 
     assertion: Assertion
@@ -96,13 +96,13 @@ class Verdict:
         return f"{self.assertion}: {said}: {'; '.join(filter(None, (value, self.reason)))}"
 
 
-def spell(value: float | None, unit: Unit) -> str:
+def spell(value: float | None, unit: FigureUnit) -> str:
     """Return a value exactly, in the notation of assertions: `1m4.5s`, `12.5%` or `3`."""
     if value is None:
         return "none"
-    if unit is Unit.TIME:
+    if unit is FigureUnit.TIME:
         return spell_duration(round(value * SECOND))
-    return f"{value * 100:.10g}%" if unit is Unit.SHARE else f"{value:.10g}"
+    return f"{value * 100:.10g}%" if unit is FigureUnit.SHARE else f"{value:.10g}"
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -169,17 +169,17 @@ def _subject(names: Sequence[str]) -> tuple[str, str]:
 
 def _bound(text: str, figure: str, definition: AssertedFigure) -> float:
     wrong = UsageError(f"the value of {figure} is {definition.unit.value}, got '{text}'")
-    if definition.unit is Unit.TIME:
+    if definition.unit is FigureUnit.TIME:
         try:
             return parse_time(text) / SECOND
         except ValueError as error:
             raise UsageError(f"{wrong}: {error}" if "too long" in str(error) else str(wrong)) from error
-    is_percent = text.endswith("%") and definition.unit is Unit.SHARE
+    is_percent = text.endswith("%") and definition.unit is FigureUnit.SHARE
     number = text[:-1].rstrip() if is_percent else text
     if not _NUMBER.match(number):
         raise wrong
     value = float(number) / 100 if is_percent else float(number)
-    if definition.unit is Unit.SHARE and not is_percent and value > 1:
+    if definition.unit is FigureUnit.SHARE and not is_percent and value > 1:
         raise UsageError(f"the value of {figure} is a share: write {text}% or a number up to 1, got '{text}'")
     return value
 
@@ -217,7 +217,9 @@ def _check_queue(assertion: Assertion, queues: Collection[tuple[str, str]]) -> N
 # -- judging ------------------------------------------------------------------------------------------------
 
 
-def judge(assertion: Assertion, result: FullReport, queues: Collection[tuple[str, str]] = ()) -> Verdict:
+def judge(
+    assertion: Assertion, result: FullReport, queues: Collection[tuple[str, str]] = ()
+) -> AssertionResult:
     """Return the verdict on a report.
 
     `queues` are the partitions and paths of queues that exist although the report may not have them, because
@@ -230,14 +232,14 @@ def judge(assertion: Assertion, result: FullReport, queues: Collection[tuple[str
     never = subject.never_started if definition.is_wait else 0
     if never and assertion.is_upper and _is_decisive(assertion, never, subject.applications):
         reason = f"{never} of {subject.applications} applications of {subject.name} never started"
-        return Verdict(assertion, value, False, reason)
+        return AssertionResult(assertion, value, False, reason)
     if value is None:
         nothing = not subject.applications
         reason = f"no application was in {subject.name}" if nothing else f"{subject.name} has no such value"
         if assertion.figure == "slo" and not nothing:
             reason += f": give its wait target with --slo {subject.name}=TIME"
-        return Verdict(assertion, None, False, reason)
-    return Verdict(assertion, value, OPERATORS[assertion.operator](value, assertion.bound))
+        return AssertionResult(assertion, None, False, reason)
+    return AssertionResult(assertion, value, OPERATORS[assertion.operator](value, assertion.bound))
 
 
 def _is_decisive(assertion: Assertion, never: int, applications: int) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from yunikorn.reporting.assertions import Verdict
+from yunikorn.reporting.assertions import AssertionResult
 
 
 @attrs.frozen
@@ -20,13 +20,13 @@ class Trial:
     """Result of one size."""
 
     nodes: int
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[AssertionResult, ...]
     """Verdicts on the targets; with several seeds the worst one on each."""
-    by_seed: dict[int, tuple[Verdict, ...]] = attrs.Factory(dict)
+    by_seed: dict[int, tuple[AssertionResult, ...]] = attrs.Factory(dict)
     """Verdicts of all seeds; empty for a workload that was not drawn."""
 
     @classmethod
-    def of_seeds(cls, nodes: int, by_seed: dict[int, tuple[Verdict, ...]]) -> Trial:
+    def of_seeds(cls, nodes: int, by_seed: dict[int, tuple[AssertionResult, ...]]) -> Trial:
         """Return the result of a size that was tested with at least one seed."""
         worst = tuple(min(each, key=_goodness) for each in zip(*by_seed.values(), strict=True))
         return cls(nodes, worst, by_seed)
@@ -66,7 +66,7 @@ class SizeSearch:
         ]
 
 
-def _goodness(verdict: Verdict) -> tuple[bool, bool, float]:
+def _goodness(verdict: AssertionResult) -> tuple[bool, bool, float]:
     """Return a key by which the worst of several verdicts on one target is first."""
     value = verdict.value
     if value is None or verdict.assertion.operator in ("==", "!="):
@@ -74,7 +74,7 @@ def _goodness(verdict: Verdict) -> tuple[bool, bool, float]:
     return verdict.holds, True, -value if verdict.assertion.is_upper else value
 
 
-class Interrupted(Exception):
+class SearchInterrupted(Exception):
     """The end of a search by the user."""
 
 
@@ -84,14 +84,14 @@ def search(
     """Search the sizes from `lowest` to `highest`, first `start`; `measure` tests one size.
 
     `neighbours` is the number of sizes that are tested on each side of the result. A `measure` that raises
-    `Interrupted` ends the search with what is known.
+    `SearchInterrupted` ends the search with what is known.
     """
     sizes = _Sizes(measure, lowest, highest)
     try:
         found = _bracket(sizes, min(max(start, lowest), highest))
         if found is not None:
             _test_neighbours(sizes, _bisect(sizes, *found), neighbours)
-    except Interrupted:
+    except SearchInterrupted:
         return SizeSearch(sizes.listed(), "interrupted")
     return SizeSearch(sizes.listed(), "none" if found is None else "found")
 

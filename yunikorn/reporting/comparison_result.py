@@ -12,7 +12,7 @@ from yunikorn.reporting.csv_files import Columns, CsvFile
 from yunikorn.reporting.decision_log import DivergenceReport
 from yunikorn.reporting.figures import measures
 from yunikorn.reporting.metrics import Dispersion, differ, dispersion
-from yunikorn.reporting.provenance import Difference
+from yunikorn.reporting.provenance import ProvenanceDifference
 from yunikorn.reporting.setting_curves import CURVE_COLUMNS, SettingCurve, curve_json, curve_rows
 from yunikorn.reporting.tables import Format
 from yunikorn.reporting.variant_results import Variant
@@ -96,7 +96,7 @@ class Comparison:
     """Number of runs that had not ended when the comparison was interrupted."""
     taken_over: int = 0
     """Number of runs of an earlier call that were not repeated."""
-    differences: list[tuple[str, list[Difference]]] = attrs.Factory(list)
+    differences: list[tuple[str, list[ProvenanceDifference]]] = attrs.Factory(list)
     """Differences in provenance from the first variant, by variant; only for finished folders."""
 
     def to_json(self) -> str:

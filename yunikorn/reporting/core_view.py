@@ -20,7 +20,7 @@ class QueueQuota:
     max: Resource = NOTHING
 
 
-class PartitionView:
+class PartitionWaits:
     """The reasons for which requests of a partition wait at this moment, as far as its core knows them."""
 
     def __init__(self, at: PartitionScheduler) -> None:
@@ -84,10 +84,10 @@ class CoreView:
         """Set the core."""
         self._core = core
 
-    def partition(self, name: str) -> PartitionView | None:
+    def partition(self, name: str) -> PartitionWaits | None:
         """Return the state of a partition; None if the core has no such partition (any more)."""
         at = self._at(name)
-        return None if at is None else PartitionView(at)
+        return None if at is None else PartitionWaits(at)
 
     def _at(self, partition: str) -> PartitionScheduler | None:
         known = self._core.all_partitions() if self._core is not None else []

@@ -15,7 +15,7 @@ from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from yunikorn.reporting.history import History, PartitionHistory, QueueHistory, QuotaStep, UserHistory
+from yunikorn.reporting.history import PartitionHistory, QueueHistory, QuotaStep, RunHistory, UserHistory
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.simulation.out_folder import OutFolder
@@ -144,7 +144,7 @@ class _IntervalRow(Generic[H]):
 def _write(
     file: IO[str],
     columns: Columns[_IntervalRow[H]],
-    history: History,
+    history: RunHistory,
     rows: Sequence[tuple[H, Iterable[str]]],
 ) -> None:
     """Write a row for each interval, and in it for each resource type of each partition, queue or user."""
@@ -176,7 +176,7 @@ _UTILISATION: Columns[_IntervalRow[PartitionHistory]] = {
 }
 
 
-def write_utilisation(file: IO[str], history: History) -> None:
+def write_utilisation(file: IO[str], history: RunHistory) -> None:
     """Write utilisation.csv: means over each interval, by partition and resource type."""
     _write(file, _UTILISATION, history, [(each, each.capacity) for each in history.partitions])
 
@@ -194,7 +194,7 @@ _IDLE: Columns[_IntervalRow[PartitionHistory]] = {
 }
 
 
-def write_idle(file: IO[str], history: History) -> None:
+def write_idle(file: IO[str], history: RunHistory) -> None:
     """Write idle.csv: mean capacity that stood idle while work waited, by partition, type and cause."""
     _write(file, _IDLE, history, [(each, each.capacity) for each in history.partitions])
 
@@ -219,7 +219,7 @@ _QUEUES: Columns[_IntervalRow[QueueHistory]] = {
 }
 
 
-def write_queues(file: IO[str], history: History) -> None:
+def write_queues(file: IO[str], history: RunHistory) -> None:
     """Write queues.csv: means over each interval, by queue and resource type.
 
     Guarantee and maximum are those at the end of the interval. Values of a parent queue include its children.
@@ -246,7 +246,7 @@ _USERS: Columns[_IntervalRow[UserHistory]] = {
 }
 
 
-def write_users(file: IO[str], history: History) -> None:
+def write_users(file: IO[str], history: RunHistory) -> None:
     """Write users.csv: means over each interval, by user and resource type; the last user is all others."""
     names = sorted({name for each in history.users for name in (*each.used, *each.wanted)})
     _write(file, _USERS, history, [(each, names) for each in history.users])

@@ -25,7 +25,7 @@ OWN_WAY = ("ended", "node left")
 
 
 @attrs.frozen
-class Decision:
+class LoggedDecision:
     """A decision of the core; `time` in nanoseconds."""
 
     time: int
@@ -90,7 +90,7 @@ class DecisionLog(Recorder):
         return b"".join(self._packed)
 
 
-def unpack(packed: bytes) -> Iterator[Decision]:
+def unpack(packed: bytes) -> Iterator[LoggedDecision]:
     """Yield the decisions in order, decompressing the log piece by piece."""
     unpacker = zlib.decompressobj()
     rest = b""
@@ -98,7 +98,7 @@ def unpack(packed: bytes) -> Iterator[Decision]:
         *lines, rest = (rest + unpacker.decompress(packed[start : start + PIECE])).split(b"\n")
         for line in lines:
             time, kind, application, task, node, queue = line.decode().split("\t")
-            yield Decision(int(time), kind, application, task, node, queue)
+            yield LoggedDecision(int(time), kind, application, task, node, queue)
 
 
 @attrs.frozen
@@ -107,8 +107,8 @@ class Divergence:
 
     equal: int
     """Number of equal decisions before."""
-    one: Decision | None
-    other: Decision | None
+    one: LoggedDecision | None
+    other: LoggedDecision | None
 
 
 def find_divergence(one: bytes, other: bytes) -> Divergence | None:
@@ -194,7 +194,7 @@ def describe(
     return DivergenceReport(second, divergence.equal, moment / SECOND, printable(text))
 
 
-def _action(who: str, decision: Decision | None, moment: int) -> str:
+def _action(who: str, decision: LoggedDecision | None, moment: int) -> str:
     if decision is None:
         return f"{who} makes no further decision"
     what = f"{decision.task} of {decision.application} ({decision.queue})"
@@ -220,7 +220,7 @@ def _reason(who: str, divergence: Divergence, answer: ExplainAnswer | None) -> s
     return _obstacle(who, one, answer)
 
 
-def _obstacle(who: str, decision: Decision, answer: ExplainAnswer) -> str:
+def _obstacle(who: str, decision: LoggedDecision, answer: ExplainAnswer) -> str:
     request = next((each for each in answer.requests if each.ask == decision.task), answer.requests[0])
     stopped = f"is stopped by: {request.causes[0].detail}" if request.causes else "is stopped by nothing"
     return f"; under {who} {decision.application} {stopped}; position: {request.place}"

@@ -11,7 +11,7 @@ from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
-from yunikorn.reporting.history import History, NodeHistory, PartitionHistory, QueueHistory, UserHistory
+from yunikorn.reporting.history import NodeHistory, PartitionHistory, QueueHistory, RunHistory, UserHistory
 from yunikorn.reporting.metrics import jain_index
 from yunikorn.reporting.observations import RUNNING, WAITING, ApplicationRow
 from yunikorn.reporting.observer import Observer
@@ -111,13 +111,13 @@ def _user_histories(observer: Observer, figures: Figures, lengths: list[int]) ->
     return observer.users.histories([user.name for user in ranked], TOP_USERS, lengths)
 
 
-def _history(observer: Observer, figures: Figures) -> History:
+def _history(observer: Observer, figures: Figures) -> RunHistory:
     timeline = observer.timeline
     start = timeline.start or 0
     end = max(observer.last, start)
     lengths = timeline.lengths(end)
     rows = observer.cluster.rows
-    return History(
+    return RunHistory(
         start=seconds(start),
         width=seconds(timeline.width),
         end=seconds(end),
@@ -158,7 +158,7 @@ class FullReport:
     report: Report
     figures: Figures
     """Figures that the full report adds to the plain report."""
-    history: History
+    history: RunHistory
     curves: Curves
     provenance: Provenance | None = None
     """Inputs and options of the run; None if the caller has not named them."""

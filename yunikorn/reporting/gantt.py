@@ -84,7 +84,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 @attrs.frozen
-class Bar:
+class GanttBar:
     """A time in which a task ran, a placeholder held room, or an application ran or waited."""
 
     row: Row
@@ -115,7 +115,7 @@ class GanttChart:
     stop: int
     """End of the window, or of the run if that was earlier (ns)."""
     rows: list[Row]
-    bars: list[Bar]
+    bars: list[GanttBar]
     """Bars in the order of their starts."""
     notes: list[str]
     """Rows and bars that the chart does not show, and how to choose them."""
@@ -151,14 +151,14 @@ class GanttRecorder(Recorder):
         notes = [*self._notes(len(rows), len(bars), stopped)]
         return GanttChart(request, request.start, stop, rows, bars, notes)
 
-    def _close(self, last: int) -> tuple[list[Row], list[Bar]]:
+    def _close(self, last: int) -> tuple[list[Row], list[GanttBar]]:
         """Return rows and bars at the end of the run (ns)."""
         raise NotImplementedError
 
     def _is_before_stop(self, moment: int) -> bool:
         return self._request.stop is None or moment < self._request.stop
 
-    def _is_shown(self, bar: Bar) -> bool:
+    def _is_shown(self, bar: GanttBar) -> bool:
         """Return True if the bar is in the window, and long enough or important enough to be seen."""
         if not self._is_before_stop(bar.start) or (bar.end is not None and bar.end < self._request.start):
             return False
@@ -186,9 +186,9 @@ class GanttRecorder(Recorder):
 TABLE = "gantt.csv"
 PICTURE = "gantt.png"
 
-_PARTITION: Columns[Bar] = {"partition": lambda bar: bar.row[0]}
-_NODE: Columns[Bar] = {"node": lambda bar: bar.row[1]}
-_COLUMNS: Columns[Bar] = {
+_PARTITION: Columns[GanttBar] = {"partition": lambda bar: bar.row[0]}
+_NODE: Columns[GanttBar] = {"node": lambda bar: bar.row[1]}
+_COLUMNS: Columns[GanttBar] = {
     "start": lambda bar: seconds(bar.start),
     "end": lambda bar: None if bar.end is None else seconds(bar.end),
     "kind": lambda bar: bar.kind,
@@ -201,7 +201,7 @@ _COLUMNS: Columns[Bar] = {
 }
 
 
-def _amount(name: str, bar: Bar) -> Cell:
+def _amount(name: str, bar: GanttBar) -> Cell:
     return bar.amounts.get(name)
 
 
@@ -210,6 +210,6 @@ def write_table(file: IO[str], chart: GanttChart) -> None:
     types = sorted({name for bar in chart.bars for name in bar.amounts})
     place = {**_PARTITION, **_NODE} if chart.request.of == NODES else _PARTITION
     amounts = {f"amount_{name}": partial(_amount, name) for name in types}
-    table = CsvFile[Bar](file, {**place, **_COLUMNS, **amounts})
+    table = CsvFile[GanttBar](file, {**place, **_COLUMNS, **amounts})
     for bar in chart.bars:
         table.write(bar)

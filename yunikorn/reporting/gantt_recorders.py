@@ -15,7 +15,7 @@ from yunikorn.reporting.gantt import (
     RUNNING,
     TASK,
     WAITING,
-    Bar,
+    GanttBar,
     GanttRecorder,
     GanttRequest,
     Row,
@@ -45,9 +45,9 @@ class NodeBars(GanttRecorder):
         self._left_out: set[Row] = set()
         self._users: dict[Row, str] = {}
         """Users of the applications that have not ended, by partition and id."""
-        self._present: dict[str, Bar] = {}
+        self._present: dict[str, GanttBar] = {}
         """Bars that have not ended, by uuid of the allocation."""
-        self._bars: list[Bar] = []
+        self._bars: list[GanttBar] = []
 
     def node_changed(self, event: NodeEvent) -> None:
         """Note a node that came or left."""
@@ -89,7 +89,7 @@ class NodeBars(GanttRecorder):
         if not self._is_before_stop(moment):
             return
         partition = partition_name(allocation.partition_name)
-        self._present[allocation.uuid] = Bar(
+        self._present[allocation.uuid] = GanttBar(
             row=(partition, allocation.node_id),
             kind=PLACEHOLDER if allocation.placeholder else TASK,
             start=moment,
@@ -108,7 +108,7 @@ class NodeBars(GanttRecorder):
         if bar is not None:
             self._add(attrs.evolve(bar, end=moment, ended=reason))
 
-    def _add(self, bar: Bar) -> None:
+    def _add(self, bar: GanttBar) -> None:
         if bar.row not in self._rows or not self._is_shown(bar):
             return
         if len(self._bars) < MOST_BARS:
@@ -116,7 +116,7 @@ class NodeBars(GanttRecorder):
         else:
             self._more_bars += 1
 
-    def _close(self, last: int) -> tuple[list[Row], list[Bar]]:
+    def _close(self, last: int) -> tuple[list[Row], list[GanttBar]]:
         self._reach(last)
         for bar in self._present.values():
             self._add(bar)
@@ -141,7 +141,7 @@ class _Course:
     reason: str = ""
     """Reason for which the last task left."""
     outcome: str = ""
-    bars: list[Bar] = attrs.Factory(list)
+    bars: list[GanttBar] = attrs.Factory(list)
 
 
 class ApplicationBars(GanttRecorder):
@@ -152,7 +152,7 @@ class ApplicationBars(GanttRecorder):
     def __init__(self, request: GanttRequest) -> None:
         super().__init__(request)
         self._courses: dict[Submitted, _Course] = {}
-        self._shown: list[tuple[int, int, int, Row, list[Bar]]] = []
+        self._shown: list[tuple[int, int, int, Row, list[GanttBar]]] = []
         """Heap of the applications that waited longest: times waited and run (ns), negative number, row."""
         self._submitted = 0
         self._last = INT64_MAX
@@ -215,7 +215,7 @@ class ApplicationBars(GanttRecorder):
             heapq.heappop(self._shown)
             self._more_rows += 1
 
-    def _length(self, bars: list[Bar], kind: str) -> int:
+    def _length(self, bars: list[GanttBar], kind: str) -> int:
         """Return the time of the bars of one kind in the window."""
         start, stop = self._request.start, self._request.stop
         stop = self._last if stop is None else min(stop, self._last)
@@ -235,7 +235,7 @@ class ApplicationBars(GanttRecorder):
         if self._is_shown(bar):
             course.bars.append(bar)
 
-    def _close(self, last: int) -> tuple[list[Row], list[Bar]]:
+    def _close(self, last: int) -> tuple[list[Row], list[GanttBar]]:
         self._last = last
         for record, course in self._courses.items():
             self._finish(record, course, None, "")
@@ -252,6 +252,6 @@ def _row(record: Submitted) -> Row:
 
 def _bar(
     record: Submitted, kind: str, start: int, end: int | None, tasks: int, amounts: Tally, ended: str
-) -> Bar:
+) -> GanttBar:
     plan, queue = record.plan, record.queue or record.plan.queue
-    return Bar(_row(record), kind, start, end, plan.id, queue, plan.user, "", tasks, amounts, ended)
+    return GanttBar(_row(record), kind, start, end, plan.id, queue, plan.user, "", tasks, amounts, ended)

@@ -76,7 +76,7 @@ class NodeHistory:
 
 
 @attrs.frozen
-class History:
+class RunHistory:
     """All time series of a simulation."""
 
     start: float

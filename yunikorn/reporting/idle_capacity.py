@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-from yunikorn.reporting.core_view import CoreView, PartitionView
+from yunikorn.reporting.core_view import CoreView, PartitionWaits
 from yunikorn.reporting.free_room import Rooms
 from yunikorn.reporting.reserved_rooms import ReservedRooms
 from yunikorn.reporting.time_series import Series, Timeline
@@ -188,7 +188,7 @@ class IdleCapacity:
             _fill(found, name, blocked.items(), min(wanted - unblocked, free))
         return found
 
-    def _excluded(self, state: PartitionView) -> Tally:
+    def _excluded(self, state: PartitionWaits) -> Tally:
         """Return what the applications ask for that a policy keeps from being scheduled."""
         waiting = dict(self._pending(self._partition))
         total: Tally = {}

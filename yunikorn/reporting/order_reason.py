@@ -17,7 +17,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
-from yunikorn.reporting.decision_log import OWN_WAY, Decision
+from yunikorn.reporting.decision_log import OWN_WAY, LoggedDecision
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import partition_name
@@ -41,7 +41,9 @@ class OrderQuestion:
     """Application of this run's decision."""
 
 
-def order_question(equal: int, one: Decision | None, other: Decision | None) -> OrderQuestion | None:
+def order_question(
+    equal: int, one: LoggedDecision | None, other: LoggedDecision | None
+) -> OrderQuestion | None:
     """Return the question about two decisions at one time; None if their order is not the difference."""
     if one is None or other is None or not (one.is_placing and other.is_placing):
         return None

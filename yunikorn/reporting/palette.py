@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from yunikorn.reporting.history import History
+from yunikorn.reporting.history import RunHistory
 
 Dashes = str | tuple[int, tuple[int, ...]]
 """A pattern of lines as matplotlib takes it."""
@@ -85,7 +85,7 @@ class QueueColours:
         return self._styles[label]
 
 
-def queue_colours(histories: Iterable[History]) -> QueueColours:
+def queue_colours(histories: Iterable[RunHistory]) -> QueueColours:
     """Return the colours of all leaf queues of some runs."""
     return QueueColours(
         history.label(queue.partition, queue.queue)

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter
 
 from yunikorn.reporting.comparison_result import Comparison, FigureRow
 from yunikorn.reporting.figures import MEAN_WAIT
-from yunikorn.reporting.history import History
+from yunikorn.reporting.history import RunHistory
 from yunikorn.reporting.mpl import INK, amount_scale, line, paper, shorten, time_scale, top
 from yunikorn.reporting.palette import LIGHT, line_style
 from yunikorn.reporting.plot_waits import plot_distributions
@@ -119,7 +119,7 @@ def _width(number: int) -> float:
     return max(3.2 - 1.0 * number, 1.0)
 
 
-def _shares(history: History, name: str) -> list[float]:
+def _shares(history: RunHistory, name: str) -> list[float]:
     found = []
     for index in range(history.count):
         used = sum(each.used[name][index] for each in history.partitions if name in each.used)
@@ -159,7 +159,7 @@ def plot_shares(comparison: Comparison) -> Figure | None:
     return figure
 
 
-def _share(axes: Axes, histories: list[History], key: tuple[str, str], name: str, time: float) -> None:
+def _share(axes: Axes, histories: list[RunHistory], key: tuple[str, str], name: str, time: float) -> None:
     heights = [0.0]
     drawn = []
     for history in histories:

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from yunikorn.clock import SECOND
-from yunikorn.reporting.gantt import NODES, PLACEHOLDER, REGULAR, WAITING, Bar, GanttChart, Row
+from yunikorn.reporting.gantt import NODES, PLACEHOLDER, REGULAR, WAITING, GanttBar, GanttChart, Row
 from yunikorn.reporting.mpl import INK, LIMIT, OTHERS, area, paper, shorten, time_scale
 from yunikorn.reporting.palette import HATCHES, LIGHT, QueueColours, Style
 from yunikorn.reporting.tables import queue_label
@@ -40,7 +40,7 @@ Corners = list[tuple[float, float]]
 class _Place:
     """Place of a bar: its row, and the part of the row that it fills from the top."""
 
-    bar: Bar
+    bar: GanttBar
     upper: float
     lower: float
 
@@ -86,13 +86,13 @@ def _styles(chart: GanttChart, colours: QueueColours) -> Styles:
     return found
 
 
-def _queue(bar: Bar) -> tuple[str, str]:
+def _queue(bar: GanttBar) -> tuple[str, str]:
     return bar.row[0], bar.queue
 
 
 def _lanes(chart: GanttChart) -> Iterator[_Place]:
     """Yield the places of tasks that share nodes: each in the first lane of its row that is free."""
-    by_row: dict[Row, list[Bar]] = {row: [] for row in chart.rows}
+    by_row: dict[Row, list[GanttBar]] = {row: [] for row in chart.rows}
     for bar in chart.bars:
         by_row[bar.row].append(bar)
     for index, bars in enumerate(by_row.values()):
@@ -172,11 +172,11 @@ def _mark_ends(axes: Axes, chart: GanttChart, places: list[_Place], scale: float
         axes.scatter(times, heights, marker="x", s=14, linewidths=1.0, color=LIMIT, zorder=3)
 
 
-def _is_marked(bar: Bar) -> bool:
+def _is_marked(bar: GanttBar) -> bool:
     return bar.ended not in REGULAR
 
 
-def _legend(bars: list[Bar], styles: Styles) -> list[Artist]:
+def _legend(bars: list[GanttBar], styles: Styles) -> list[Artist]:
     named = [(label, style) for label, style in styles.values() if style is not None]
     handles: list[Artist] = [Patch(**area(style), label=shorten(label, 30)) for label, style in named]
     grey = [label for label, style in styles.values() if style is None]

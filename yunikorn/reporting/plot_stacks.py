@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from yunikorn.reporting.history import History, PartitionHistory, UserHistory
+from yunikorn.reporting.history import PartitionHistory, RunHistory, UserHistory
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.mpl import (
     OTHERS,
@@ -33,7 +33,7 @@ QUEUES = len(LIGHT)
 """Maximum number of queues in a stack."""
 
 
-def plot_idle(history: History) -> Figure | None:
+def plot_idle(history: RunHistory) -> Figure | None:
     """Plot the idle capacity of each partition and resource type, stacked by cause; None if there is none."""
     wanted = [
         (each, name)
@@ -64,7 +64,7 @@ def _stack_causes(axes: Axes, edges: Sequence[float], each: PartitionHistory, na
     capacity_line(axes, edges, [value / unit for value in capacity], text)
 
 
-def plot_users(history: History) -> Figure | None:
+def plot_users(history: RunHistory) -> Figure | None:
     """Plot use of the busiest type, and waiting tasks, as stacks of users; None without several users."""
     name = busiest_type(history)
     if not history.users or not history.count or not name:
@@ -103,7 +103,7 @@ def _stack_users(
     return below
 
 
-def plot_lengths(history: History, colours: QueueColours) -> Figure | None:
+def plot_lengths(history: RunHistory, colours: QueueColours) -> Figure | None:
     """Plot the number of waiting tasks as a stack of queues; None if nothing waited."""
     leaves = [queue for queue in history.queues if queue.is_leaf and any(queue.waiting)]
     total = [sum(each.waiting[index] for each in history.partitions) for index in range(history.count)]

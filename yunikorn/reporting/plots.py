@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from yunikorn.reporting.history import History, PartitionHistory, QueueHistory
+from yunikorn.reporting.history import PartitionHistory, QueueHistory, RunHistory
 from yunikorn.reporting.mpl import (
     INK,
     LIMIT,
@@ -39,7 +39,7 @@ FAR = 3.0
 """Limits above this multiple of all other values are not drawn, because they would flatten the plot."""
 
 
-def plot_cluster(history: History) -> Figure | None:
+def plot_cluster(history: RunHistory) -> Figure | None:
     """Plot capacity, usage and unusable amount of each partition and resource type; None if all are empty."""
     wanted = [(each, name) for each in history.partitions for name in each.capacity]
     if not wanted or not history.count:
@@ -51,7 +51,7 @@ def plot_cluster(history: History) -> Figure | None:
 
 
 def plot_types(
-    history: History,
+    history: RunHistory,
     wanted: Sequence[tuple[PartitionHistory, str]],
     draw: Callable[[Axes, Sequence[float], PartitionHistory, str], None],
     margin: float,
@@ -87,7 +87,7 @@ def _cluster(axes: Axes, edges: Sequence[float], each: PartitionHistory, name: s
     capacity_line(axes, edges, [value / unit for value in capacity], text)
 
 
-def busiest_type(history: History) -> str:
+def busiest_type(history: RunHistory) -> str:
     """Return the resource type with the highest utilisation, or an empty string without usage."""
     shares: dict[str, tuple[float, float]] = {}
     for each in history.partitions:
@@ -98,7 +98,7 @@ def busiest_type(history: History) -> str:
     return max(parts, key=lambda name: (parts[name], name), default="")
 
 
-def plot_queues(history: History, colours: QueueColours) -> Figure | None:
+def plot_queues(history: RunHistory, colours: QueueColours) -> Figure | None:
     """Plot the leaf queues' usage of the busiest type, with guarantees and limits; None if unused."""
     name = busiest_type(history)
     leaves = [queue for queue in history.queues if queue.is_leaf]
@@ -122,7 +122,9 @@ def plot_queues(history: History, colours: QueueColours) -> Figure | None:
     return figure
 
 
-def _queue(axes: Axes, history: History, queue: QueueHistory, name: str, unit: float, style: Style) -> None:
+def _queue(
+    axes: Axes, history: RunHistory, queue: QueueHistory, name: str, unit: float, style: Style
+) -> None:
     time, _ = time_scale(history.edges)
     edges, _ = time_axis(history.edges)
     used = [value / unit for value in queue.used.get(name, [0.0] * history.count)]
@@ -168,7 +170,7 @@ NAMED_ROWS = 16
 """Maximum number of rows of nodes with a name beside them."""
 
 
-def plot_nodes(history: History) -> Figure | None:
+def plot_nodes(history: RunHistory) -> Figure | None:
     """Plot a heat map per resource type, with nodes in order of registration; None without nodes."""
     nodes = history.nodes
     if not nodes.nodes or not history.count:

@@ -138,7 +138,7 @@ def _module(module: object) -> str:
 
 
 @attrs.frozen
-class Difference:
+class ProvenanceDifference:
     """A part of the provenance in which two results differ."""
 
     what: str
@@ -151,28 +151,30 @@ class Difference:
         return self.what in (WORKLOAD, NODES)
 
 
-def differences(one: Provenance | None, other: Provenance | None) -> list[Difference]:
+def differences(one: Provenance | None, other: Provenance | None) -> list[ProvenanceDifference]:
     """Return what differs between the inputs of two results, the workload first."""
     if one is None or other is None:
-        return [Difference("provenance", _known(one), _known(other))] if one is not other else []
+        return [ProvenanceDifference("provenance", _known(one), _known(other))] if one is not other else []
     found = []
     for role in dict.fromkeys([WORKLOAD, NODES, CONFIG, PLUGIN]):
         here, there = _files(one, role), _files(other, role)
         if {sha for _, sha in here} != {sha for _, sha in there}:
-            found.append(Difference(role, _listed(here), _listed(there)))
+            found.append(ProvenanceDifference(role, _listed(here), _listed(there)))
     if one.config_text != other.config_text:
-        found.append(Difference("configuration", *_changed_lines(one, other)))
+        found.append(ProvenanceDifference("configuration", *_changed_lines(one, other)))
     for name in dict.fromkeys([*one.options, *other.options]):
         here_value, there_value = one.options.get(name, ""), other.options.get(name, "")
         if here_value != there_value:
-            found.append(Difference(name, here_value or "not given", there_value or "not given"))
+            found.append(ProvenanceDifference(name, here_value or "not given", there_value or "not given"))
     if one.seed != other.seed:
-        found.append(Difference("seed", str(one.seed), str(other.seed)))
+        found.append(ProvenanceDifference("seed", str(one.seed), str(other.seed)))
     if one.version != other.version:
-        found.append(Difference("version of yunikorn", one.version, other.version))
+        found.append(ProvenanceDifference("version of yunikorn", one.version, other.version))
     if one.plugins != other.plugins:
         found.append(
-            Difference("plugins", ", ".join(one.plugins) or "none", ", ".join(other.plugins) or "none")
+            ProvenanceDifference(
+                "plugins", ", ".join(one.plugins) or "none", ", ".join(other.plugins) or "none"
+            )
         )
     return found
 

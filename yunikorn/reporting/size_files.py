@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.reporting.assertions import Assertion, Verdict
+from yunikorn.reporting.assertions import Assertion, AssertionResult
 from yunikorn.reporting.cluster_search import SizeSearch, Trial
 from yunikorn.reporting.csv_files import Columns, CsvFile
 from yunikorn.reporting.provenance import Provenance
@@ -64,7 +64,7 @@ def _size(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: AssertionResult) -> dict[str, Any]:
     return {
         "target": verdict.assertion.text,
         "value": verdict.value,
@@ -73,7 +73,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-_COLUMNS: Columns[tuple[int, int | None, Verdict]] = {
+_COLUMNS: Columns[tuple[int, int | None, AssertionResult]] = {
     "nodes": lambda row: row[0],
     "seed": lambda row: row[1],
     "target": lambda row: row[2].assertion.text,
@@ -82,7 +82,7 @@ _COLUMNS: Columns[tuple[int, int | None, Verdict]] = {
 }
 
 
-def _rows(trial: Trial) -> Iterator[tuple[int, int | None, Verdict]]:
+def _rows(trial: Trial) -> Iterator[tuple[int, int | None, AssertionResult]]:
     if not trial.by_seed:
         yield from ((trial.nodes, None, verdict) for verdict in trial.verdicts)
     for seed, verdicts in trial.by_seed.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.variants import Setting
+from yunikorn.reporting.variants import VariantSetting
 
 
 @attrs.frozen
@@ -14,7 +14,7 @@ class Variant:
 
     name: str
     results: list[FullReport]
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[VariantSetting, ...] = ()
     """Settings that have changed its configuration; empty for finished folders."""
     file: str = ""
     """Path of the configuration, if the variant was simulated by this comparison."""

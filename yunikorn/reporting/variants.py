@@ -35,7 +35,7 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 @attrs.frozen
-class Setting:
+class VariantSetting:
     """A value for a path, as given on the command line."""
 
     path: str
@@ -51,23 +51,23 @@ class Setting:
     def __str__(self) -> str:
         return f"{self.label}={self.value}"
 
-    def numbered(self, text: str) -> Setting:
+    def numbered(self, text: str) -> VariantSetting:
         """Return the setting with the numbers of queues in a configuration; raises `UsageError`."""
         if not is_queue_path(self.path):
             return self
         return attrs.evolve(self, path=numbered_path(text, self.path), written=self.path)
 
 
-def parse_settings(texts: Sequence[str]) -> list[list[Setting]]:
+def parse_settings(texts: Sequence[str]) -> list[list[VariantSetting]]:
     """Parse each `PATH=VALUE[,VALUE...]` to a list of settings; raises `UsageError` that lists all errors."""
-    found: list[list[Setting]] = []
+    found: list[list[VariantSetting]] = []
     problems: list[str] = []
     for text in texts:
         path, equals, values = text.partition("=")
         if not equals or not path.strip():
             problems.append(f"--set {text}: expected PATH=VALUE, such as root.a.maxapplications=5")
             continue
-        settings = [Setting(path.strip(), value) for value in _split(values)]
+        settings = [VariantSetting(path.strip(), value) for value in _split(values)]
         if len({setting.value for setting in settings}) < len(settings):
             problems.append(f"--set {text}: the same value is given twice")
         if any(setting.path == other[0].path for other in found for setting in settings[:1]):
@@ -96,14 +96,14 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def change(text: str, settings: Iterable[Setting]) -> str:
+def change(text: str, settings: Iterable[VariantSetting]) -> str:
     """Apply the settings to the configuration `text`; raises `UsageError` that lists all invalid paths."""
     root, _ = compose(text)
     if root is None:
         raise UsageError("--set cannot change an empty configuration")
     document = _to_yaml(root)
     problems: list[str] = []
-    written: dict[str, Setting] = {}
+    written: dict[str, VariantSetting] = {}
     for setting in settings:
         try:
             numbered = setting.numbered(text)
@@ -119,7 +119,7 @@ def change(text: str, settings: Iterable[Setting]) -> str:
     return str(yaml.serialize(document, Dumper=yaml.SafeDumper, width=1_000_000, allow_unicode=True))
 
 
-def check_change(text: str, settings: Sequence[Setting], registry: Registry) -> list[str]:
+def check_change(text: str, settings: Sequence[VariantSetting], registry: Registry) -> list[str]:
     """Return the errors of a configuration after these settings, as lines; empty for a valid configuration.
 
     Warnings about a changed value count as errors, because the value would be ignored. An error is attributed
@@ -160,7 +160,7 @@ def _text(text: str, *, plain: bool) -> yaml.ScalarNode:
     return yaml.ScalarNode(resolver.resolve(yaml.ScalarNode, text, (True, False)), text)
 
 
-def _value(setting: Setting) -> yaml.Node:
+def _value(setting: VariantSetting) -> yaml.Node:
     if setting.value[:1] not in ("{", "[", '"', "'"):
         return _text(setting.value or "null", plain=True)
     try:
@@ -173,7 +173,7 @@ def _value(setting: Setting) -> yaml.Node:
     return _to_yaml(node)
 
 
-def _set(document: yaml.Node, setting: Setting) -> None:
+def _set(document: yaml.Node, setting: VariantSetting) -> None:
     node, rest, name = document, setting.path, ""
     while True:
         if isinstance(node, yaml.SequenceNode):
@@ -200,7 +200,7 @@ def _set(document: yaml.Node, setting: Setting) -> None:
             )
 
 
-def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int, str]:
+def _position(node: yaml.SequenceNode, rest: str, setting: VariantSetting) -> tuple[int, str]:
     match = _INDEX.match(rest)
     count = len(node.value)
     if match is None or int(match[1]) >= count:
@@ -211,7 +211,7 @@ def _position(node: yaml.SequenceNode, rest: str, setting: Setting) -> tuple[int
     return int(match[1]), rest[match.end() :]
 
 
-def _key(node: yaml.MappingNode, rest: str, name: str, setting: Setting) -> tuple[str, str]:
+def _key(node: yaml.MappingNode, rest: str, name: str, setting: VariantSetting) -> tuple[str, str]:
     """Split `rest` into its first key and the remainder; existing keys may contain dots."""
     for key in sorted((one.value for one, _ in node.value), key=len, reverse=True):
         if rest.startswith(key) and rest[len(key) : len(key) + 1] in ("", ".", "["):
@@ -225,7 +225,7 @@ def _key(node: yaml.MappingNode, rest: str, name: str, setting: Setting) -> tupl
     return match[0], rest[match.end() :]
 
 
-def _check_property(name: str, key: str, setting: Setting) -> None:
+def _check_property(name: str, key: str, setting: VariantSetting) -> None:
     if name != "properties" or key in KNOWN or key.startswith(tuple(f"{one}." for one in POLICIES)):
         return
     raise UsageError(
@@ -234,7 +234,7 @@ def _check_property(name: str, key: str, setting: Setting) -> None:
 
 
 def _make(
-    node: yaml.MappingNode, key: str, rest: str, index: int | None, setting: Setting
+    node: yaml.MappingNode, key: str, rest: str, index: int | None, setting: VariantSetting
 ) -> yaml.MappingNode:
     """Create a mapping below `key`; the rest of the path must start with a name."""
     if rest.startswith("["):
@@ -276,7 +276,7 @@ class VariantPlan:
     home: Path = Path()
     """Folder of the file, from which the configuration may load plugins."""
     file: str = ""
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[VariantSetting, ...] = ()
     """Settings that have changed its text."""
 
     def folder(self, number: int) -> str:
@@ -293,7 +293,7 @@ def check_configs(configs: Sequence[tuple[Path, str]], registry: Registry) -> No
 
 
 def make_plans(
-    configs: Sequence[tuple[Path, str]], settings: Sequence[list[Setting]], registry: Registry
+    configs: Sequence[tuple[Path, str]], settings: Sequence[list[VariantSetting]], registry: Registry
 ) -> list[VariantPlan]:
     """Make all variants; if there would be only one, the unchanged configuration is added as the first.
 
@@ -302,7 +302,7 @@ def make_plans(
     """
     check_configs(configs, registry)
     names = _names([path for path, _ in configs])
-    combinations: list[tuple[Setting, ...]] = list(itertools.product(*settings))
+    combinations: list[tuple[VariantSetting, ...]] = list(itertools.product(*settings))
     if len(configs) * len(combinations) > MOST:
         raise UsageError(f"{len(configs) * len(combinations)} variants are too many; the maximum is {MOST}")
     if settings and len(configs) * len(combinations) == 1:
@@ -323,7 +323,9 @@ def make_plans(
     return found
 
 
-def _changed(text: str, combination: tuple[Setting, ...], registry: Registry, problems: list[str]) -> str:
+def _changed(
+    text: str, combination: tuple[VariantSetting, ...], registry: Registry, problems: list[str]
+) -> str:
     if not combination:
         return text
     try:
@@ -338,7 +340,7 @@ def _changed(text: str, combination: tuple[Setting, ...], registry: Registry, pr
     return changed
 
 
-def _leads_somewhere(text: str, setting: Setting) -> bool:
+def _leads_somewhere(text: str, setting: VariantSetting) -> bool:
     try:
         change(text, [setting])
     except UsageError:
@@ -356,7 +358,11 @@ def _names(paths: list[Path]) -> list[str]:
 
 
 def _label(
-    name: str, combination: tuple[Setting, ...], settings: Sequence[list[Setting]], *, alone: bool
+    name: str,
+    combination: tuple[VariantSetting, ...],
+    settings: Sequence[list[VariantSetting]],
+    *,
+    alone: bool,
 ) -> str:
     """Return what distinguishes a variant: the values that vary, and the file where there are several."""
     if not combination:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from yunikorn.quantities import VCORE
 from yunikorn.reporting.group_counts import GroupReport
-from yunikorn.reporting.history import History, PartitionHistory
+from yunikorn.reporting.history import PartitionHistory, RunHistory
 from yunikorn.reporting.run_figures import Figures
 from yunikorn.reporting.tables import duration, percent, ratio, whole_percent
 from yunikorn.simulation.counters import RefusalReason
@@ -18,7 +18,7 @@ from yunikorn.simulation.report import Report
 from yunikorn.simulation.scenario_keys import NOBODY
 from yunikorn.text import number_of
 
-Rule = Callable[[Report, Figures, History], Iterator[str]]
+Rule = Callable[[Report, Figures, RunHistory], Iterator[str]]
 
 FEW = 5
 """Minimum number of applications that started in a queue which is compared with others."""
@@ -43,7 +43,7 @@ _MOST_SPANS = 3
 """Minimum number of whole days (else hours, else minutes) that a run must have to be counted in them."""
 
 
-def judge(report: Report, figures: Figures, history: History) -> list[str]:
+def judge(report: Report, figures: Figures, history: RunHistory) -> list[str]:
     """Return the sentences of all rules that hold."""
     return [sentence for rule in RULES for sentence in rule(report, figures, history)]
 
@@ -59,7 +59,7 @@ def kind_of(name: str) -> str:
     return "cores" if name == VCORE else name
 
 
-def _completeness(report: Report, _: Figures, __: History) -> Iterator[str]:
+def _completeness(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     counts = report.applications
     stopped = duration(report.times.stopped)
     if not counts.submitted:
@@ -72,7 +72,7 @@ def _completeness(report: Report, _: Figures, __: History) -> Iterator[str]:
         yield f"The run was cut at {stopped}; {missing} had not ended, so figures are incomplete."
 
 
-def _rejections(report: Report, _: Figures, __: History) -> Iterator[str]:
+def _rejections(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     counts = report.applications
     if not counts.rejected:
         return
@@ -84,7 +84,7 @@ def _rejections(report: Report, _: Figures, __: History) -> Iterator[str]:
         yield f"{of} {'was' if counts.rejected == 1 else 'were'} rejected{reason}."
 
 
-def _unfinished(report: Report, _: Figures, __: History) -> Iterator[str]:
+def _unfinished(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     counts, tasks = report.applications, report.tasks
     if counts.failed:
         reason = _most_often(report.failures)
@@ -115,12 +115,12 @@ def _most_often(reasons: list[RefusalReason]) -> str:
     return f", most often because: {reasons[0].reason}" if reasons else ""
 
 
-def _trust(_: Report, figures: Figures, __: History) -> Iterator[str]:
+def _trust(_: Report, figures: Figures, __: RunHistory) -> Iterator[str]:
     if figures.calibration is not None and figures.calibration.warning:
         yield f"Doubtful: {figures.calibration.warning}."
 
 
-def _targets(_: Report, figures: Figures, __: History) -> Iterator[str]:
+def _targets(_: Report, figures: Figures, __: RunHistory) -> Iterator[str]:
     for found in figures.slo:
         if found.share_met is not None and found.missed:
             yield (
@@ -129,7 +129,7 @@ def _targets(_: Report, figures: Figures, __: History) -> Iterator[str]:
             )
 
 
-def _waits(report: Report, figures: Figures, __: History) -> Iterator[str]:
+def _waits(report: Report, figures: Figures, __: RunHistory) -> Iterator[str]:
     wait = figures.whole_wait
     if wait is None:
         return
@@ -143,7 +143,7 @@ def _waits(report: Report, figures: Figures, __: History) -> Iterator[str]:
         )
 
 
-def _disparity(_: Report, figures: Figures, history: History) -> Iterator[str]:
+def _disparity(_: Report, figures: Figures, history: RunHistory) -> Iterator[str]:
     waits = [
         (queue.whole_wait.mean, history.label(queue.partition, queue.name))
         for queue in figures.queues
@@ -165,7 +165,7 @@ def _disparity(_: Report, figures: Figures, history: History) -> Iterator[str]:
         )
 
 
-def full_spans(history: History, partition: PartitionHistory, name: str) -> tuple[int, int, str] | None:
+def full_spans(history: RunHistory, partition: PartitionHistory, name: str) -> tuple[int, int, str] | None:
     """Return the number of full days (hours, minutes), that of all, and the unit; None for short runs.
 
     Spans count from the first submission; one is full if at least 95 % of the capacity were used on average.
@@ -191,7 +191,7 @@ def full_spans(history: History, partition: PartitionHistory, name: str) -> tupl
     return sum(1 for use, capacity in pairs if capacity and use >= FULL * capacity), number, unit
 
 
-def _fullness(report: Report, figures: Figures, history: History) -> Iterator[str]:
+def _fullness(report: Report, figures: Figures, history: RunHistory) -> Iterator[str]:
     several = len(history.partitions) > 1
     for partition in history.partitions:
         name = scarcest(report, partition.partition)
@@ -204,7 +204,7 @@ def _fullness(report: Report, figures: Figures, history: History) -> Iterator[st
         yield f"{what} was full ({kind_of(name)}) on {full} of {number} {unit}s{user}."
 
 
-def _load(report: Report, _: Figures, __: History) -> Iterator[str]:
+def _load(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     if report.applications.rejected > REJECTED * report.applications.submitted:
         return  # the offered load counts rejected work
     found = report.offered_load.partitions
@@ -225,7 +225,7 @@ def _main_user(users: list[GroupReport], use: float) -> str:
     return f", mostly by {most.name} (used {whole_percent(most.use)} of it over the whole run)"
 
 
-def _guarantees(report: Report, figures: Figures, history: History) -> Iterator[str]:
+def _guarantees(report: Report, figures: Figures, history: RunHistory) -> Iterator[str]:
     missed = []
     for queue in figures.queues:
         # A guarantee of another type than the scarce one is rarely used in full, whatever the order.
@@ -240,7 +240,7 @@ def _guarantees(report: Report, figures: Figures, history: History) -> Iterator[
         yield f"{label} got {whole_percent(kept)} of the {kind_of(name)} that its guarantee owed it{more}."
 
 
-def _limits(report: Report, _: Figures, __: History) -> Iterator[str]:
+def _limits(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     held, waits = report.limit_waits, report.task_wait
     if not held.limits or waits is None:
         return
@@ -253,7 +253,7 @@ def _limits(report: Report, _: Figures, __: History) -> Iterator[str]:
         )
 
 
-def _idle(report: Report, figures: Figures, history: History) -> Iterator[str]:
+def _idle(report: Report, figures: Figures, history: RunHistory) -> Iterator[str]:
     several = len(history.partitions) > 1
     for partition, types in figures.idle.items():
         # Where another type is used up, free room of this one could not have been used anyway.
@@ -269,7 +269,7 @@ def _idle(report: Report, figures: Figures, history: History) -> Iterator[str]:
         )
 
 
-def _losses(report: Report, _: Figures, __: History) -> Iterator[str]:
+def _losses(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     lost = sum(loss.seconds for loss in report.lost_work if loss.reason == "preempted")
     if report.preemptions and report.preemptions >= PREEMPTED * report.tasks.ended:
         yield f"Preemption ended {number_of(report.preemptions, 'task')}; {duration(lost)} of work were lost."

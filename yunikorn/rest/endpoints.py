@@ -23,7 +23,7 @@ from yunikorn.rest.history import History
 from yunikorn.rest.log_levels import LogLevels
 from yunikorn.rest.paths import decoded_twice
 from yunikorn.rest.profiler import Profiler
-from yunikorn.runtime.sliced_reads import Reader, Reading, Slices
+from yunikorn.runtime.sliced_reads import CoreReader, Reading, Slices
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
@@ -36,7 +36,7 @@ T = TypeVar("T")
 class Site:
     """Everything that the routes share."""
 
-    core: Reader
+    core: CoreReader
     registry: Registry
     """Plugins that a configuration may name, to validate configurations."""
     stopwatch: Callable[[], int]

@@ -20,7 +20,7 @@ from yunikorn.rest import shapes
 from yunikorn.rest.answers import JSON, Answer
 from yunikorn.rest.encoding import json_pieces, to_bytes
 from yunikorn.rest.event_json import instance_line, line_of
-from yunikorn.runtime.event_store import EventStore, Window
+from yunikorn.runtime.event_store import EventStore, EventWindow
 
 CHUNK = 100
 """Number of events that are encoded at a time; encoding takes about a millisecond."""
@@ -169,7 +169,7 @@ class EventHub:
                 self._chunks.popitem(last=False)
         return lines[skipped:] if skipped else lines
 
-    async def _encoded(self, window: Window, number: int, *, detailed: bool) -> Sequence[bytes]:
+    async def _encoded(self, window: EventWindow, number: int, *, detailed: bool) -> Sequence[bytes]:
         batch = window.batch
         if len(batch) >= LARGE:
             # The first access makes all events of the batch.

@@ -12,7 +12,7 @@ import attrs
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.applications import WORKING
 from yunikorn.rest.partitions import STEP
-from yunikorn.runtime.sliced_reads import Reader
+from yunikorn.runtime.sliced_reads import CoreReader
 from yunikorn.runtime.threaded import CoreStopped
 
 _log = logging.getLogger("yunikorn.rest")
@@ -63,7 +63,7 @@ class History:
         """Add a sample; the oldest one is dropped if there are too many."""
         self._samples.append(sample)
 
-    async def keep(self, core: Reader, interval: float = INTERVAL) -> None:
+    async def keep(self, core: CoreReader, interval: float = INTERVAL) -> None:
         """Take a sample at each interval until the core stops."""
         while True:
             await asyncio.sleep(interval)

@@ -38,7 +38,7 @@ class Extract:
 
 
 @attrs.frozen
-class Window:
+class EventWindow:
     """Successive events of one batch, which makes them in the thread that reads them."""
 
     batch: EventBatch
@@ -167,20 +167,20 @@ class EventStore:
         events = None if windows is None else [event for window in windows for event in window.events]
         return Extract(lowest, max(0, following - 1), events)
 
-    def windows(self, start: int, count: int) -> list[Window]:
+    def windows(self, start: int, count: int) -> list[EventWindow]:
         """Return the windows with up to `count` events from the id `start` on; empty if it is unknown."""
         with self._lock:
             return self._windows(start, count) if self._lowest() <= start < self._next else []
 
-    def _windows(self, start: int, count: int) -> list[Window]:
-        found: list[Window] = []
+    def _windows(self, start: int, count: int) -> list[EventWindow]:
+        found: list[EventWindow] = []
         stop = min(self._next, start + count)
         at = bisect_right(self._firsts, start) - 1
         while start < stop:
             batch, first = self._batches[at], self._firsts[at]
             assert batch is not None
             end = min(stop, self._firsts[at + 1] if at + 1 < len(self._firsts) else self._next)
-            found.append(Window(batch, first, start - first, end - first))
+            found.append(EventWindow(batch, first, start - first, end - first))
             start = end
             at += 1
         return found

@@ -50,7 +50,7 @@ SLICE = 2 * MILLISECOND
 """Time for readings in each step of the core (ns)."""
 
 
-class Reader(Protocol):
+class CoreReader(Protocol):
     """Access to a core for readings, such as an `AsyncScheduler`."""
 
     async def read(self, reading: Reading[T]) -> T:

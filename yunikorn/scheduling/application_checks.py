@@ -27,7 +27,7 @@ from yunikorn.containment import (
     safe_repr,
     text_or_none,
 )
-from yunikorn.framework.policy_calls import Change, PolicyAnswer, calls_at_once, may_block, safe
+from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer, calls_at_once, may_block, safe
 from yunikorn.model.ask import INT32_MAX, INT32_MIN
 from yunikorn.scheduling.policy_questions import AskedPolicy
 from yunikorn.scheduling.user_groups import FORCE_TAG, Owner, is_forced, owner_of_forced
@@ -235,7 +235,7 @@ def _call(submit: Callable[[Submission], Any], app: Submission) -> PolicyAnswer:
             return PolicyAnswer(reason=safe(reason))
         changed = _checked(app, answer)
         tags = {safe(name): safe(value) for name, value in changed.tags.items()}
-        return PolicyAnswer(change=Change(safe(changed.queue_name), tags, changed.priority))
+        return PolicyAnswer(change=ApplicationChange(safe(changed.queue_name), tags, changed.priority))
     except contained() as error:
         return PolicyAnswer(failed=safe(describe_error(error)))
 

@@ -124,7 +124,7 @@ class MemberClass:
 
 
 @attrs.define(eq=False, slots=True)
-class Member:
+class CombinedPolicy:
     """One of several policies that a node order combines."""
 
     policy: NodeSortPolicy
@@ -143,7 +143,7 @@ class Member:
         self.call = read_attribute(self.policy, "score")
 
 
-_Term = tuple[Callable[..., Any], bool, float, float, float, Member]
+_Term = tuple[Callable[..., Any], bool, float, float, float, CombinedPolicy]
 """Score method, True if the method takes the ask class, weight, low end and width of the range, member."""
 
 
@@ -156,7 +156,7 @@ class WeightedScores(NamedPolicy):
 
     __slots__ = ("_members", "_terms", "refresh_every", "score")
 
-    def __init__(self, members: Sequence[Member], origin: str, failures: PluginFailures) -> None:
+    def __init__(self, members: Sequence[CombinedPolicy], origin: str, failures: PluginFailures) -> None:
         self.policy = self
         self.origin = origin
         self._failures = failures
@@ -178,7 +178,7 @@ class WeightedScores(NamedPolicy):
         total = sum(member.weight for member in self._members)
         self._terms = tuple(self._term(member, member.weight / total) for member in self._members)
 
-    def _term(self, member: Member, weight: float) -> _Term:
+    def _term(self, member: CombinedPolicy, weight: float) -> _Term:
         low, high = member.range or read_range(member.policy, member.origin, self._failures) or (0.0, 0.0)
         return member.call, member.by_ask_class, weight, low, high - low, member
 
@@ -216,7 +216,7 @@ class WeightedScores(NamedPolicy):
                 return self._failed(member, error, node)
         return total
 
-    def _failed(self, member: Member, error: BaseException, node: Node) -> float:
+    def _failed(self, member: CombinedPolicy, error: BaseException, node: Node) -> float:
         cause: BaseException | str = str(error) if isinstance(error, NotANumber) else error
         self._failures.report(member.origin, "computing the score of", cause, node.label)
         return LAST

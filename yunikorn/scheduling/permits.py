@@ -58,7 +58,7 @@ Place = tuple[int, str]
 
 
 @attrs.frozen(slots=True)
-class Verdict:
+class PermitVerdict:
     """Answer of the policies to one question."""
 
     at: int = 0
@@ -68,7 +68,7 @@ class Verdict:
     wait: Wait | None = None
 
 
-ACCEPTED = Verdict()
+ACCEPTED = PermitVerdict()
 
 
 @attrs.frozen
@@ -128,23 +128,23 @@ class PermitChain:
         """Return how long (ns) the policy at this position may hold a placement."""
         return self._timeouts[at]
 
-    def ask(self, at: int, allocation: Allocation) -> Verdict:
+    def ask(self, at: int, allocation: Allocation) -> PermitVerdict:
         """Ask the policy at this position about a placement; one that fails makes the placement wait."""
         policy = self._policies[at]
         if policy.keeper is not None and policy.keeper.failed:
-            return Verdict(at, wait=Wait(AFTER_FAILURE, policy.keeper.failed))
+            return PermitVerdict(at, wait=Wait(AFTER_FAILURE, policy.keeper.failed))
         try:
             answer = policy.permit(allocation)
             if answer is None:
                 return ACCEPTED
             said = checked(answer)
             if isinstance(said, Wait):
-                return Verdict(at, wait=said)
-            return Verdict(at, f"permit policy {policy.name} refuses the placement: {said}")
+                return PermitVerdict(at, wait=said)
+            return PermitVerdict(at, f"permit policy {policy.name} refuses the placement: {said}")
         except contained() as error:
             blame = self._failures.report(policy.origin, "permitting", error, allocation.label)
             # The failure may pass: the placement is not refused, and not permitted either.
-            return Verdict(at, wait=Wait(AFTER_FAILURE, str(blame)))
+            return PermitVerdict(at, wait=Wait(AFTER_FAILURE, str(blame)))
 
     def group(self, at: int, allocation: Allocation) -> str:
         """Return the group of a placement under the policy at this position; empty without one."""
@@ -272,7 +272,7 @@ class Permits:
             self._held.take_back(hold, refusal, at_once=at_once)
         return not refusal
 
-    def _question(self, hold: PlacementHold) -> Verdict:
+    def _question(self, hold: PlacementHold) -> PermitVerdict:
         """Ask from the present position on, until a policy does not permit a member."""
         chain, members = self._chain, hold.members
         while hold.member < len(members):

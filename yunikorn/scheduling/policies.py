@@ -33,7 +33,7 @@ from yunikorn.scheduling.application_holds import AdmissionChain
 from yunikorn.scheduling.counted_chain import make_chain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
-from yunikorn.scheduling.node_policies import Member, NamedPolicy, WeightedScores
+from yunikorn.scheduling.node_policies import CombinedPolicy, NamedPolicy, WeightedScores
 from yunikorn.scheduling.permits import PermitChain
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_calls import keeper_of
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, QueueConfig
     from yunikorn.framework.instances import InstancePlan, PluginInstance, PluginInstances
-    from yunikorn.framework.kinds import Kind
+    from yunikorn.framework.kinds import PluginKind
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
     from yunikorn.model.queue import Queue
@@ -104,12 +104,12 @@ class Policies:
         self.names_quotas = any(each.quota_policy for each in (*settings.values(), *templates))
         """True if the configuration names a quota policy."""
 
-    def _usable(self, kind: Kind, refs: Sequence[PluginRef]) -> list[PluginInstance]:
+    def _usable(self, kind: PluginKind, refs: Sequence[PluginRef]) -> list[PluginInstance]:
         """Return the instances of a list of plugins, without those that `required: false` leaves out."""
         made = (self.plan.make_if_usable(kind, ref.name, ref.options, required=ref.required) for ref in refs)
         return [one for one in made if one is not None]
 
-    def _usable_or(self, kind: Kind, ref: PluginRef, default: str) -> PluginInstance:
+    def _usable_or(self, kind: PluginKind, ref: PluginRef, default: str) -> PluginInstance:
         """Return the instance of a plugin, or of the default if `required: false` leaves the plugin out."""
         made = self.plan.make_if_usable(kind, ref.name, ref.options, required=ref.required)
         return made or self.plan.make(kind, default, {})
@@ -135,7 +135,7 @@ class Policies:
             members = []
             for score in ref.scores:
                 made = self.plan.make(NODE_SORT, score.name, score.options)
-                members.append(Member(made.plugin, made.origin, score.weight, score.range))
+                members.append(CombinedPolicy(made.plugin, made.origin, score.weight, score.range))
             return WeightedScores(members, ref.name, self._failures)
         made = self.plan.make(NODE_SORT, ref.name, ref.options)
         return NamedPolicy(made.plugin, made.origin, self._failures)
@@ -221,7 +221,7 @@ class QueuePolicies:
             admission_classes=admission_classes,
         )
 
-    def _make(self, kind: Kind, name: str, options: dict[str, str]) -> PluginInstance:
+    def _make(self, kind: PluginKind, name: str, options: dict[str, str]) -> PluginInstance:
         # A queue created by placement needs an order at once, and a failing plugin must not reject the
         # application.
         try:
@@ -243,7 +243,7 @@ def _keep_history(queue: Queue, half_life: float | None, now: Callable[[], int])
     queue.observe()
 
 
-def _policy_of(settings: QueueSettings, *, is_leaf: bool) -> tuple[Kind, str, dict[str, str]]:
+def _policy_of(settings: QueueSettings, *, is_leaf: bool) -> tuple[PluginKind, str, dict[str, str]]:
     if is_leaf:
         return APP_SORT, settings.app_sort, dict(settings.app_sort_options)
     return QUEUE_SORT, settings.queue_sort, dict(settings.queue_sort_options)

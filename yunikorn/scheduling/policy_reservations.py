@@ -20,7 +20,7 @@ import attrs
 from yunikorn.clock import MICROSECOND
 from yunikorn.config.durations import describe_duration
 from yunikorn.scheduling.obstacles import obstacles
-from yunikorn.scheduling.reservation_rules import Refusal
+from yunikorn.scheduling.reservation_rules import ReservationRefusal
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -153,7 +153,7 @@ class PolicyReservations:
         # back-off have no place in the order, so that a look would not visit them.
         if self.due and ask.app.backoff_timer is None:
             self._wait(ask_class)
-        elif isinstance(self.attempt(ask, Bounds(self)), Refusal):
+        elif isinstance(self.attempt(ask, Bounds(self)), ReservationRefusal):
             self._wait(ask_class)
             self.due = True
         else:
@@ -250,13 +250,13 @@ class PolicyReservations:
 
     # -- one request --------------------------------------------------------------------------------
 
-    def attempt(self, ask: Ask, bounds: Bounds) -> Node | Refusal | None:
+    def attempt(self, ask: Ask, bounds: Bounds) -> Node | ReservationRefusal | None:
         """Reserve a node for `ask` and return it, or why the policy refuses; None if there is no node."""
         refusal = self._refusal(ask, bounds)
         if refusal is not None:
             return refusal
         lasts = self.rules.lasts(ask, self.now)
-        if isinstance(lasts, Refusal):
+        if isinstance(lasts, ReservationRefusal):
             return lasts
         since, holder = self.now, ask.ask_class.reserving_ask
         if holder is not None:
@@ -267,7 +267,7 @@ class PolicyReservations:
             self._count(ask, since, lasts)
         return node
 
-    def _refusal(self, ask: Ask, bounds: Bounds) -> Refusal | None:
+    def _refusal(self, ask: Ask, bounds: Bounds) -> ReservationRefusal | None:
         delay = self._partition.timeouts.reservation
         refusal = self.rules.too_early(ask, delay, self.now, quiet=bounds.quiet)
         if refusal is not None:
@@ -336,13 +336,13 @@ class PolicyReservations:
 
     # -- explanations -------------------------------------------------------------------------------
 
-    def explain(self, ask: Ask) -> Refusal | None:
+    def explain(self, ask: Ask) -> ReservationRefusal | None:
         """Return why `ask` has no reservation, if the policy is the reason; changes nothing."""
         until = self._paused.get(ask.ask_class)
         if until is not None:
             text = "the reservation of requests like it was given up, and they pause"
             left = describe_duration(max(until - self.now, 0))
-            return Refusal(text, f"{text}: the next one is possible in {left}")
+            return ReservationRefusal(text, f"{text}: the next one is possible in {left}")
         return self._refusal(ask, Bounds(self, quiet=True))
 
 
@@ -354,9 +354,9 @@ class Bounds:
         self._rules, self._counts = owner.rules, owner.counts
         self._now = owner.now
         self.quiet = quiet
-        self._most: dict[Queue | Application, int | Refusal | None] = {}
+        self._most: dict[Queue | Application, int | ReservationRefusal | None] = {}
 
-    def refusal(self, owner: Queue | Application, *, less: bool = False) -> Refusal | None:
+    def refusal(self, owner: Queue | Application, *, less: bool = False) -> ReservationRefusal | None:
         """Return why the bound of a queue or application permits no further reservation, or None.
 
         With `less`, one of its reservations is about to end.
@@ -365,13 +365,13 @@ class Bounds:
             most = self._most[owner]
         else:
             most = self._most[owner] = self._rules.most(owner, self._now, quiet=self.quiet)
-        if most is None or isinstance(most, Refusal):
+        if most is None or isinstance(most, ReservationRefusal):
             return most
         used = self._counts.get(owner, 0)
         if used - less < most:
             return None
         summary = f"all reservations of {owner.label} are in use"
-        return Refusal(summary, f"{used} of {most} reservations of {owner.label} in use")
+        return ReservationRefusal(summary, f"{used} of {most} reservations of {owner.label} in use")
 
 
 class _Look:
@@ -442,7 +442,7 @@ class _Look:
             if obstacle is not None and obstacle is not self.root:
                 return
             outcome = self._owner.attempt(ask, self._bounds)
-            if isinstance(outcome, Refusal):
+            if isinstance(outcome, ReservationRefusal):
                 self._note(outcome)
                 return
         for pending_class in ask.ask_class.pending_classes.values():
@@ -455,6 +455,6 @@ class _Look:
             self._note(refusal)
         return refusal is not None
 
-    def _note(self, refusal: Refusal) -> None:
+    def _note(self, refusal: ReservationRefusal) -> None:
         if refusal.until is not None and (self.again is None or refusal.until < self.again):
             self.again = refusal.until

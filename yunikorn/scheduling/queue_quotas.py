@@ -42,7 +42,7 @@ SHORTEST = SECOND // 10
 """Shortest time (ns) between two questions by a timer about the same queue."""
 
 
-class QuotaPreemption(Protocol):
+class LoweredQuotas(Protocol):
     """Part of preemption that handles lowered quotas."""
 
     def quota_changed(self, queue: Queue, before: Resource | None) -> None:
@@ -81,7 +81,7 @@ class QueueQuotas:
         partition: Partition,
         instances: PluginInstances,
         failures: PluginFailures,
-        preemption: QuotaPreemption,
+        preemption: LoweredQuotas,
     ) -> None:
         self._partition = partition
         self._instances = instances

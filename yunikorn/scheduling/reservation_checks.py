@@ -18,7 +18,7 @@ _RESERVING = object()
 """Marks the verdicts of these checks among those of all predicates."""
 
 
-class Answer(Protocol):
+class ContainedCall(Protocol):
     """Call of a predicate that contains its exceptions."""
 
     def __call__(self, condition: Condition, ask: Ask, node: Node, *, reserve: bool = False) -> str | None:
@@ -34,7 +34,7 @@ class ReservationChecks:
         lasting: Sequence[Condition],
         domains: DomainTables,
         passing: Sequence[Condition],
-        answer: Answer,
+        answer: ContainedCall,
     ) -> None:
         """Create for all conditions of a chain, by the caches that apply to their answers."""
         self._lasting = [condition for condition in lasting if condition.on_reservation]

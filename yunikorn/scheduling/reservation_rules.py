@@ -32,7 +32,7 @@ AFTER_FAILURE = 60 * SECOND
 
 
 @attrs.frozen(slots=True)
-class Refusal:
+class ReservationRefusal:
     """Reason why a request makes no reservation now."""
 
     summary: str
@@ -67,21 +67,23 @@ class ReservationRules:
 
     # -- who ----------------------------------------------------------------------------------------
 
-    def too_early(self, ask: Ask, delay: int | None, now: int, *, quiet: bool = False) -> Refusal | None:
+    def too_early(
+        self, ask: Ask, delay: int | None, now: int, *, quiet: bool = False
+    ) -> ReservationRefusal | None:
         """Return why `ask` may not reserve at its present age, or None; `delay` (ns) is the partition's."""
         seconds = None if delay is None else delay / SECOND
         try:
             age = self._reserves_after(ask, seconds)
             if age is None:
                 text = f"reservation policy {self.name} reserves no node for it"
-                return Refusal(text, text)
+                return ReservationRefusal(text, text)
             number = number_or_none(age)
             if number is not None and abs(number) < LONGEST_SECONDS:
                 due = ask.created + round(number * SECOND)
                 if now >= due:
                     return None
                 text = f"reservation policy {self.name} reserves a node for it later"
-                return Refusal(text, f"{text}: in {describe_duration(due - now)}", due)
+                return ReservationRefusal(text, f"{text}: in {describe_duration(due - now)}", due)
             what: BaseException | str = f"{safe_repr(age)} is neither None nor a number of seconds below 1e9"
         except contained() as error:
             what = error
@@ -89,7 +91,9 @@ class ReservationRules:
 
     # -- how many -----------------------------------------------------------------------------------
 
-    def most(self, owner: Queue | Application, now: int, *, quiet: bool = False) -> int | Refusal | None:
+    def most(
+        self, owner: Queue | Application, now: int, *, quiet: bool = False
+    ) -> int | ReservationRefusal | None:
         """Return the bound on the reservations of a queue or an application; None without a bound."""
         bound = self._most_in if isinstance(owner, Queue) else self._most_of
         if bound is None:
@@ -108,7 +112,7 @@ class ReservationRules:
 
     # -- how long -----------------------------------------------------------------------------------
 
-    def lasts(self, ask: Ask, now: int) -> int | Refusal | None:
+    def lasts(self, ask: Ask, now: int) -> int | ReservationRefusal | None:
         """Return the duration of a reservation for `ask` (ns); None without an end."""
         if self._lasts is None:
             return None
@@ -146,11 +150,11 @@ class ReservationRules:
 
     def _failed(
         self, operation: str, cause: BaseException | str, where: str, now: int, *, quiet: bool = False
-    ) -> Refusal:
+    ) -> ReservationRefusal:
         if not quiet:
             self._failures.report(self._origin, operation, cause, where)
         text = f"reservation policy {self.name} failed"
-        return Refusal(text, text, now + AFTER_FAILURE)
+        return ReservationRefusal(text, text, now + AFTER_FAILURE)
 
 
 def _own(plugin: ReservationPolicy, method: str) -> Callable[..., Any] | None:

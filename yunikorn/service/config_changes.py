@@ -21,7 +21,7 @@ from yunikorn.config.document import Mapping as MappingNode
 from yunikorn.config.document import compose, decode
 from yunikorn.config.load import DEFAULT_TEXT, check_config, checksum_of
 from yunikorn.config.queues_yaml import SchedulerConfig
-from yunikorn.config.reading import Findings, Spot, Table
+from yunikorn.config.reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import ReloadConfiguration
@@ -303,7 +303,7 @@ def _loads(text: str | bytes) -> list[tuple[str, Spot]]:
         return []
     if not isinstance(node, MappingNode):
         return []
-    plugins = Table("", node, findings).table("plugins")
+    plugins = YamlTable("", node, findings).table("plugins")
     return [] if plugins is None else plugins.texts("load")
 
 

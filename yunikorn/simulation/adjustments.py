@@ -12,7 +12,7 @@ import attrs
 from yunikorn.errors import UsageError
 from yunikorn.simulation.arrivals import Changed
 from yunikorn.simulation.cluster_size import thin_out, with_copies
-from yunikorn.simulation.distributions import Amounts
+from yunikorn.simulation.distributions import DrawnAmounts
 from yunikorn.simulation.workload import FOREVER, NodeEventKind, StartUp, Workload, WorkloadApplication
 
 
@@ -27,7 +27,7 @@ class Adjustments:
     nodes_fraction: Fraction = Fraction(1)
     """Part of the initial nodes that is kept, the same for every kind of node; above 1 nodes are copied."""
 
-    startup: Amounts | None = None
+    startup: DrawnAmounts | None = None
     """Start-up times of tasks that have no time of their own; None for those of the workload."""
 
     def check(self) -> None:

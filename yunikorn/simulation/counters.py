@@ -27,7 +27,7 @@ OTHER_REASONS = "further reasons"
 
 
 @attrs.define(eq=False)
-class QueueFigures:
+class QueueCounters:
     """Counters of one leaf queue of one partition."""
 
     applications: int = 0
@@ -136,7 +136,7 @@ class Counters:
     releases: int = 0
     first_submission: int | None = None
     last_end: int | None = None
-    queues: dict[tuple[str, str], QueueFigures] = attrs.Factory(dict)
+    queues: dict[tuple[str, str], QueueCounters] = attrs.Factory(dict)
     """Figures by partition and path of the leaf queue."""
     capacities: dict[str, Capacity] = attrs.Factory(dict)
     """Capacities by partition."""
@@ -203,12 +203,12 @@ class Counters:
         self.tasks.refused += tasks
         self.refusals.add(reason, record.plan.id, tasks)
 
-    def queue(self, task: Running) -> QueueFigures:
+    def queue(self, task: Running) -> QueueCounters:
         """Return the figures of the queue that `task` runs in."""
         key = (partition_name(task.owner.plan.partition), task.allocation.queue_name)
         figures = self.queues.get(key)
         if figures is None:
-            figures = self.queues[key] = QueueFigures()
+            figures = self.queues[key] = QueueCounters()
         return figures
 
     def capacity(self, partition: str) -> Capacity:

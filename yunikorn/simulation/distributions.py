@@ -209,7 +209,7 @@ def _power(base: float, exponent: float) -> float:
 
 
 @attrs.frozen
-class Amounts:
+class DrawnAmounts:
     """Whole amounts drawn from a distribution: multiples of `step`, limited to `low` to `high`."""
 
     distribution: Distribution

@@ -53,7 +53,7 @@ MOST_IDLE = 100_000
 A policy that is asked again every second ends by `PATIENCE`; one that is asked more often ends by this."""
 
 
-class Core(Protocol):
+class SimulatedCore(Protocol):
     """The part of the scheduler interface that a simulation uses."""
 
     def register_resource_manager(
@@ -108,7 +108,7 @@ class Simulation:
     def __init__(
         self,
         workload: Workload,
-        core: Core,
+        core: SimulatedCore,
         clock: ManualClock,
         *,
         config: str,

@@ -16,7 +16,7 @@ import attrs
 
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals, Process
-from yunikorn.simulation.distributions import Amounts, WeightedChoice
+from yunikorn.simulation.distributions import DrawnAmounts, WeightedChoice
 from yunikorn.simulation.rng import Streams, streams
 from yunikorn.simulation.workload import NO_TAGS, WorkloadApplication, WorkloadTaskGroup
 
@@ -32,10 +32,10 @@ class TaskPlan:
     """Distributions of the tasks of one task group."""
 
     name: str
-    count: Amounts
-    resources: Mapping[str, Amounts] | WeightedChoice[Resource]
+    count: DrawnAmounts
+    resources: Mapping[str, DrawnAmounts] | WeightedChoice[Resource]
     """Amounts drawn per resource type, or a choice of complete resource sets."""
-    runtime: Amounts
+    runtime: DrawnAmounts
     priority: WeightedChoice[int] | None = None
     tags: Mapping[str, str] = NO_TAGS
     timeout: int = 0

@@ -6,7 +6,7 @@ checks is reported.
 
 Requests of one size whose applications share a queue and the same user and group limits are blocked alike.
 They form a `LimitClass`, whose clock runs while the class is blocked. The blocked time of a request is the
-difference between two clock readings, independent of the number of requests in the class. A `Gate` is the set
+difference between two clock readings, independent of the number of requests in the class. A `LimitGate` is the set
 of quotas and limits that apply to some classes. Its classes are evaluated again only after a change of the
 gate.
 """
@@ -111,7 +111,7 @@ class LimitClass:
                     self._amounts.add(each, self._wanted, sign, atomic=self._atomic)
             self._cause = cause
 
-    def find_limit(self, gate: Gate) -> _Found:
+    def find_limit(self, gate: LimitGate) -> _Found:
         """Return the quota or limit that blocks the class now, and its cause."""
         for queue in gate.queues:
             if not queue.has_room(self.pairs):
@@ -122,7 +122,7 @@ class LimitClass:
         return _NONE
 
 
-class Gate:
+class LimitGate:
     """The quotas and limits of applications under the same limits, and the classes subject to them."""
 
     __slots__ = ("_levels", "_seen", "limit_classes", "limit_trackers", "not_started", "queues")
@@ -206,7 +206,7 @@ class LimitWaits:
 
     def __init__(self, find: Find) -> None:
         self._find = find
-        self._gates: dict[Hashable, Gate] = {}
+        self._gates: dict[Hashable, LimitGate] = {}
         self._members: dict[SentAsk | Submitted, _Membership] = {}
         self._blocked: dict[SentAsk | Submitted, int] = {}
         """Blocked time so far (ns) of requests that left a class and have not joined another."""
@@ -312,7 +312,7 @@ class LimitWaits:
         key = (app.chain[0], app.limit_trackers, app.not_started)
         gate = self._gates.get(key)
         if gate is None:
-            gate = self._gates[key] = Gate(app)
+            gate = self._gates[key] = LimitGate(app)
         limit_class = gate.limit_classes.get((pairs, atomic))
         if limit_class is None:
             limit_class = LimitClass(pairs, self.amounts(partition), atomic=atomic)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from yunikorn.resources import Tally, grow
-from yunikorn.simulation.counters import ApplicationCounts, Counters, QueueFigures, RefusalReason, TaskCounts
+from yunikorn.simulation.counters import ApplicationCounts, Counters, QueueCounters, RefusalReason, TaskCounts
 from yunikorn.simulation.dependencies import DependencyReport
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.limit_waits import LimitReport
@@ -132,7 +132,7 @@ def make_report(
     for task in manager.running.values():
         amount = task.allocation.resource_per_alloc
         grow(counters.queue(task).usage, amount, max(stopped - task.started, 0))
-    everything = QueueFigures()
+    everything = QueueCounters()
     for figures in counters.queues.values():
         everything.application_waits.merge(figures.application_waits)
         everything.task_waits.merge(figures.task_waits)

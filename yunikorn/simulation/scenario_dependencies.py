@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from yunikorn.config.reading import Spot, Table
+from yunikorn.config.reading import Spot, YamlTable
 from yunikorn.simulation.dependencies import find_cycles
 from yunikorn.simulation.workload import WorkloadApplication
 from yunikorn.text import suggest
@@ -26,12 +26,12 @@ class ScenarioDependencies:
     """The entries of `applications`, and the predecessors that entries name."""
 
     def __init__(self) -> None:
-        self._entries: list[tuple[Table, list[str]]] = []
+        self._entries: list[tuple[YamlTable, list[str]]] = []
         self._groups: dict[str, list[str]] = {}
         self._known: set[str] = set()
         self._hints = HINTS
 
-    def add(self, table: Table, ids: list[str]) -> None:
+    def add(self, table: YamlTable, ids: list[str]) -> None:
         """Add an entry of `applications`, and the ids of its applications."""
         self._entries.append((table, ids))
         self._known.update(ids)
@@ -66,7 +66,7 @@ class ScenarioDependencies:
         more = f" and {len(cycle) - CYCLE_SHOWN} more" if len(cycle) > CYCLE_SHOWN else ""
         findings.problem(spot, f"the applications {shown}{more} wait for each other: remove one of the names")
 
-    def predecessors(self, table: Table) -> dict[str, Spot]:
+    def predecessors(self, table: YamlTable) -> dict[str, Spot]:
         """Return the ids of the predecessors of an entry, with the positions of their names."""
         if "thinktime" in table and "after" not in table:
             table.problem("thinktime", "applies only after predecessors: add after, with their ids")

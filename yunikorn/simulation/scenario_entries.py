@@ -13,12 +13,12 @@ from typing import TypeVar
 
 import attrs
 
-from yunikorn.config.reading import Table
+from yunikorn.config.reading import YamlTable
 from yunikorn.config.source import read_source
 from yunikorn.errors import ConfigError
 from yunikorn.model.gang import HARD, SOFT
 from yunikorn.resources import NOTHING, Resource
-from yunikorn.simulation.distributions import Amounts
+from yunikorn.simulation.distributions import DrawnAmounts
 from yunikorn.simulation.machines import MAX_NODES, numbered
 from yunikorn.simulation.rng import Streams
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
@@ -67,7 +67,7 @@ MANY = 200_000
 """Maximum number of failure events of one entry."""
 
 
-def read_applications(document: Table, entries: ScenarioDependencies) -> list[WorkloadApplication]:
+def read_applications(document: YamlTable, entries: ScenarioDependencies) -> list[WorkloadApplication]:
     """Read the applications in the order of the text, and add their entries to `entries`.
 
     Duplicate ids and impossible predecessors are reported as problems.
@@ -85,7 +85,7 @@ def read_applications(document: Table, entries: ScenarioDependencies) -> list[Wo
     return list(entries.resolve(found).values())
 
 
-def _read_alike(table: Table) -> Iterator[WorkloadApplication]:
+def _read_alike(table: YamlTable) -> Iterator[WorkloadApplication]:
     table.only(APPLICATION_KEYS)
     count = read_count(table, MAX_COUNT)
     every = read_time(table, "every", 0)
@@ -96,7 +96,7 @@ def _read_alike(table: Table) -> Iterator[WorkloadApplication]:
         yield attrs.evolve(application, id=name, submit=application.submit + index * every)
 
 
-def check_times(table: Table, application: WorkloadApplication) -> None:
+def check_times(table: YamlTable, application: WorkloadApplication) -> None:
     """Report conflicting timeouts: a gang with placeholders has `gangtimeout`, others have `timeout`."""
     if application.patience and not application.has_placeholders:
         what_to_do = f"set gang: {SOFT} or gang: {HARD}, or remove gangtimeout"
@@ -106,7 +106,7 @@ def check_times(table: Table, application: WorkloadApplication) -> None:
         table.problem("timeout", f"does not apply to a gang with placeholders: {what_to_do}")
 
 
-def read_tasks(application: Table, read: Callable[[Table, str], T]) -> tuple[T, ...]:
+def read_tasks(application: YamlTable, read: Callable[[YamlTable, str], T]) -> tuple[T, ...]:
     """Read the task groups of an application, at least one; `read` receives a group and its name."""
     wrong = len(application.findings.problems)
     groups: dict[str, T] = {}
@@ -120,7 +120,7 @@ def read_tasks(application: Table, read: Callable[[Table, str], T]) -> tuple[T, 
     return tuple(groups.values())
 
 
-def _read_task(table: Table, name: str) -> WorkloadTaskGroup:
+def _read_task(table: YamlTable, name: str) -> WorkloadTaskGroup:
     table.only(TASK_KEYS)
     return WorkloadTaskGroup(name, **read_keys(table, TASK))
 
@@ -128,7 +128,7 @@ def _read_task(table: Table, name: str) -> WorkloadTaskGroup:
 # -- nodes and their events -------------------------------------------------------------------------------
 
 
-def read_nodes(document: Table) -> list[WorkloadNode]:
+def read_nodes(document: YamlTable) -> list[WorkloadNode]:
     """Read the initial nodes; duplicate names are reported as problems."""
     nodes: dict[str, WorkloadNode] = {}
     for table in document.tables("nodes"):
@@ -150,13 +150,13 @@ class _EventText:
     at: int
     change: NodeEventKind
     name: str
-    table: Table
+    table: YamlTable
     resources: Resource
     joining: WorkloadNode | None
     """Node that joins; None for a node that returns unchanged."""
 
 
-def read_events(document: Table, nodes: list[WorkloadNode]) -> list[NodeEvent]:
+def read_events(document: YamlTable, nodes: list[WorkloadNode]) -> list[NodeEvent]:
     """Read the node events in order of time; events of absent nodes are reported as problems."""
     tables = [table for table in document.tables("events") if "config" not in table.node.entries]
     written = [_read_event(table) for table in tables]
@@ -192,7 +192,7 @@ def _check_presence(
     return node
 
 
-def _read_event(table: Table) -> _EventText | None:
+def _read_event(table: YamlTable) -> _EventText | None:
     wrong = len(table.findings.problems)
     table.only(EVENT_KEYS)
     at = read_time(table, "at")
@@ -216,7 +216,7 @@ def _read_event(table: Table) -> _EventText | None:
     return _EventText(at, change, name, table, resources, joining)
 
 
-def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
+def read_reloads(document: YamlTable, folder: Path) -> list[ConfigEvent]:
     """Read the configurations to load, in order of time; `folder` is the folder of the scenario."""
     found = []
     for table in document.tables("events"):
@@ -239,7 +239,7 @@ def read_reloads(document: Table, folder: Path) -> list[ConfigEvent]:
 
 
 def read_failures(
-    document: Table, nodes: list[WorkloadNode], busy: Collection[str], of: Streams
+    document: YamlTable, nodes: list[WorkloadNode], busy: Collection[str], of: Streams
 ) -> list[NodeEvent]:
     """Return the events of the nodes in the entries; nodes in `busy` have explicit events and are refused."""
     found: list[NodeEvent] = []
@@ -262,7 +262,7 @@ def read_failures(
     return found
 
 
-def _read_nodes(table: Table, nodes: list[WorkloadNode], taken: dict[str, str]) -> list[WorkloadNode]:
+def _read_nodes(table: YamlTable, nodes: list[WorkloadNode], taken: dict[str, str]) -> list[WorkloadNode]:
     pattern = read_name(table, "nodes")
     names = [node.name for node in nodes]
     chosen = [node for node in nodes if fnmatchcase(node.name, pattern)]
@@ -278,7 +278,7 @@ def _read_nodes(table: Table, nodes: list[WorkloadNode], taken: dict[str, str]) 
 
 
 def _lose(
-    node: WorkloadNode, every: Amounts, down: Amounts, until: int, of: Streams, most: int
+    node: WorkloadNode, every: DrawnAmounts, down: DrawnAmounts, until: int, of: Streams, most: int
 ) -> Iterator[NodeEvent]:
     up, away = of(f"failures {node.name}"), of(f"repairs {node.name}")
     moment = 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.config.reading import Table
+from yunikorn.config.reading import YamlTable
 from yunikorn.simulation.arrivals import (
     DAY,
     Bursts,
@@ -18,7 +18,7 @@ from yunikorn.simulation.arrivals import (
     Regular,
     Uniformly,
 )
-from yunikorn.simulation.distributions import Amounts, Constant, Distribution
+from yunikorn.simulation.distributions import Constant, Distribution, DrawnAmounts
 from yunikorn.simulation.generator import MANY, ApplicationPlan, TaskPlan
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn.simulation.scenario_entries import check_times, read_tasks
@@ -48,11 +48,11 @@ from yunikorn.simulation.workload import WorkloadApplication
 ENTRY_KEYS = (*(key for key in APPLICATION_KEYS if key != "every"), "arrivals", "during")
 GROUP_KEYS = (*TASK_KEYS, "sizes")
 _FIXED = tuple(key for key in APPLICATION if key.name not in ("queue", "user"))
-_ONE = Amounts(Constant(1), 1, 1, 1)
+_ONE = DrawnAmounts(Constant(1), 1, 1, 1)
 
 
 def read_plans(
-    document: Table, taken: Collection[str], entries: ScenarioDependencies
+    document: YamlTable, taken: Collection[str], entries: ScenarioDependencies
 ) -> list[ApplicationPlan]:
     """Read the entries of `generate`.
 
@@ -75,7 +75,7 @@ def read_plans(
     return list(plans.values())
 
 
-def _read_plan(table: Table, after: tuple[str, ...]) -> ApplicationPlan:
+def _read_plan(table: YamlTable, after: tuple[str, ...]) -> ApplicationPlan:
     queue, user = read_names(table, "queue"), read_names(table, "user")
     pattern = WorkloadApplication(
         **{**read_keys(table, _FIXED), "after": after},
@@ -102,7 +102,7 @@ def _read_plan(table: Table, after: tuple[str, ...]) -> ApplicationPlan:
     )
 
 
-def _read_task(table: Table, name: str) -> TaskPlan:
+def _read_task(table: YamlTable, name: str) -> TaskPlan:
     table.only(GROUP_KEYS)
     return TaskPlan(
         name=name,
@@ -119,7 +119,7 @@ def _read_task(table: Table, name: str) -> TaskPlan:
 # -- arrivals -----------------------------------------------------------------------------------------
 
 
-def _read_every(table: Table, key: str) -> int:
+def _read_every(table: YamlTable, key: str) -> int:
     wrong = len(table.findings.problems)
     every = read_time(table, key)
     if not every and len(table.findings.problems) == wrong:
@@ -127,27 +127,27 @@ def _read_every(table: Table, key: str) -> int:
     return max(every, 1)
 
 
-def _read_gap(table: Table, key: str) -> Distribution:
+def _read_gap(table: YamlTable, key: str) -> Distribution:
     return read_amounts(table, key, TIME).distribution
 
 
-def _read_size(table: Table, key: str) -> Distribution:
+def _read_size(table: YamlTable, key: str) -> Distribution:
     return read_amounts(table, key, COUNT).distribution
 
 
-def _read_pause(table: Table, key: str) -> int:
+def _read_pause(table: YamlTable, key: str) -> int:
     return read_time(table, key, 0)
 
 
-def _read_peak(table: Table, key: str) -> int:
+def _read_peak(table: YamlTable, key: str) -> int:
     peak = read_time(table, key, Daily(1).peak)
     if peak >= DAY:
         table.problem(key, "expected a time of the day, such as 14h")
     return peak % DAY
 
 
-def _part(default: float, most: float) -> Callable[[Table, str], float]:
-    def read(table: Table, key: str) -> float:
+def _part(default: float, most: float) -> Callable[[YamlTable, str], float]:
+    def read(table: YamlTable, key: str) -> float:
         value = table.number(key) if key in table else default
         if value is not None and not 0 <= value <= most:
             table.problem(key, f"expected a number from 0 to {most:g}")
@@ -157,7 +157,7 @@ def _part(default: float, most: float) -> Callable[[Table, str], float]:
 
 
 UNIFORM = "uniform"
-_PROCESSES: dict[str, tuple[type[Any], dict[str, Callable[[Table, str], Any]]]] = {
+_PROCESSES: dict[str, tuple[type[Any], dict[str, Callable[[YamlTable, str], Any]]]] = {
     "regular": (Regular, {"every": read_time}),
     "poisson": (Poisson, {"every": _read_every}),
     "gaps": (Gaps, {"gap": _read_gap}),
@@ -178,7 +178,7 @@ _PROCESSES: dict[str, tuple[type[Any], dict[str, Callable[[Table, str], Any]]]] 
 PROCESSES = tuple(_PROCESSES)
 
 
-def _read_process(table: Table, count: int | None, during: int | None) -> Process:
+def _read_process(table: YamlTable, count: int | None, during: int | None) -> Process:
     arrivals = table.table("arrivals")
     if arrivals is None:
         if "arrivals" not in table:

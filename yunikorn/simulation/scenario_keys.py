@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn.config.reading import Table
+from yunikorn.config.reading import YamlTable
 from yunikorn.model.gang import STYLES
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource
@@ -49,10 +49,10 @@ class Literal(str):
 
 
 @attrs.frozen
-class Kind:
+class ValueKind:
     """A kind of values."""
 
-    read: Callable[[Table, str], Any]
+    read: Callable[[YamlTable, str], Any]
     """Reads the value of a key from YAML; reports problems and returns a default instead."""
     convert: Callable[[Any], Any]
     """Converts a JSON value, with numbers as texts; raises `Unusual`, `TypeError` or `ValueError`."""
@@ -61,20 +61,20 @@ class Kind:
 
 
 @attrs.frozen
-class Key:
+class ScenarioKey:
     """A key and the attribute of its value."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     attribute: str = attrs.Factory(lambda self: self.name, takes_self=True)
 
 
-def read_keys(table: Table, keys: Iterable[Key]) -> dict[str, Any]:
+def read_keys(table: YamlTable, keys: Iterable[ScenarioKey]) -> dict[str, Any]:
     """Read the values by attribute."""
     return {key.attribute: key.kind.read(table, key.name) for key in keys}
 
 
-def convert_keys(found: dict[str, Any], keys: Iterable[Key]) -> dict[str, Any]:
+def convert_keys(found: dict[str, Any], keys: Iterable[ScenarioKey]) -> dict[str, Any]:
     """Convert the JSON values by attribute, without missing ones; raises `Unusual` for further keys."""
     values = {key.attribute: key.kind.convert(found.pop(key.name)) for key in keys if key.name in found}
     if found:
@@ -82,7 +82,7 @@ def convert_keys(found: dict[str, Any], keys: Iterable[Key]) -> dict[str, Any]:
     return values
 
 
-def write_keys(of: Any, keys: Iterable[Key]) -> dict[str, Any]:
+def write_keys(of: Any, keys: Iterable[ScenarioKey]) -> dict[str, Any]:
     """Return the JSON values by key."""
     found = {key.name: key.kind.write(getattr(of, key.attribute)) for key in keys}
     return {name: value for name, value in found.items() if value}
@@ -103,7 +103,7 @@ def _name(value: Any) -> str:
     return _text(value)
 
 
-def _read_choice(table: Table, key: str, known: tuple[str, ...]) -> str:
+def _read_choice(table: YamlTable, key: str, known: tuple[str, ...]) -> str:
     text = table.text(key)
     if text and text not in known:
         table.problem(key, f"expected {' or '.join(known)}, got '{text}'")
@@ -116,8 +116,8 @@ def _convert_choice(value: Any, known: tuple[str, ...]) -> str:
     return _text(value)
 
 
-def _choice(known: tuple[str, ...]) -> Kind:
-    return Kind(partial(_read_choice, known=known), partial(_convert_choice, known=known), str)
+def _choice(known: tuple[str, ...]) -> ValueKind:
+    return ValueKind(partial(_read_choice, known=known), partial(_convert_choice, known=known), str)
 
 
 def _runtime(value: Any) -> int:
@@ -130,11 +130,11 @@ def _number(value: Any, low: int, high: int) -> int:
     return int(value)
 
 
-def _read_priority(table: Table, key: str) -> int | None:
+def _read_priority(table: YamlTable, key: str) -> int | None:
     return table.integer(key, INT32_MIN, INT32_MAX) if key in table else None
 
 
-def _read_speed(table: Table, key: str) -> float:
+def _read_speed(table: YamlTable, key: str) -> float:
     speed = table.number(key) if key in table else 1.0
     if speed is not None and not SLOWEST <= speed <= FASTEST:
         table.problem(key, f"expected a number from {SLOWEST:g} to {FASTEST:g}, such as 1.5")
@@ -178,41 +178,43 @@ def _write_quantity(kind: str, value: int) -> str:
     return str(value)
 
 
-NAME = Kind(read_name, _name, str)
-TEXT = Kind(Table.text, _text, str)
-USER = Kind(lambda table, key: table.text(key) or NOBODY, lambda value: _text(value) or NOBODY, str)
-TEXTS = Kind(
+NAME = ValueKind(read_name, _name, str)
+TEXT = ValueKind(YamlTable.text, _text, str)
+USER = ValueKind(lambda table, key: table.text(key) or NOBODY, lambda value: _text(value) or NOBODY, str)
+TEXTS = ValueKind(
     lambda table, key: tuple(text for text, _ in table.texts(key)),
     lambda value: tuple(map(_text, value)),
     list,
 )
-PAIRS = Kind(Table.pairs, lambda value: {key: _text(text) for key, text in value.items()}, dict)
-TIME = Kind(
+PAIRS = ValueKind(YamlTable.pairs, lambda value: {key: _text(text) for key, text in value.items()}, dict)
+TIME = ValueKind(
     lambda table, key: read_time(table, key, 0),
     lambda value: parse_time(_text(value)),
     lambda moment: write_time(moment) if moment else "",
 )
-OPTIONAL_TIME = Kind(
+OPTIONAL_TIME = ValueKind(
     lambda table, key: read_time(table, key, 0) if key in table else None,
     lambda value: parse_time(_text(value)),
     lambda moment: "" if moment is None else write_time(moment),
 )
-RUNTIME = Kind(read_runtime, _runtime, lambda moment: ALWAYS if moment == FOREVER else write_time(moment))
-COUNT = Kind(
+RUNTIME = ValueKind(
+    read_runtime, _runtime, lambda moment: ALWAYS if moment == FOREVER else write_time(moment)
+)
+COUNT = ValueKind(
     lambda table, key: read_count(table, MAX_COUNT),
     lambda value: _number(value, 1, MAX_COUNT),
     lambda count: count if count != 1 else "",
 )
-SPEED = Kind(_read_speed, _convert_speed, lambda speed: "" if speed == 1.0 else Literal(repr(speed)))
-PRIORITY = Kind(
+SPEED = ValueKind(_read_speed, _convert_speed, lambda speed: "" if speed == 1.0 else Literal(repr(speed)))
+PRIORITY = ValueKind(
     _read_priority,
     lambda value: value if value is None else _number(value, INT32_MIN, INT32_MAX),
     lambda priority: "" if priority is None else Literal(priority),
 )
 
 
-def _amounts(what: str) -> Kind:
-    return Kind(
+def _amounts(what: str) -> ValueKind:
+    return ValueKind(
         lambda table, key: read_resources(table, what),
         lambda value: _resources(tuple(value.items())),
         write_amounts,
@@ -222,41 +224,41 @@ def _amounts(what: str) -> Kind:
 # -- keys -------------------------------------------------------------------------------------------------
 
 NODE = (
-    Key("resources", _amounts("a node")),
-    Key("attributes", PAIRS),
-    Key("partition", TEXT),
-    Key("speed", SPEED),
+    ScenarioKey("resources", _amounts("a node")),
+    ScenarioKey("attributes", PAIRS),
+    ScenarioKey("partition", TEXT),
+    ScenarioKey("speed", SPEED),
 )
 """Keys of a node except its name and count."""
 NODE_KEYS = ("name", "count", *(key.name for key in NODE))
 
 TASK = (
-    Key("count", COUNT),
-    Key("resources", _amounts("a task")),
-    Key("runtime", RUNTIME),
-    Key("priority", PRIORITY),
-    Key("tags", PAIRS),
-    Key("timeout", TIME),
-    Key("startup", OPTIONAL_TIME),
+    ScenarioKey("count", COUNT),
+    ScenarioKey("resources", _amounts("a task")),
+    ScenarioKey("runtime", RUNTIME),
+    ScenarioKey("priority", PRIORITY),
+    ScenarioKey("tags", PAIRS),
+    ScenarioKey("timeout", TIME),
+    ScenarioKey("startup", OPTIONAL_TIME),
 )
 """Keys of a task group except its name."""
 TASK_KEYS = ("name", *(key.name for key in TASK))
 
 APPLICATION = (
-    Key("id", NAME),
-    Key("submit", TIME),
-    Key("user", USER),
-    Key("groups", TEXTS),
-    Key("queue", TEXT),
-    Key("partition", TEXT),
-    Key("tags", PAIRS),
-    Key("gang", _choice(STYLES)),
-    Key("gangtimeout", TIME, "patience"),
-    Key("timeout", TIME),
-    Key("preempted", _choice(PREEMPTED)),
-    Key("recordedwait", OPTIONAL_TIME, "recorded_wait"),
-    Key("after", TEXTS),
-    Key("thinktime", TIME, "think"),
+    ScenarioKey("id", NAME),
+    ScenarioKey("submit", TIME),
+    ScenarioKey("user", USER),
+    ScenarioKey("groups", TEXTS),
+    ScenarioKey("queue", TEXT),
+    ScenarioKey("partition", TEXT),
+    ScenarioKey("tags", PAIRS),
+    ScenarioKey("gang", _choice(STYLES)),
+    ScenarioKey("gangtimeout", TIME, "patience"),
+    ScenarioKey("timeout", TIME),
+    ScenarioKey("preempted", _choice(PREEMPTED)),
+    ScenarioKey("recordedwait", OPTIONAL_TIME, "recorded_wait"),
+    ScenarioKey("after", TEXTS),
+    ScenarioKey("thinktime", TIME, "think"),
 )
 """Keys of an application except its tasks."""
 APPLICATION_KEYS = (

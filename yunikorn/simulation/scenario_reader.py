@@ -18,13 +18,13 @@ from typing import IO, Any
 import attrs
 
 from yunikorn.config.document import Mapping, compose, show
-from yunikorn.config.reading import Findings, Spot, Table
+from yunikorn.config.reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, QuantityError
 from yunikorn.input_files import GZIP, HeldInput, InputFile
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.dependencies import find_cycles
-from yunikorn.simulation.distributions import Amounts, Constant
+from yunikorn.simulation.distributions import Constant, DrawnAmounts
 from yunikorn.simulation.generator import MANY, Generated
 from yunikorn.simulation.rng import streams
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
@@ -110,7 +110,7 @@ def read_scenario(
     )
 
 
-def _read_arrivals(document: Table, seed: int) -> Sequence[WorkloadApplication]:
+def _read_arrivals(document: YamlTable, seed: int) -> Sequence[WorkloadApplication]:
     wrong = len(document.findings.problems)
     entries = ScenarioDependencies()
     applications = read_applications(document, entries)
@@ -154,7 +154,7 @@ def read_cluster(text: str, file: str) -> ScenarioCluster:
     return cluster
 
 
-def read_startup_text(text: str) -> Amounts:
+def read_startup_text(text: str) -> DrawnAmounts:
     """Read the start-up times of a scenario with this key only; raises `InputError`."""
     document = _open_text(text, "startup")
     found = read_startup(document)
@@ -162,7 +162,7 @@ def read_startup_text(text: str) -> Amounts:
     return found
 
 
-def _open_text(text: str, file: str) -> Table:
+def _open_text(text: str, file: str) -> YamlTable:
     findings = Findings()
     try:
         root, problems = compose(text)
@@ -174,16 +174,16 @@ def _open_text(text: str, file: str) -> Table:
     if not isinstance(root, Mapping):
         what = f"expected a mapping with the keys {', '.join(KEYS)}, got {show(root)}"
         raise InputError(file, [Problem("", what, root.line, root.column)])
-    return Table("", root, findings)
+    return YamlTable("", root, findings)
 
 
-def _raise_problems(document: Table, file: str) -> None:
+def _raise_problems(document: YamlTable, file: str) -> None:
     if document.findings.problems:
         ordered = sorted(document.findings.problems, key=lambda problem: (problem.line, problem.column))
         raise InputError(file, ordered)
 
 
-def _read_cluster(document: Table, file: str, seed: int) -> ScenarioCluster:
+def _read_cluster(document: YamlTable, file: str, seed: int) -> ScenarioCluster:
     wrong = len(document.findings.problems)
     nodes = read_nodes(document)
     events = read_events(document, nodes)

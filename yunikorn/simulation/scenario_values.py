@@ -14,16 +14,16 @@ import attrs
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.config.document import Mapping, Scalar, show
 from yunikorn.config.durations import parse_duration
-from yunikorn.config.reading import Table, read_integer, read_number
+from yunikorn.config.reading import YamlTable, read_integer, read_number
 from yunikorn.errors import QuantityError
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import INT64_MAX, NOTHING, Resource
 from yunikorn.simulation.distributions import (
     DISTRIBUTIONS,
     PLAIN,
-    Amounts,
     Constant,
     Distribution,
+    DrawnAmounts,
     WeightedChoice,
     zipf_weights,
 )
@@ -38,12 +38,12 @@ _SECONDS = re.compile(r"([0-9]+)(?:\.([0-9]*))?\Z")
 _DAYS = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)d)?((?:\s*[0-9][0-9.]*[a-z\u00b5\u03bc]+)*)\Z")
 
 
-def missing(table: Table, key: str, what: str = "") -> None:
+def missing(table: YamlTable, key: str, what: str = "") -> None:
     """Report that a required key is missing; `what` describes its value."""
     table.problem(key, f"required, but missing{what and ': '}{what}")
 
 
-def unknown(table: Table, key: str, name: str, known: Collection[str]) -> None:
+def unknown(table: YamlTable, key: str, name: str, known: Collection[str]) -> None:
     """Report that the value of a key is missing, or is not one of the `known` names."""
     if key in table:
         table.problem(key, f"unknown {key} '{name}'{suggest(name, known)}; known: {', '.join(known)}")
@@ -89,7 +89,7 @@ def _parse_parts(text: str) -> int:
     return moment
 
 
-def read_time(table: Table, key: str, default: int | None = None) -> int:
+def read_time(table: YamlTable, key: str, default: int | None = None) -> int:
     """Read the time (ns) at `key`; a missing time without `default` is reported as a problem."""
     node = table.get(key)
     if node is None:
@@ -105,7 +105,7 @@ def read_time(table: Table, key: str, default: int | None = None) -> int:
         return default or 0
 
 
-def read_runtime(table: Table, key: str) -> int:
+def read_runtime(table: YamlTable, key: str) -> int:
     """Read the required time (ns) at `key`; `forever` becomes `FOREVER`."""
     node = table.get(key)
     if isinstance(node, Scalar) and node.text == ALWAYS:
@@ -113,7 +113,7 @@ def read_runtime(table: Table, key: str) -> int:
     return read_time(table, key)
 
 
-def read_resources(table: Table, what: str) -> Resource:
+def read_resources(table: YamlTable, what: str) -> Resource:
     """Read the amounts at `resources`, at least one of them above 0; `what` names the owner in messages."""
     amounts = table.table("resources")
     if amounts is None:
@@ -132,14 +132,14 @@ def read_resources(table: Table, what: str) -> Resource:
     return Resource(found)
 
 
-def read_count(table: Table, most: int) -> int:
+def read_count(table: YamlTable, most: int) -> int:
     """Read the number at `count`; 1 if the key is missing."""
     if table.get("count") is None:
         return 1
     return table.integer("count", 1, most) or 1
 
 
-def read_name(table: Table, key: str) -> str:
+def read_name(table: YamlTable, key: str) -> str:
     """Read the text at `key`, which must not be missing or empty."""
     wrong = len(table.findings.problems)
     text = table.text(key)
@@ -162,7 +162,7 @@ _MAY_BE_ZERO = frozenset({"value", "low", "sigma"})
 
 
 @attrs.frozen
-class Unit:
+class QuantityUnit:
     """Notation and limits of a drawn quantity."""
 
     parse: Callable[[str], float]
@@ -179,28 +179,28 @@ def _parse_count(text: str) -> float:
     return value
 
 
-TIME = Unit(parse_time, MILLISECOND, 0, LONGEST)
-COUNT = Unit(_parse_count, 1, 1, MAX_TASKS)
+TIME = QuantityUnit(parse_time, MILLISECOND, 0, LONGEST)
+COUNT = QuantityUnit(_parse_count, 1, 1, MAX_TASKS)
 
 
-def quantity(name: str) -> Unit:
+def quantity(name: str) -> QuantityUnit:
     """Return the unit of a resource type."""
     step = {"vcore": 100, "memory": 2**20}.get(name, 1)
-    return Unit(lambda text: parse_quantity(name, text), step, 0, INT64_MAX)
+    return QuantityUnit(lambda text: parse_quantity(name, text), step, 0, INT64_MAX)
 
 
 # -- amounts ------------------------------------------------------------------------------------------
 
 
-def read_amounts(table: Table, key: str, unit: Unit) -> Amounts:
+def read_amounts(table: YamlTable, key: str, unit: QuantityUnit) -> DrawnAmounts:
     """Read the required amounts at `key`; reports problems and returns the amount 1 instead of bad values."""
     node = table.get(key)
-    instead = Amounts(Constant(1), 1, unit.low, unit.high)
+    instead = DrawnAmounts(Constant(1), 1, unit.low, unit.high)
     if isinstance(node, Scalar):
         if unit is TIME and node.text == ALWAYS:
-            return Amounts(Constant(FOREVER), 1, FOREVER, FOREVER)
+            return DrawnAmounts(Constant(FOREVER), 1, FOREVER, FOREVER)
         value = _parse(table, key, unit.parse)
-        return instead if value is None else Amounts(Constant(value), 1, unit.low, unit.high)
+        return instead if value is None else DrawnAmounts(Constant(value), 1, unit.low, unit.high)
     if node is None:
         missing(table, key, "a value or a distribution")
         return instead
@@ -211,16 +211,16 @@ def read_amounts(table: Table, key: str, unit: Unit) -> Amounts:
     return instead if found is None else _read_limits(inner, unit, found)
 
 
-def read_startup(table: Table) -> Amounts:
+def read_startup(table: YamlTable) -> DrawnAmounts:
     """Read the times at `startup`, which must end."""
     found = read_amounts(table, "startup", TIME)
     if found.low == FOREVER:
         table.problem("startup", "expected a time or a distribution; a start-up cannot last forever")
-        return Amounts(Constant(0), 1, 0, 0)
+        return DrawnAmounts(Constant(0), 1, 0, 0)
     return found
 
 
-def _read_distribution(table: Table, unit: Unit) -> Distribution | None:
+def _read_distribution(table: YamlTable, unit: QuantityUnit) -> Distribution | None:
     name = table.text("distribution")
     if name in CHOICES:
         return _read_choice(table, name, lambda text: round(unit.parse(text)), LIMITS)
@@ -241,7 +241,7 @@ def _read_distribution(table: Table, unit: Unit) -> Distribution | None:
     return found
 
 
-def _read_option(table: Table, option: str, unit: Unit) -> float | None:
+def _read_option(table: YamlTable, option: str, unit: QuantityUnit) -> float | None:
     if option not in table:
         missing(table, option)
         return None
@@ -252,7 +252,7 @@ def _read_option(table: Table, option: str, unit: Unit) -> float | None:
     return value
 
 
-def _read_limits(table: Table, unit: Unit, found: Distribution) -> Amounts:
+def _read_limits(table: YamlTable, unit: QuantityUnit, found: Distribution) -> DrawnAmounts:
     chosen = isinstance(found, WeightedChoice)
     usual = 1 if chosen else unit.step
     step = round(_parse(table, "step", unit.parse) or usual) if "step" in table else usual
@@ -261,10 +261,10 @@ def _read_limits(table: Table, unit: Unit, found: Distribution) -> Amounts:
     high = round(_parse(table, "max", unit.parse) or 0) if "max" in table else unit.high
     if low > high:
         table.problem("max", "expected a value of at least min")
-    return Amounts(found, max(step, 1), max(low, unit.low), high)
+    return DrawnAmounts(found, max(step, 1), max(low, unit.low), high)
 
 
-def _parse(table: Table, key: str, parse: Callable[[str], T]) -> T | None:
+def _parse(table: YamlTable, key: str, parse: Callable[[str], T]) -> T | None:
     node = table.node.entries[key]
     try:
         if not isinstance(node, Scalar):
@@ -279,7 +279,7 @@ def _parse(table: Table, key: str, parse: Callable[[str], T]) -> T | None:
 
 
 def _read_choice(
-    table: Table, name: str, parse: Callable[[str], T], more: tuple[str, ...] = ()
+    table: YamlTable, name: str, parse: Callable[[str], T], more: tuple[str, ...] = ()
 ) -> WeightedChoice[T] | None:
     table.only(("distribution", "values", *(("exponent",) if name == ZIPF else ()), *more))
     if name == CHOICE and isinstance(table.get("values"), Mapping):
@@ -297,7 +297,7 @@ def _read_choice(
     return _choice(table, values, zipf_weights(len(values), exponent))
 
 
-def _value(table: Table, text: str, parse: Callable[[str], T]) -> T | None:
+def _value(table: YamlTable, text: str, parse: Callable[[str], T]) -> T | None:
     try:
         return parse(text)
     except (ValueError, QuantityError) as error:
@@ -305,7 +305,7 @@ def _value(table: Table, text: str, parse: Callable[[str], T]) -> T | None:
         return None
 
 
-def _choice(table: Table, values: list[T | None], weights: list[float]) -> WeightedChoice[T] | None:
+def _choice(table: YamlTable, values: list[T | None], weights: list[float]) -> WeightedChoice[T] | None:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return None
@@ -316,14 +316,14 @@ def _choice(table: Table, values: list[T | None], weights: list[float]) -> Weigh
     return WeightedChoice(known, weights)
 
 
-def _read_weight(table: Table, key: str) -> float:
+def _read_weight(table: YamlTable, key: str) -> float:
     weight = table.number(key)
     if weight is not None and weight < 0:
         table.problem(key, "expected a weight of at least 0")
     return max(weight or 0.0, 0.0)
 
 
-def _choice_at(table: Table, key: str, of: str) -> tuple[Table, str] | None:
+def _choice_at(table: YamlTable, key: str, of: str) -> tuple[YamlTable, str] | None:
     """Return the mapping at `key` and the name of its choice; reports any other distribution."""
     inner = table.table(key)
     assert inner is not None
@@ -334,7 +334,7 @@ def _choice_at(table: Table, key: str, of: str) -> tuple[Table, str] | None:
     return None
 
 
-def read_names(table: Table, key: str) -> str | WeightedChoice[str]:
+def read_names(table: YamlTable, key: str) -> str | WeightedChoice[str]:
     """Read a text at `key`, or a choice of texts: `values`, or `count` numbered `names`."""
     if not isinstance(table.get(key), Mapping):
         return table.text(key)
@@ -351,7 +351,7 @@ def read_names(table: Table, key: str) -> str | WeightedChoice[str]:
     return WeightedChoice(numbered(inner.text("names"), count), weights)
 
 
-def read_priorities(table: Table, key: str, low: int, high: int) -> WeightedChoice[int] | None:
+def read_priorities(table: YamlTable, key: str, low: int, high: int) -> WeightedChoice[int] | None:
     """Read a whole number at `key`, or a choice of whole numbers; None if the key is missing."""
     if not isinstance(table.get(key), Mapping):
         value = table.integer(key, low, high) if key in table else None
@@ -370,7 +370,7 @@ def read_priorities(table: Table, key: str, low: int, high: int) -> WeightedChoi
 # -- sizes --------------------------------------------------------------------------------------------
 
 
-def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
+def read_sizes(table: YamlTable) -> dict[str, DrawnAmounts] | WeightedChoice[Resource]:
     """Read the amounts of a task: `resources` drawn per type, or a choice of `sizes` with `weight`."""
     if "sizes" in table:
         if "resources" in table:
@@ -386,7 +386,7 @@ def read_sizes(table: Table) -> dict[str, Amounts] | WeightedChoice[Resource]:
     return {name: read_amounts(amounts, name, quantity(name)) for name in amounts.node.entries}
 
 
-def _read_sizes(table: Table) -> WeightedChoice[Resource]:
+def _read_sizes(table: YamlTable) -> WeightedChoice[Resource]:
     sizes, weights = [], []
     for inner in table.tables("sizes"):
         inner.only(("weight", "resources"))

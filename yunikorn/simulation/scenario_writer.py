@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.simulation.distributions import DISTRIBUTIONS, PLAIN, Amounts, Constant, WeightedChoice
+from yunikorn.simulation.distributions import DISTRIBUTIONS, PLAIN, Constant, DrawnAmounts, WeightedChoice
 from yunikorn.simulation.scenario_keys import (
     APPLICATION,
     NODE,
@@ -50,7 +50,7 @@ def scenario_lines(workload: Workload) -> Iterator[str]:
         yield f"- {_flow(_application(application))}"
 
 
-def _times(amounts: Amounts) -> Any:
+def _times(amounts: DrawnAmounts) -> Any:
     """Return the value of a key for times that are fixed or drawn."""
     of = amounts.distribution
     if isinstance(of, Constant):

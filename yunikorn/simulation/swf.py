@@ -23,14 +23,14 @@ from yunikorn.simulation.swf_jobs import (
     CANCELLED,
     COLUMNS,
     STATUSES,
-    Job,
     JobTable,
+    SwfJob,
     has_fraction,
     parse_job,
     split_line,
     status_of,
 )
-from yunikorn.simulation.swf_memory import AUTO, SETTINGS, Machine, Reading, choose
+from yunikorn.simulation.swf_memory import AUTO, SETTINGS, Machine, MemoryReading, choose
 from yunikorn.simulation.swf_node_columns import ExtraColumns
 from yunikorn.simulation.trace_dependencies import SwfDependencies
 from yunikorn.simulation.trace_line import UNKNOWN, BadLine, check_templates
@@ -227,7 +227,7 @@ class _Lines:
         if fields[0].isdecimal():
             self.left_out.add(int(fields[0][:20]))
 
-    def _notes_on(self, job: Job, fraction: bool) -> Iterator[str]:
+    def _notes_on(self, job: SwfJob, fraction: bool) -> Iterator[str]:
         if job.runtime < 0:
             yield REQUESTED_TIME if job.requested_time > 0 else NO_TIME
         if fraction:
@@ -293,7 +293,7 @@ class SwfApplications(Arrivals):
         self,
         jobs: JobTable,
         options: SwfOptions,
-        memory: Reading | None,
+        memory: MemoryReading | None,
         nodes: list[WorkloadNode],
         origin: float,
     ) -> None:
@@ -313,7 +313,7 @@ class SwfApplications(Arrivals):
     def __iter__(self) -> Iterator[WorkloadApplication]:
         return map(self._application, self._jobs)
 
-    def _application(self, job: Job) -> WorkloadApplication:
+    def _application(self, job: SwfJob) -> WorkloadApplication:
         group = self._fill(self._options.group, job)
         tasks = WorkloadTaskGroup("task", job.processors, self._resource(job), self._runtime(job))
         return WorkloadApplication(
@@ -329,7 +329,7 @@ class SwfApplications(Arrivals):
             think=_nanoseconds(max(job.think, 0)) if job.after else 0,
         )
 
-    def _fill(self, template: str, job: Job) -> str:
+    def _fill(self, template: str, job: SwfJob) -> str:
         values = (job.queue, job.user, job.group, job.application, job.partition)
         key = (template, values)
         text = self._texts.get(key)
@@ -341,7 +341,7 @@ class SwfApplications(Arrivals):
             text = self._texts[key] = template.format_map(named)
         return text
 
-    def _resource(self, job: Job) -> Resource:
+    def _resource(self, job: SwfJob) -> Resource:
         amount = 0 if self._memory is None else self._memory.per_task(job, self._node_processors)
         known = self._resources.get(amount)
         if known is None:
@@ -349,7 +349,7 @@ class SwfApplications(Arrivals):
             known = self._resources[amount] = Resource(amounts)
         return known
 
-    def _runtime(self, job: Job) -> int:
+    def _runtime(self, job: SwfJob) -> int:
         if job.runtime < 0:
             return _nanoseconds(job.requested_time if job.requested_time > 0 else DEFAULT_RUNTIME)
         if self._options.kill_at_limit and job.runtime > job.requested_time > 0:

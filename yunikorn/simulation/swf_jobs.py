@@ -30,7 +30,7 @@ STATUSES = {
 """Values of column 11 by name."""
 
 
-class Job(NamedTuple):
+class SwfJob(NamedTuple):
     """Values of a job's line; -1 stands for an unknown value. Times are in seconds."""
 
     number: int
@@ -81,7 +81,7 @@ def has_fraction(fields: list[str]) -> bool:
     return False
 
 
-def parse_job(fields: list[str]) -> Job:
+def parse_job(fields: list[str]) -> SwfJob:
     """Parse the columns of a line; raises `BadLine`."""
     number = _whole(fields, 0, "a job number")
     submit = _time(fields, 1, "a submit time in seconds")
@@ -91,7 +91,7 @@ def parse_job(fields: list[str]) -> Job:
         raise BadLine(f"expected a submit time of at least 0 in column 2, got '{fields[1]}'")
     processors = _processors(fields)
     used, wanted = _memory(fields, 6, "used memory"), _memory(fields, 9, "requested memory")
-    return Job(
+    return SwfJob(
         number,
         submit,
         processors,
@@ -235,9 +235,9 @@ def _number(text: str, index: int, meaning: str) -> float:
 
 
 _TYPES = "qdqddqqqqqqdqqd"
-"""Array type codes of the columns, in the order of the fields of `Job`: integers and times."""
+"""Array type codes of the columns, in the order of the fields of `SwfJob`: integers and times."""
 
-_PROCESSORS, _NODES = Job._fields.index("processors"), Job._fields.index("nodes")
+_PROCESSORS, _NODES = SwfJob._fields.index("processors"), SwfJob._fields.index("nodes")
 
 _TIMES = tuple(place for place, kind in enumerate(_TYPES) if kind == "d")
 
@@ -268,7 +268,7 @@ class JobTable:
         found = place < len(self._number) and self._number[place] == number
         return self._lines[place] if found else None
 
-    def add(self, job: Job, line: int) -> None:
+    def add(self, job: SwfJob, line: int) -> None:
         """Append a job whose number is not in the table yet."""
         if self._number:
             self._ordered = self._ordered and self._submit[-1] <= job.submit
@@ -301,7 +301,7 @@ class JobTable:
         """Earliest submit time; the table must not be empty."""
         return _plain(min(self._submit))
 
-    def __iter__(self) -> Iterator[Job]:
+    def __iter__(self) -> Iterator[SwfJob]:
         after = self.after
         if self._ordered:
             for row in zip(*self._columns, strict=True):
@@ -313,11 +313,11 @@ class JobTable:
             yield _job(row, after.get(row[0], ()))
 
 
-def _job(row: tuple[Any, ...], after: tuple[int, ...]) -> Job:
+def _job(row: tuple[Any, ...], after: tuple[int, ...]) -> SwfJob:
     values = list(row)
     for place in _TIMES:
         values[place] = _plain(values[place])
-    return Job._make([*values, after])
+    return SwfJob._make([*values, after])
 
 
 def _plain(time: float) -> float:

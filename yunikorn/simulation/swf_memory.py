@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 
-from yunikorn.simulation.swf_jobs import CANCELLED, Job
+from yunikorn.simulation.swf_jobs import CANCELLED, SwfJob
 from yunikorn.simulation.workload import WorkloadNode
 
 AUTO, NONE = "auto", "none"
@@ -51,7 +51,7 @@ WAITS = 0.9
 
 
 @attrs.frozen
-class Reading:
+class MemoryReading:
     """A unit, and the owner of an amount: a processor, a node or a whole job."""
 
     unit: str
@@ -60,7 +60,7 @@ class Reading:
     def __str__(self) -> str:
         return f"{self.unit if self.unit == 'bytes' else self.unit.upper()} per {self.owner}"
 
-    def per_task(self, job: Job, node_processors: int) -> int:
+    def per_task(self, job: SwfJob, node_processors: int) -> int:
         """Return the bytes per processor of a job; `node_processors` are those of the largest node."""
         amount = max(job.memory, 0) * UNITS[self.unit]
         if self.owner == NODE:
@@ -68,11 +68,11 @@ class Reading:
         return -(-amount // job.processors) if self.owner == JOB else amount
 
 
-FORMAT = Reading("kb", PROCESSOR)
+FORMAT = MemoryReading("kb", PROCESSOR)
 """Reading that the format prescribes."""
 
 
-def tasks_per_node(job: Job, node_processors: int) -> int:
+def tasks_per_node(job: SwfJob, node_processors: int) -> int:
     """Return the processors of a job on each of its nodes; on as few nodes as possible if unknown."""
     if job.nodes:
         return -(-job.processors // job.nodes)
@@ -98,10 +98,10 @@ class Machine:
 
 
 @attrs.frozen
-class Verdict:
+class MemoryVerdict:
     """Consequences of a reading."""
 
-    reading: Reading
+    reading: MemoryReading
     load: float
     """Offered load of memory."""
     unfit: float
@@ -129,7 +129,7 @@ class Verdict:
 class Evidence:
     """The jobs of a log with their memory, on the nodes that it was recorded on."""
 
-    def __init__(self, jobs: Iterable[Job], nodes: Sequence[WorkloadNode]) -> None:
+    def __init__(self, jobs: Iterable[SwfJob], nodes: Sequence[WorkloadNode]) -> None:
         self.machine = Machine.of(nodes)
         self._jobs = list(jobs)
         known = [job for job in self._jobs if job.memory > 0]
@@ -146,10 +146,10 @@ class Evidence:
         self._load = self._load_of(lambda job: job.processors) / max(self.machine.processors, 1)
         self._busy = self._time_over(lambda job: job.processors, self.machine.processors)
 
-    def _nodes_of(self, job: Job) -> int:
+    def _nodes_of(self, job: SwfJob) -> int:
         return job.nodes or -(-job.processors // max(self.machine.node_processors, 1))
 
-    def _recorded_changes(self) -> list[tuple[float, int, Job]]:
+    def _recorded_changes(self) -> list[tuple[float, int, SwfJob]]:
         """Return starts and ends of the jobs in order of time; empty if too few waits were recorded."""
         ran = [job for job in self._jobs if job.wait >= 0 and job.runtime > 0]
         if not ran or len(ran) < WAITS * sum(1 for job in self._jobs if job.runtime > 0):
@@ -158,10 +158,10 @@ class Evidence:
         ends = [(job.submit + job.wait + job.runtime, -1, job) for job in ran]
         return sorted(starts + ends, key=lambda change: change[:2])
 
-    def _load_of(self, amount: Callable[[Job], int]) -> float:
+    def _load_of(self, amount: Callable[[SwfJob], int]) -> float:
         return sum(amount(job) * runtime_of(job) for job in self._jobs) / self._span
 
-    def _time_over(self, amount: Callable[[Job], int], capacity: int) -> float:
+    def _time_over(self, amount: Callable[[SwfJob], int], capacity: int) -> float:
         """Return the part of the recorded time in which jobs had more than the capacity."""
         if not self._changes:
             return 0.0
@@ -173,15 +173,15 @@ class Evidence:
             used += sign * amount(job)
         return over / max(since - self._changes[0][0], 1)
 
-    def judge(self, reading: Reading) -> Verdict:
+    def judge(self, reading: MemoryReading) -> MemoryVerdict:
         """Return the consequences of a reading."""
         machine = self.machine
 
-        def memory(job: Job) -> int:
+        def memory(job: SwfJob) -> int:
             return job.processors * reading.per_task(job, machine.node_processors)
 
         unfit = sum(1 for job in self._jobs if _has_run(job) and not self._fits(job, reading))
-        return Verdict(
+        return MemoryVerdict(
             reading,
             load=self._load_of(memory) / max(machine.memory, 1),
             unfit=unfit / max(self._known, 1),
@@ -190,7 +190,7 @@ class Evidence:
             most_over=self._busy + OVER,
         )
 
-    def _fits(self, job: Job, reading: Reading) -> bool:
+    def _fits(self, job: SwfJob, reading: MemoryReading) -> bool:
         machine = self.machine
         task = reading.per_task(job, machine.node_processors)
         together = job.nodes or reading.owner == NODE
@@ -198,61 +198,67 @@ class Evidence:
         return task * side_by_side <= machine.node_memory and task * job.processors <= machine.memory
 
 
-def _has_run(job: Job) -> bool:
+def _has_run(job: SwfJob) -> bool:
     # Requests that no machine could satisfy occur in every log, and are cancelled.
     return job.memory > 0 and job.runtime != 0 and job.status != CANCELLED
 
 
-def runtime_of(job: Job) -> float:
+def runtime_of(job: SwfJob) -> float:
     """Return the run time that counts for the load; that of a job without any is 0."""
     return job.runtime if job.runtime >= 0 else max(job.requested_time, 0)
 
 
 @attrs.frozen
-class Choice:
+class MemoryChoice:
     """The chosen reading, None if memory is left out, and a note that explains it."""
 
-    reading: Reading | None
+    reading: MemoryReading | None
     note: str = ""
 
 
 def choose(
-    setting: str, jobs: Iterable[Job], nodes: Sequence[WorkloadNode], header: Sequence[str], where: str = ""
-) -> Choice:
+    setting: str,
+    jobs: Iterable[SwfJob],
+    nodes: Sequence[WorkloadNode],
+    header: Sequence[str],
+    where: str = "",
+) -> MemoryChoice:
     """Choose the reading of the memory columns.
 
     `jobs` may be iterated several times; `header` are the lines before the first job, and `where`
     names the columns with the nodes of the jobs.
     """
     if setting == NONE or not any(job.memory > 0 for job in jobs):
-        return Choice(None)
+        return MemoryChoice(None)
     without = [node.name for node in nodes if not node.resources.get("memory", 0)]
     if without:
         more = f" and {len(without) - 1} more nodes have" if len(without) > 1 else " has"
-        return Choice(None, f"the memory of jobs is left out, because node {without[0]}{more} no memory")
+        return MemoryChoice(
+            None, f"the memory of jobs is left out, because node {without[0]}{more} no memory"
+        )
     evidence = Evidence(jobs, nodes)
     unit, owner = SETTINGS[setting]
     hint = Hint() if setting != AUTO else find_hint(header)
     if unit and owner:
-        return Choice(Reading(unit, owner))
-    tried: list[Verdict] = []
+        return MemoryChoice(MemoryReading(unit, owner))
+    tried: list[MemoryVerdict] = []
     for reading in _readings(unit or hint.unit, owner or hint.owner, evidence, is_fixed=setting != AUTO):
         if any(one.reading == reading for one in tried):
             continue
         tried.append(evidence.judge(reading))
         if tried[-1].is_possible:
-            return Choice(reading, _note(tried, hint, evidence, where))
+            return MemoryChoice(reading, _note(tried, hint, evidence, where))
     return _least_impossible(tried)
 
 
-def _readings(unit: str, owner: str, evidence: Evidence, *, is_fixed: bool) -> Iterator[Reading]:
+def _readings(unit: str, owner: str, evidence: Evidence, *, is_fixed: bool) -> Iterator[MemoryReading]:
     """Yield the readings in the order in which they are tried; `is_fixed` allows only this unit and owner."""
     owners = list(OWNERS)
     if evidence.has_nodes:
         owners.sort(key=lambda each: each != NODE)
     owners = [owner] if owner else owners
     units = [unit] if unit else _units(evidence)
-    yield from (Reading(one, other) for one in units for other in owners)
+    yield from (MemoryReading(one, other) for one in units for other in owners)
     if not is_fixed and (unit or owner):
         yield from _readings("", "", evidence, is_fixed=True)
 
@@ -263,7 +269,7 @@ def _units(evidence: Evidence) -> list[str]:
     return ["kb", "bytes"] if evidence.median >= LEAST_BYTES else ["kb"]
 
 
-def _note(tried: Sequence[Verdict], hint: Hint, evidence: Evidence, where: str) -> str:
+def _note(tried: Sequence[MemoryVerdict], hint: Hint, evidence: Evidence, where: str) -> str:
     *refused, taken = tried
     reading = taken.reading
     text = f"the memory of jobs is read as {reading}"
@@ -284,19 +290,19 @@ def _note(tried: Sequence[Verdict], hint: Hint, evidence: Evidence, where: str) 
     return f"{text} (offered load of memory {taken.load:.2f}; see --swf-memory)"
 
 
-def _least_impossible(tried: Sequence[Verdict]) -> Choice:
+def _least_impossible(tried: Sequence[MemoryVerdict]) -> MemoryChoice:
     best = min(tried, key=lambda one: (round(one.unfit, 2), one.load))
     if best.unfit > 0.5:
         note = (
             f"the memory of jobs is left out, because no reading of it is possible: as {best.reading} "
             f"{best.reason()} (see --swf-memory)"
         )
-        return Choice(None, note)
+        return MemoryChoice(None, note)
     note = (
         f"no reading of the memory of jobs is possible; it is read as {best.reading}, although "
         f"{best.reason()} (see --swf-memory)"
     )
-    return Choice(best.reading, note)
+    return MemoryChoice(best.reading, note)
 
 
 # -- headers ----------------------------------------------------------------------------------------------
@@ -310,7 +316,7 @@ class Hint:
     owner: str = ""
     line: str = ""
 
-    def agrees_with(self, reading: Reading) -> bool:
+    def agrees_with(self, reading: MemoryReading) -> bool:
         """Return True if the line says something, and nothing else than the reading."""
         return bool(self.line) and self.unit in ("", reading.unit) and self.owner in ("", reading.owner)
 

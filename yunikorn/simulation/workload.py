@@ -14,10 +14,10 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
-from yunikorn.config.source import ConfigSource
+from yunikorn.config.source import LocatedText
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
-from yunikorn.simulation.distributions import Amounts, Constant
+from yunikorn.simulation.distributions import Constant, DrawnAmounts
 from yunikorn.simulation.rng import Rng, streams
 from yunikorn.simulation.statistics import seconds
 
@@ -137,7 +137,7 @@ class ConfigEvent:
     at: int
     file: str
     """Source file, as printed in messages."""
-    source: ConfigSource
+    source: LocatedText
 
     @property
     def text(self) -> str:
@@ -192,7 +192,7 @@ class StartUp:
     each group has its own random stream.
     """
 
-    amounts: Amounts | None = None
+    amounts: DrawnAmounts | None = None
     """Times (ns), fixed or drawn; None for tasks that begin at once."""
     seed: int = 0
 

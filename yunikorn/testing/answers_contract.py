@@ -22,7 +22,7 @@ from yunikorn.testing.costs import CONTAINERS, count_operations, count_retained,
 from yunikorn.testing.forbidden_calls import without_clock_and_random_numbers
 from yunikorn.testing.hash_seeds import different_answers
 from yunikorn.testing.plugin_contract import PluginContract
-from yunikorn.testing.watched_samples import Reading
+from yunikorn.testing.watched_samples import WatchedReading
 
 SLACK = 100
 """Tolerance in operations, for negligible differences."""
@@ -101,9 +101,9 @@ class AnswersContract(PluginContract):
         """Return why an answer is not valid for the kind; empty if it is valid."""
         return ""
 
-    def read_by(self, plugin: Any, reading: Reading | None = None) -> Reading:
+    def read_by(self, plugin: Any, reading: WatchedReading | None = None) -> WatchedReading:
         """Return the record of what the plugin reads to answer all questions; exceptions propagate."""
-        reading = Reading() if reading is None else reading
+        reading = WatchedReading() if reading is None else reading
         for question in self._all_questions():
             reading.watch_call(question.put)(plugin)
         return reading
@@ -195,7 +195,7 @@ class AnswersContract(PluginContract):
             questions = self.questions()
             for number in range(stop - DIFFERENT, stop):
                 texts = {place: f"value-{number}" for place in places}
-                reading = Reading(pretended=texts, suffix=f"-{number}")
+                reading = WatchedReading(pretended=texts, suffix=f"-{number}")
                 with suppress(Exception):  # another test refuses exceptions
                     reading.watch_call(questions[number % len(questions)].put)(plugin)
             kept.append(count_retained(plugin))
@@ -208,7 +208,7 @@ class AnswersContract(PluginContract):
 
     def test_only_documented_attributes_are_read(self) -> None:
         """Check that the plugin reads no attribute that the views of `yunikorn.api` do not have."""
-        reading = Reading()
+        reading = WatchedReading()
         try:
             self.read_by(self.fresh(), reading)
         except AttributeError:
@@ -225,7 +225,7 @@ class AnswersContract(PluginContract):
         plugin = self.fresh()
         for place in sorted(self.read_by(plugin).texts, key=str):
             for text in ODD_TEXTS:
-                reading = Reading(pretended={place: text})
+                reading = WatchedReading(pretended={place: text})
                 shown = f"{text[:20]!r}{' and so on' if len(text) > 20 else ''}"
                 for question in self._all_questions():
                     what = f"{question.text}, with {place} = {shown},"

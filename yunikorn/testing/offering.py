@@ -12,13 +12,13 @@ from typing import Any
 import attrs
 
 from yunikorn.api import Plugin, hookimpl
-from yunikorn.framework.kinds import KINDS, Kind
+from yunikorn.framework.kinds import KINDS, PluginKind
 from yunikorn.framework.registry import Registry
 
 UNDER_TEST = "under-test"
 
 
-def kind_of(cls: type[Any]) -> Kind:
+def kind_of(cls: type[Any]) -> PluginKind:
     """Return the kind of a plugin class. Raises `TypeError` for any other object."""
     for kind in KINDS:
         if isinstance(cls, type) and issubclass(cls, kind.base):

@@ -13,7 +13,7 @@ import attrs
 from yunikorn.api import Context, Plugin
 from yunikorn.clock import ManualClock
 from yunikorn.errors import PluginError
-from yunikorn.framework.kinds import Kind
+from yunikorn.framework.kinds import PluginKind
 from yunikorn.framework.offers import check_class
 from yunikorn.framework.registry import Registry
 from yunikorn.model.context import Timeouts
@@ -31,7 +31,7 @@ class PluginContract:
     Every test uses new objects, constructed with the options of the given plugin object.
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[PluginKind]
     subject: ClassVar[str] = "policy"
     """Name of the attribute in which a derived class sets its plugin object."""
     in_properties: ClassVar[bool] = False

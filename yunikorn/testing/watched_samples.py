@@ -51,7 +51,7 @@ class TextPlace:
 
 
 @attrs.define
-class Reading:
+class WatchedReading:
     """Record of what a plugin read, and the values that samples pretend to have."""
 
     names: set[tuple[str, str]] = attrs.Factory(set)
@@ -103,7 +103,7 @@ class Watched:
 
     __slots__ = ("_reading", "_sample")
 
-    def __init__(self, sample: Any, reading: Reading) -> None:
+    def __init__(self, sample: Any, reading: WatchedReading) -> None:
         self._sample = sample
         self._reading = reading
 
@@ -135,7 +135,7 @@ def watched_like(value: Any, sample: Any) -> Any:
 class WatchedTexts(Mapping[str, str]):
     """Substitute of the tags, attributes or properties of a sample."""
 
-    def __init__(self, view: str, attribute: str, texts: Mapping[str, str], reading: Reading) -> None:
+    def __init__(self, view: str, attribute: str, texts: Mapping[str, str], reading: WatchedReading) -> None:
         self._view, self._attribute, self._reading = view, attribute, reading
         pretended = {
             place.key: text

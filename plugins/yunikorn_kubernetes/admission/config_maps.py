@@ -19,7 +19,7 @@ import msgspec
 
 from yunikorn.config_maps import NAMES, YAML, merge
 from yunikorn.errors import ConfigError
-from yunikorn_kubernetes.admission.reviews import ALLOWED, Answer, Request
+from yunikorn_kubernetes.admission.reviews import ALLOWED, Request, ReviewAnswer
 from yunikorn_kubernetes.api_server.connection import text_of
 from yunikorn_kubernetes.config_maps import read_config
 from yunikorn_kubernetes.objects import ConfigMap
@@ -34,17 +34,17 @@ LARGEST_WARNING = 250
 
 
 @attrs.frozen
-class Verdict:
+class ConfigMapVerdict:
     """Result of a validation."""
 
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-class Scheduler(Protocol):
+class ValidatingScheduler(Protocol):
     """Scheduler that validates its `queues.yaml`."""
 
-    async def validate(self, text: str) -> Verdict:
+    async def validate(self, text: str) -> ConfigMapVerdict:
         """Return the problems of a `queues.yaml`, or a warning if the scheduler cannot be asked."""
         ...
 
@@ -56,7 +56,7 @@ class RestScheduler:
         self._session = session
         self._address = address
 
-    async def validate(self, text: str) -> Verdict:
+    async def validate(self, text: str) -> ConfigMapVerdict:
         """Return the problems of a `queues.yaml`, or a warning if the scheduler cannot be asked."""
         url = f"http://{self._address}/ws/v1/validate-conf"
         limit = aiohttp.ClientTimeout(total=PATIENCE)
@@ -73,14 +73,16 @@ class RestScheduler:
         if answer.get("checksum") not in (None, hashlib.sha256(content).hexdigest().upper()):
             _log.debug("the scheduler has another checksum for the text that it validated")
         if answer["allowed"]:
-            return Verdict()
-        return Verdict(problems=(str(answer.get("reason") or "the scheduler refuses it without a reason"),))
+            return ConfigMapVerdict()
+        return ConfigMapVerdict(
+            problems=(str(answer.get("reason") or "the scheduler refuses it without a reason"),)
+        )
 
 
-def _unasked(why: str) -> Verdict:
+def _unasked(why: str) -> ConfigMapVerdict:
     _log.warning("the scheduler could not validate a ConfigMap, which is therefore accepted: %s", why)
     text = f"queues.yaml was not validated, because the scheduler could not be asked: {why}"
-    return Verdict(warnings=(text[:LARGEST_WARNING],))
+    return ConfigMapVerdict(warnings=(text[:LARGEST_WARNING],))
 
 
 @attrs.frozen
@@ -109,8 +111,8 @@ async def review_config_map(
     request: Request,
     namespace: str,
     known: Mapping[str, ConfigMap],
-    scheduler: Scheduler,
-) -> Answer:
+    scheduler: ValidatingScheduler,
+) -> ReviewAnswer:
     """Return the answer to the creation or update of a ConfigMap.
 
     `known` has the ConfigMaps of the scheduler's namespace by name. All problems are listed.
@@ -122,14 +124,14 @@ async def review_config_map(
     try:
         given = msgspec.convert(request.object, ConfigMap)
     except msgspec.ValidationError as error:
-        return Answer(allowed=False, reason=f"no ConfigMap: {error}")
+        return ReviewAnswer(allowed=False, reason=f"no ConfigMap: {error}")
     merged = MergedMaps.of({**known, (request.name or _name(request.object)): given})
     verdict = await scheduler.validate(merged.queues)
     problems = [*merged.problems, *verdict.problems]
     warnings = tuple(text[:LARGEST_WARNING] for text in (*merged.warnings, *verdict.warnings))
     if not problems:
-        return Answer(allowed=True, warnings=warnings)
-    return Answer(allowed=False, reason="\n".join(problems), warnings=warnings)
+        return ReviewAnswer(allowed=True, warnings=warnings)
+    return ReviewAnswer(allowed=False, reason="\n".join(problems), warnings=warnings)
 
 
 def _name(content: Mapping[str, object]) -> str:

@@ -16,7 +16,7 @@ from yunikorn.config_maps import NAMES
 from yunikorn.errors import ConfigError, UsageError, YunikornError
 from yunikorn_kubernetes.admission.config_maps import RestScheduler, review_config_map
 from yunikorn_kubernetes.admission.pods import review_pod
-from yunikorn_kubernetes.admission.reviews import Answer, Request
+from yunikorn_kubernetes.admission.reviews import Request, ReviewAnswer
 from yunikorn_kubernetes.admission.rules import Rules
 from yunikorn_kubernetes.admission.server import WebhookServer
 from yunikorn_kubernetes.admission.trust import Trust, has_secret, needed
@@ -24,11 +24,11 @@ from yunikorn_kubernetes.admission.webhooks import Reachable
 from yunikorn_kubernetes.api_server.access_reviews import denied, refused_list
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.reflector import Change, Reflector
-from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS, NAMESPACES, PRIORITY_CLASSES, Resource
+from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
+from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS, NAMESPACES, PRIORITY_CLASSES, ApiResource
 from yunikorn_kubernetes.config_maps import ClusterConfig, read_config
 from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass
-from yunikorn_kubernetes.settings import LogLevels
+from yunikorn_kubernetes.settings import ShimLogLevels
 
 _log = logging.getLogger("yunikorn.admission")
 
@@ -39,7 +39,7 @@ RETRY = 5.0
 PATIENCE = 2.0
 """Seconds to wait for a namespace that is not known yet."""
 ADVICE = "see the roles in deploy/kubernetes/admission-access.yaml"
-_READ: tuple[tuple[Resource[Any], bool], ...] = (
+_READ: tuple[tuple[ApiResource[Any], bool], ...] = (
     (NAMESPACES, False),
     (PRIORITY_CLASSES, False),
     (CONFIG_MAPS, True),
@@ -57,7 +57,7 @@ class AdmissionOptions:
     port: int
     url: str = ""
     """URL by which the API server reaches this process, for one outside of the cluster."""
-    set_levels: Callable[[LogLevels], object] = lambda _: None
+    set_levels: Callable[[ShimLogLevels], object] = lambda _: None
     """Sets the levels of logs that the ConfigMaps name."""
 
 
@@ -154,7 +154,7 @@ class AdmissionController:
 
     # -- settings -----------------------------------------------------------------------------------------
 
-    def _config_map_changed(self, change: Change[ConfigMap]) -> None:
+    def _config_map_changed(self, change: ObjectChange[ConfigMap]) -> None:
         if self._config is not None and change.object.metadata.name in NAMES:
             self._read_settings()
 
@@ -176,7 +176,7 @@ class AdmissionController:
 
     # -- reviews ------------------------------------------------------------------------------------------
 
-    async def _mutate(self, request: Request) -> Answer:
+    async def _mutate(self, request: Request) -> ReviewAnswer:
         name = request.effective_namespace
         namespace = self._namespaces.store.get(name) or await self._new_namespace(name)
         return review_pod(request, self._rules, Surroundings(namespace, self._classes.store))
@@ -190,7 +190,7 @@ class AdmissionController:
             _log.warning("namespace %s is not known, so its annotations do not count: %s", name, error)
             return None
 
-    async def _validate(self, request: Request) -> Answer:
+    async def _validate(self, request: Request) -> ReviewAnswer:
         assert self._session is not None
         assert self._config is not None
         scheduler = RestScheduler(self._session, self._config.settings.admission.scheduler_address)

@@ -13,9 +13,9 @@ from yunikorn_kubernetes.admission.objects_under_review import PodLike, pod_like
 from yunikorn_kubernetes.admission.owners import is_missing, owner_text, refusal
 from yunikorn_kubernetes.admission.reviews import (
     ALLOWED,
-    Answer,
     Patch,
     Request,
+    ReviewAnswer,
     Submitter,
     put,
     put_members,
@@ -43,7 +43,7 @@ MAX_NAMESPACE = 26
 """Length to which a namespace is cut in unique ids, so that a uid fits behind it."""
 
 
-class Cluster(Protocol):
+class ReviewedCluster(Protocol):
     """Part of the cluster that the rules read; answered from memory."""
 
     def namespace_annotations(self, namespace: str) -> Mapping[str, str]:
@@ -55,7 +55,7 @@ class Cluster(Protocol):
         ...
 
 
-def review_pod(request: Request, rules: Rules, cluster: Cluster) -> Answer:
+def review_pod(request: Request, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
     """Return the answer to the creation or update of a pod or a workload."""
     kind = request.kind.kind
     pod = pod_like(kind, request.object)
@@ -70,9 +70,9 @@ def review_pod(request: Request, rules: Rules, cluster: Cluster) -> Answer:
     return _review_workload(request, pod, rules, cluster)
 
 
-def _review_new_pod(request: Request, pod: PodLike, rules: Rules, cluster: Cluster) -> Answer:
+def _review_new_pod(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
     if reason := refusal(pod.annotations, request.user_info, rules):
-        return Answer(allowed=False, reason=reason)
+        return ReviewAnswer(allowed=False, reason=reason)
     namespace = request.effective_namespace
     overrides = cluster.namespace_annotations(namespace)
     if pod.labels.get(APP_LABEL) == OWN_APP:
@@ -85,10 +85,10 @@ def _review_new_pod(request: Request, pod: PodLike, rules: Rules, cluster: Clust
         labels = _labels(pod, namespace, rules)
         annotations |= _preemption(pod, cluster)
     scheduler = put(("spec", "schedulerName"), SCHEDULER_NAME)
-    return Answer(allowed=True, patch=[*_metadata(pod, labels, annotations), scheduler])
+    return ReviewAnswer(allowed=True, patch=[*_metadata(pod, labels, annotations), scheduler])
 
 
-def _review_workload(request: Request, pod: PodLike, rules: Rules, cluster: Cluster) -> Answer:
+def _review_workload(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
     """Let a workload carry the owner in its template; a controller makes the pods later."""
     submitter = request.user_info
     if request.kind.kind == "ReplicaSet" and rules.system_users.match(submitter.username):
@@ -97,11 +97,11 @@ def _review_workload(request: Request, pod: PodLike, rules: Rules, cluster: Clus
     if not _concerns(request.effective_namespace, pod, rules, cluster):
         return ALLOWED
     if reason := refusal(pod.annotations, submitter, rules):
-        return Answer(allowed=False, reason=reason)
-    return Answer(allowed=True, patch=_metadata(pod, {}, _owner(pod, submitter, rules)))
+        return ReviewAnswer(allowed=False, reason=reason)
+    return ReviewAnswer(allowed=True, patch=_metadata(pod, {}, _owner(pod, submitter, rules)))
 
 
-def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: Cluster) -> Answer:
+def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
     if pod.labels.get(APP_LABEL) == OWN_APP:
         return ALLOWED
     if not _concerns(request.effective_namespace, pod, rules, cluster):
@@ -109,11 +109,11 @@ def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: Cluste
     before = pod_like("Pod", request.old_object)
     old = "" if before is None else before.annotations.get(USER_INFO, "")
     if pod.annotations.get(USER_INFO, "") != old:
-        return Answer(allowed=False, reason=f"the annotation {USER_INFO} of a pod cannot be changed")
+        return ReviewAnswer(allowed=False, reason=f"the annotation {USER_INFO} of a pod cannot be changed")
     return ALLOWED
 
 
-def _concerns(namespace: str, pod: PodLike, rules: Rules, cluster: Cluster) -> bool:
+def _concerns(namespace: str, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> bool:
     """Return True if pods like this one are part of an application of YuniKorn."""
     overrides = cluster.namespace_annotations(namespace)
     if not rules.processes(namespace, _tri_state(overrides, NAMESPACE_ENABLE)):
@@ -152,7 +152,7 @@ def generated_id(namespace: str, *, unique: bool) -> str:
     return id_of_namespace(namespace)
 
 
-def _preemption(pod: PodLike, cluster: Cluster) -> dict[str, str]:
+def _preemption(pod: PodLike, cluster: ReviewedCluster) -> dict[str, str]:
     if pod.annotations.get(ALLOW_PREEMPTION) in ("true", "false"):
         return {}
     spec = pod.content.get("spec")

@@ -13,7 +13,7 @@ from yunikorn.errors import UsageError
 from yunikorn_kubernetes.admission.controller import ADVICE, AdmissionController, AdmissionOptions
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import from_system
-from yunikorn_kubernetes.api_server.connection import Connection
+from yunikorn_kubernetes.api_server.connection import ApiConnection
 from yunikorn_kubernetes.api_server.credentials import CredentialsError, find_credentials
 
 __all__ = ["AdmissionOptions", "run"]
@@ -47,7 +47,7 @@ async def _run(
 ) -> int:
     try:
         credentials = find_credentials(kubeconfig, context, environment=os.environ)
-        connection = Connection(credentials, user_agent=user_agent)
+        connection = ApiConnection(credentials, user_agent=user_agent)
         await connection.access()
     except CredentialsError as error:
         raise UsageError(str(error)) from error

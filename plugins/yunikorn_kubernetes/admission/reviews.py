@@ -25,7 +25,7 @@ class MalformedReview(YunikornError):
     """Error for a request that is no admission review."""
 
 
-class Kind(ApiStruct, frozen=True):
+class ObjectKind(ApiStruct, frozen=True):
     """Group, version and kind of an object."""
 
     group: str = ""
@@ -44,7 +44,7 @@ class Request(ApiStruct, frozen=True):
     """Object that was sent to the API server, and what is to be done with it."""
 
     uid: str
-    kind: Kind = Kind()
+    kind: ObjectKind = ObjectKind()
     operation: str = ""
     namespace: str = ""
     name: str = ""
@@ -66,7 +66,7 @@ class Review(ApiStruct, frozen=True):
     request: Request
 
 
-class Answer(ApiStruct, frozen=True):
+class ReviewAnswer(ApiStruct, frozen=True):
     """Decision on a request."""
 
     allowed: bool
@@ -77,7 +77,7 @@ class Answer(ApiStruct, frozen=True):
     """Texts that clients such as kubectl print; the API server cuts them at 256 characters."""
 
 
-ALLOWED = Answer(allowed=True)
+ALLOWED = ReviewAnswer(allowed=True)
 
 _decode = msgspec.json.Decoder(Review).decode
 _encode = msgspec.json.Encoder().encode
@@ -95,7 +95,7 @@ def read_review(body: bytes) -> Request:
     return review.request
 
 
-def write_review(uid: str, answer: Answer) -> bytes:
+def write_review(uid: str, answer: ReviewAnswer) -> bytes:
     """Return the review with the answer to the request `uid`."""
     response: dict[str, Any] = {"uid": uid, "allowed": answer.allowed}
     if answer.reason:

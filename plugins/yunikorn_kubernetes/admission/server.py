@@ -15,9 +15,9 @@ from aiohttp import web
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.admission.certificates import ServerCertificate
 from yunikorn_kubernetes.admission.reviews import (
-    Answer,
     MalformedReview,
     Request,
+    ReviewAnswer,
     read_review,
     write_review,
 )
@@ -27,7 +27,7 @@ _log = logging.getLogger("yunikorn.admission")
 
 LARGEST_BODY = 16 << 20
 """Maximum size of a review in bytes; the API server accepts objects of 3 MiB, and an update has two."""
-Reviewer = Callable[[Request], Awaitable[Answer]]
+Reviewer = Callable[[Request], Awaitable[ReviewAnswer]]
 
 
 class WebhookServer:

@@ -35,7 +35,7 @@ from yunikorn_kubernetes.admission.webhooks import (
 )
 from yunikorn_kubernetes.api_server.access_reviews import Right
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.resources import Resource
+from yunikorn_kubernetes.api_server.resources import ApiResource
 
 _log = logging.getLogger("yunikorn.admission")
 
@@ -43,8 +43,8 @@ SECRET = "admission-controller-secrets"
 TRIES = 10
 """Attempts to write the secret while other replicas write it, too."""
 _REGISTRATION = "admissionregistration.k8s.io"
-SECRETS: Resource[Json] = Resource("", "v1", "secrets", "Secret", True, dict[str, Any])
-MUTATING: Resource[Json] = Resource(
+SECRETS: ApiResource[Json] = ApiResource("", "v1", "secrets", "Secret", True, dict[str, Any])
+MUTATING: ApiResource[Json] = ApiResource(
     _REGISTRATION,
     "v1",
     "mutatingwebhookconfigurations",
@@ -52,7 +52,7 @@ MUTATING: Resource[Json] = Resource(
     False,
     dict[str, Any],
 )
-VALIDATING: Resource[Json] = Resource(
+VALIDATING: ApiResource[Json] = ApiResource(
     _REGISTRATION,
     "v1",
     "validatingwebhookconfigurations",
@@ -179,7 +179,7 @@ class Trust:
         changed = await self._repair(MUTATING, mutations(self._reachable, bundle))
         return await self._repair(VALIDATING, validations(self._reachable, bundle)) or changed
 
-    async def _repair(self, resource: Resource[Json], wanted: Json) -> bool:
+    async def _repair(self, resource: ApiResource[Json], wanted: Json) -> bool:
         name = wanted["metadata"]["name"]
         try:
             found = await self._server.get(resource, "", name)
@@ -201,7 +201,7 @@ class Trust:
         _log.info("%s %s was repaired", resource.kind, name)
         return True
 
-    async def _create(self, resource: Resource[Json], wanted: Json) -> None:
+    async def _create(self, resource: ApiResource[Json], wanted: Json) -> None:
         try:
             await self._server.create(resource, "", wanted)
             _log.info("%s %s was created", resource.kind, wanted["metadata"]["name"])

@@ -9,7 +9,7 @@ import attrs
 
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.resources import ACCESS_REVIEWS, Resource
+from yunikorn_kubernetes.api_server.resources import ACCESS_REVIEWS, ApiResource
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 
@@ -18,7 +18,7 @@ UNAUTHORIZED, FORBIDDEN = 401, 403
 class Right:
     """Right to a verb, for all objects or for one; an empty namespace means all."""
 
-    resource: Resource[Any]
+    resource: ApiResource[Any]
     verb: str
     subresource: str = ""
     namespace: str = ""
@@ -60,7 +60,7 @@ async def _has(server: ApiServer, right: Right) -> bool:
     return bool(review.get("status", {}).get("allowed", True))
 
 
-async def refused_list(server: ApiServer, resource: Resource[Any], namespace: str = "") -> str:
+async def refused_list(server: ApiServer, resource: ApiResource[Any], namespace: str = "") -> str:
     """Return why the API server does not let this process list a resource; "" if it does.
 
     Raises `UsageError` for refused credentials, and `ApiError` if the server does not answer.
@@ -72,7 +72,7 @@ async def refused_list(server: ApiServer, resource: Resource[Any], namespace: st
     return ""
 
 
-async def refused_object(server: ApiServer, resource: Resource[Any], namespace: str, name: str) -> str:
+async def refused_object(server: ApiServer, resource: ApiResource[Any], namespace: str, name: str) -> str:
     """Return why the API server does not let this process read an object; raises as `refused_list`."""
     try:
         await server.get(resource, namespace, name)

@@ -13,13 +13,13 @@ import msgspec
 
 from yunikorn.errors import YunikornError
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
-from yunikorn_kubernetes.api_server.resources import PODS, ApiObject, Resource
-from yunikorn_kubernetes.api_server.transport import Answer, Stream, Transport, TransportError
+from yunikorn_kubernetes.api_server.resources import PODS, ApiObject, ApiResource
+from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, Transport, TransportError
 from yunikorn_kubernetes.api_server.watch_lines import (
     Bookmark,
-    EventType,
     Status,
     WatchEvent,
+    WatchEventType,
     WatchLines,
     describe_object,
 )
@@ -100,7 +100,7 @@ class ApiError(YunikornError):
 
 
 @attrs.frozen
-class Listing(Generic[T]):
+class ObjectList(Generic[T]):
     """Objects of a list, and the version from which a watch continues."""
 
     items: list[T]
@@ -155,14 +155,14 @@ class ApiServer:
 
     async def list(
         self,
-        resource: Resource[T],
+        resource: ApiResource[T],
         namespace: str = "",
         *,
         limit: int = 0,
         resource_version: str = "",
         field_selector: str = "",
         label_selector: str = "",
-    ) -> Listing[T]:
+    ) -> ObjectList[T]:
         """Return all objects of a resource, in pages of `limit` objects if that is not 0.
 
         A `resource_version` of "0" accepts any state that the server has in memory, another one any state
@@ -193,11 +193,11 @@ class ApiServer:
             del answer
             unreadable |= await self._decode_items(resource, body.items or [], items)
             if not body.metadata.continue_:
-                return Listing(items, body.metadata.resource_version, unreadable)
+                return ObjectList(items, body.metadata.resource_version, unreadable)
             # Later pages have the version of the first.
             query |= {"continue": body.metadata.continue_, "resourceVersion": ""}
 
-    async def check_list(self, resource: Resource[Any], namespace: str = "") -> None:
+    async def check_list(self, resource: ApiResource[Any], namespace: str = "") -> None:
         """Raise `ApiError` if the server does not let this process list a resource.
 
         This is one request for one object; `list` with a limit reads all pages.
@@ -218,7 +218,7 @@ class ApiServer:
         return True
 
     async def _decode_items(
-        self, resource: Resource[T], raw: Sequence[msgspec.Raw], items: MutableSequence[T]
+        self, resource: ApiResource[T], raw: Sequence[msgspec.Raw], items: MutableSequence[T]
     ) -> set[str]:
         """Append decoded objects to `items`, and return the keys of the others."""
         decode = self._decoder(resource.struct).decode
@@ -236,7 +236,7 @@ class ApiServer:
 
     async def watch(
         self,
-        resource: Resource[A],
+        resource: ApiResource[A],
         namespace: str = "",
         *,
         resource_version: str,
@@ -278,16 +278,16 @@ class ApiServer:
         except TransportError as error:
             raise _lost(error) from error
 
-    async def get(self, resource: Resource[T], namespace: str, name: str) -> T:
+    async def get(self, resource: ApiResource[T], namespace: str, name: str) -> T:
         """Return an object."""
         return self._object(resource, await self._call("GET", resource.path(namespace, name)))
 
-    async def create(self, resource: Resource[T], namespace: str, body: object) -> T:
+    async def create(self, resource: ApiResource[T], namespace: str, body: object) -> T:
         """Create an object from a dictionary or struct, and return it as stored."""
         return self._object(resource, await self._call("POST", resource.path(namespace), body))
 
     async def replace(
-        self, resource: Resource[T], namespace: str, name: str, body: object, *, subresource: str = ""
+        self, resource: ApiResource[T], namespace: str, name: str, body: object, *, subresource: str = ""
     ) -> T:
         """Replace an object.
 
@@ -298,7 +298,7 @@ class ApiServer:
 
     async def patch(
         self,
-        resource: Resource[T],
+        resource: ApiResource[T],
         namespace: str,
         name: str,
         body: object,
@@ -312,7 +312,7 @@ class ApiServer:
 
     async def delete(
         self,
-        resource: Resource[T],
+        resource: ApiResource[T],
         namespace: str,
         name: str,
         *,
@@ -350,7 +350,7 @@ class ApiServer:
         *,
         content_type: str = JSON,
         timeout: float = REQUEST_LIMIT,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Send a request and return a successful answer; raises `ApiError` for all others."""
         encoded = msgspec.json.encode(body) if body is not None else None
         media_type = content_type if encoded is not None else ""
@@ -384,7 +384,7 @@ class ApiServer:
             decoder = self._decoders[struct] = msgspec.json.Decoder(struct)
         return decoder
 
-    def _object(self, resource: Resource[T], answer: Answer) -> T:
+    def _object(self, resource: ApiResource[T], answer: ServerAnswer) -> T:
         return _decoded(answer, self._decoder(resource.struct))
 
 
@@ -393,7 +393,7 @@ def _query_text(query: Mapping[str, str]) -> str:
     return "?" + urlencode(present) if present else ""
 
 
-def _decoded(answer: Answer, decoder: msgspec.json.Decoder[T]) -> T:
+def _decoded(answer: ServerAnswer, decoder: msgspec.json.Decoder[T]) -> T:
     try:
         return decoder.decode(answer.body)
     except msgspec.DecodeError as error:
@@ -401,7 +401,7 @@ def _decoded(answer: Answer, decoder: msgspec.json.Decoder[T]) -> T:
         raise ApiError(0, "InvalidAnswer", f"unreadable answer: {error}", maybe_executed=True) from error
 
 
-def _status_of(answer: Answer) -> Status:
+def _status_of(answer: ServerAnswer) -> Status:
     """Return the status in the body of a failure, or one made of its text: proxies send no JSON."""
     try:
         return _status_decoder.decode(answer.body)
@@ -422,11 +422,11 @@ def _lost(error: TransportError) -> ApiError:
     return ApiError(0, "NoAnswer", f"no answer from the API server: {error}", maybe_executed=error.sent)
 
 
-async def _refusal(stream: Stream) -> ApiError:
+async def _refusal(stream: BodyStream) -> ApiError:
     body = bytearray()
     async for piece in stream.pieces():
         body += piece
-    return _error_of(stream.status, stream.headers, _status_of(Answer(stream.status, {}, body)))
+    return _error_of(stream.status, stream.headers, _status_of(ServerAnswer(stream.status, {}, body)))
 
 
 __all__ = [
@@ -435,7 +435,7 @@ __all__ = [
     "ApiError",
     "ApiServer",
     "Bookmark",
-    "EventType",
-    "Listing",
+    "ObjectList",
     "WatchEvent",
+    "WatchEventType",
 ]

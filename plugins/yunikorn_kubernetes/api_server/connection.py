@@ -11,8 +11,8 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
-from yunikorn_kubernetes.api_server.credentials import Access, Credentials, CredentialsError
-from yunikorn_kubernetes.api_server.transport import Answer, Stream, TransportError
+from yunikorn_kubernetes.api_server.credentials import ApiCredentials, CredentialsError, ServerAccess
+from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, TransportError
 
 _log = logging.getLogger("yunikorn.kubernetes")
 
@@ -78,18 +78,18 @@ class _Body(aiohttp.BytesPayload):
             raise ConnectionAbortedError
 
 
-class Connection:
+class ApiConnection:
     """Transport to one API server; `connections` is the maximum number of simultaneous requests and streams.
 
     To be created, used and closed in one event loop. Nothing connects before the first request.
     """
 
-    def __init__(self, credentials: Credentials, *, user_agent: str, connections: int = 64) -> None:
+    def __init__(self, credentials: ApiCredentials, *, user_agent: str, connections: int = 64) -> None:
         self._credentials = credentials
         self._user_agent = user_agent
         self._limit = connections
         self._session: aiohttp.ClientSession | None = None
-        self._access: Access | None = None
+        self._access: ServerAccess | None = None
         self._loaded_at = 0.0
         self._rejected_at: float | None = None
         """Time of the loop when credentials were last loaded because of a rejection."""
@@ -98,7 +98,7 @@ class Connection:
         self._lock = asyncio.Lock()
         self._renewal: asyncio.Task[None] | None = None
 
-    async def access(self) -> Access:
+    async def access(self) -> ServerAccess:
         """Return the credentials in force, loaded at the first call. Raises `CredentialsError`."""
         loop = asyncio.get_running_loop()
         if self._access is None:
@@ -109,7 +109,7 @@ class Connection:
         assert self._access is not None
         return self._access
 
-    async def _load(self, seen: Access | None, *, rejected: bool = False) -> None:
+    async def _load(self, seen: ServerAccess | None, *, rejected: bool = False) -> None:
         """Load credentials, unless another task has loaded some since `seen`."""
         async with self._lock:
             if self._access is seen:
@@ -117,7 +117,7 @@ class Connection:
                 self._loaded_at = asyncio.get_running_loop().time()
                 self._access = await self._credentials.load(rejected=rejected)
 
-    async def _renew(self, seen: Access) -> None:
+    async def _renew(self, seen: ServerAccess) -> None:
         try:
             await self._load(seen)
         except CredentialsError as error:
@@ -134,7 +134,7 @@ class Connection:
         content_type: str = "",
         timeout: float = 30.0,
         may_send: Callable[[], bool] = lambda: True,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Send a request; see `Transport`. Credentials that the server rejects are loaded again, once."""
         access = await self._usable()
         data = _Body(body, may_send) if body is not None else None
@@ -156,13 +156,13 @@ class Connection:
             _log.info("the API server accepts the credentials again")
         self._is_rejected = is_rejected
 
-    async def _usable(self) -> Access:
+    async def _usable(self) -> ServerAccess:
         try:
             return await self.access()
         except CredentialsError as error:
             raise TransportError(str(error), sent=False) from error
 
-    async def _replaced(self, rejected: Access) -> Access | None:
+    async def _replaced(self, rejected: ServerAccess) -> ServerAccess | None:
         """Return other credentials than those that were rejected, or None."""
         now = asyncio.get_running_loop().time()
         if self._access is rejected:
@@ -177,12 +177,18 @@ class Connection:
         return self._access
 
     async def _send(
-        self, access: Access, method: str, path: str, body: _Body | None, content_type: str, timeout: float
-    ) -> Answer:
+        self,
+        access: ServerAccess,
+        method: str,
+        path: str,
+        body: _Body | None,
+        content_type: str,
+        timeout: float,
+    ) -> ServerAnswer:
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_LIMIT)
         try:
             async with await self._open(access, method, path, body, content_type, limits) as response:
-                return Answer(response.status, _headers_of(response), await _body_of(response))
+                return ServerAnswer(response.status, _headers_of(response), await _body_of(response))
         except aiohttp.ClientConnectorError as error:
             raise TransportError(text_of(error), sent=False) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -191,7 +197,7 @@ class Connection:
             raise TransportError(text_of(error)) from error
 
     @asynccontextmanager
-    async def stream(self, path: str, *, silence: float) -> AsyncIterator[Stream]:
+    async def stream(self, path: str, *, silence: float) -> AsyncIterator[BodyStream]:
         """Open a GET whose answer is read in pieces; see `Transport`."""
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_LIMIT, sock_read=silence)
         access = await self._usable()
@@ -213,7 +219,7 @@ class Connection:
 
     async def _open(
         self,
-        access: Access,
+        access: ServerAccess,
         method: str,
         path: str,
         body: _Body | None,

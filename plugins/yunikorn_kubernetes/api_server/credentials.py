@@ -33,7 +33,7 @@ class CredentialsError(YunikornError):
 
 
 @attrs.frozen
-class Access:
+class ServerAccess:
     """Address of an API server, and what it needs to accept requests."""
 
     url: str
@@ -47,10 +47,10 @@ class Access:
     namespace: str = "default"
 
 
-class Credentials(Protocol):
+class ApiCredentials(Protocol):
     """Source of credentials."""
 
-    async def load(self, *, rejected: bool = False) -> Access:
+    async def load(self, *, rejected: bool = False) -> ServerAccess:
         """Return the credentials that are valid now; `rejected` means that the server refused the last ones.
 
         Raises `CredentialsError`.
@@ -93,11 +93,11 @@ class TLSContexts:
         return made
 
 
-def access_of(configuration: Configuration, contexts: TLSContexts, namespace: str) -> Access:
+def access_of(configuration: Configuration, contexts: TLSContexts, namespace: str) -> ServerAccess:
     """Return what a configuration of the library says. Raises `CredentialsError`."""
     authorization = " ".join(configuration.api_key.get("BearerToken", "").split())
     kind, _, secret = authorization.partition(" ")
-    return Access(
+    return ServerAccess(
         url=configuration.host.rstrip("/"),
         tls=contexts.context(configuration) if configuration.host.startswith("https:") else None,
         authorization=f"Bearer {secret}" if kind == "bearer" else authorization,
@@ -120,7 +120,7 @@ class InClusterCredentials:
         )
         self._contexts = TLSContexts()
 
-    async def load(self, *, rejected: bool = False) -> Access:
+    async def load(self, *, rejected: bool = False) -> ServerAccess:
         """Read the mounted files. Raises `CredentialsError`."""
         configuration = Configuration()
         try:
@@ -153,10 +153,10 @@ class KubeconfigCredentials:
         """Modification time and size of each file when it was read."""
         self._loader: Any = None
         self._config: Any = None
-        self._kept: Access | None = None
+        self._kept: ServerAccess | None = None
         """Credentials of an exec plugin that did not say when they expire."""
 
-    async def load(self, *, rejected: bool = False) -> Access:
+    async def load(self, *, rejected: bool = False) -> ServerAccess:
         """Return the credentials of the context. Raises `CredentialsError`."""
         try:
             if self._read_files() or rejected:
@@ -210,7 +210,7 @@ class KubeconfigCredentials:
             )
         raise CredentialsError(f"{self._label} has no context '{wanted}'; it {has}")
 
-    def _checked(self, configuration: Configuration, errors: list[str]) -> Access:
+    def _checked(self, configuration: Configuration, errors: list[str]) -> ServerAccess:
         """Return the credentials, if the exec plugin of the context returned some."""
         context = self._loader.current_context["context"]
         user = (
@@ -251,7 +251,7 @@ def find_credentials(
     *,
     environment: Mapping[str, str],
     folder: Path = SERVICE_ACCOUNT,
-) -> Credentials:
+) -> ApiCredentials:
     """Return the credentials in force.
 
     These are the named `kubeconfig`; else those of the pod that this process runs in; else the files of the

@@ -17,7 +17,7 @@ from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
-from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS, EVENTS, ApiObject, Resource
+from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS, EVENTS, ApiObject, ApiResource
 from yunikorn_kubernetes.api_server.times import micro_time
 from yunikorn_kubernetes.objects import Json, ObjectReference
 
@@ -53,7 +53,7 @@ DROPS_SPACING = 60.0
 """Minimum seconds between two log entries about dropped events."""
 
 
-def reference(resource: Resource[A], item: A) -> ObjectReference:
+def reference(resource: ApiResource[A], item: A) -> ObjectReference:
     """Return a reference to an object, for an event about the object."""
     meta = item.metadata
     return ObjectReference(

@@ -14,9 +14,9 @@ import attrs
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED
 from yunikorn_kubernetes.api_server.back_off import BackOff
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, Bookmark, EventType, WatchEvent
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, Bookmark, WatchEvent, WatchEventType
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.resources import ApiObject, Resource, key_of
+from yunikorn_kubernetes.api_server.resources import ApiObject, ApiResource, key_of
 from yunikorn_kubernetes.objects import ObjectMeta
 
 _log = logging.getLogger("yunikorn.kubernetes")
@@ -48,7 +48,7 @@ class ChangeKind(Enum):
 
 
 @attrs.frozen
-class Change(Generic[T]):
+class ObjectChange(Generic[T]):
     """Change of an object.
 
     `previous` is the state before, None for an added object. The `object` of a deletion is the last known
@@ -73,8 +73,8 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         server: ApiServer,
-        resource: Resource[T],
-        handler: Callable[[Change[T]], None],
+        resource: ApiResource[T],
+        handler: Callable[[ObjectChange[T]], None],
         *,
         random: RandomSource,
         namespace: str = "",
@@ -249,7 +249,7 @@ class Reflector(Generic[T]):
         metadata = item.metadata
         key = key_of(metadata)
         old = self.store.get(key)
-        if event.type is EventType.DELETED:
+        if event.type is WatchEventType.DELETED:
             if _is_same(item, old):
                 self._remove(key, item)
             elif old is None:
@@ -268,21 +268,21 @@ class Reflector(Generic[T]):
     def _put(self, key: str, item: T) -> None:
         old = self.store.get(key)
         self.store[key] = item
-        self._tell(Change(ChangeKind.ADDED if old is None else ChangeKind.MODIFIED, item, old))
+        self._tell(ObjectChange(ChangeKind.ADDED if old is None else ChangeKind.MODIFIED, item, old))
 
     def _remove(self, key: str, last: T | None = None) -> None:
         old = self.store.pop(key)
         if last is None:
             last = old
         self._remember(last.metadata)
-        self._tell(Change(ChangeKind.DELETED, last, old))
+        self._tell(ObjectChange(ChangeKind.DELETED, last, old))
 
     def _remember(self, deleted: ObjectMeta) -> None:
         if deleted.uid not in self._deleted and len(self._deleted) >= REMEMBERED:
             del self._deleted[next(iter(self._deleted))]
         self._deleted[deleted.uid] = deleted.resource_version
 
-    def _tell(self, change: Change[T]) -> None:
+    def _tell(self, change: ObjectChange[T]) -> None:
         try:
             self._handler(change)
         except CONTAINED:

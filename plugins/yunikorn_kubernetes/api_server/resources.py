@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 @attrs.frozen
-class Resource(Generic[T]):
+class ApiResource(Generic[T]):
     """Resource of the API; `struct` is the type into which its objects are decoded."""
 
     group: str
@@ -69,31 +69,31 @@ def key_of(metadata: ObjectMeta) -> str:
     return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
 
 
-PODS = Resource("", "v1", "pods", "Pod", True, Pod)
-NODES = Resource("", "v1", "nodes", "Node", False, Node)
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", False, Namespace)
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap", True, ConfigMap)
-PERSISTENT_VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", False, PersistentVolume)
-PERSISTENT_VOLUME_CLAIMS = Resource(
+PODS = ApiResource("", "v1", "pods", "Pod", True, Pod)
+NODES = ApiResource("", "v1", "nodes", "Node", False, Node)
+NAMESPACES = ApiResource("", "v1", "namespaces", "Namespace", False, Namespace)
+CONFIG_MAPS = ApiResource("", "v1", "configmaps", "ConfigMap", True, ConfigMap)
+PERSISTENT_VOLUMES = ApiResource("", "v1", "persistentvolumes", "PersistentVolume", False, PersistentVolume)
+PERSISTENT_VOLUME_CLAIMS = ApiResource(
     "", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, PersistentVolumeClaim
 )
-PRIORITY_CLASSES = Resource(
+PRIORITY_CLASSES = ApiResource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, PriorityClass
 )
-STORAGE_CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False, StorageClass)
-CSI_NODES = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", False, CSINode)
-CSI_DRIVERS = Resource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False, CSIDriver)
-CSI_STORAGE_CAPACITIES = Resource(
+STORAGE_CLASSES = ApiResource("storage.k8s.io", "v1", "storageclasses", "StorageClass", False, StorageClass)
+CSI_NODES = ApiResource("storage.k8s.io", "v1", "csinodes", "CSINode", False, CSINode)
+CSI_DRIVERS = ApiResource("storage.k8s.io", "v1", "csidrivers", "CSIDriver", False, CSIDriver)
+CSI_STORAGE_CAPACITIES = ApiResource(
     "storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity", True, CSIStorageCapacity
 )
-VOLUME_ATTACHMENTS = Resource(
+VOLUME_ATTACHMENTS = ApiResource(
     "storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", False, VolumeAttachment
 )
 
 # Objects that are read, changed and replaced as a whole keep all their fields, so these have no structs.
-LEASES: Resource[Json] = Resource("coordination.k8s.io", "v1", "leases", "Lease", True, dict[str, Any])
-EVENTS: Resource[Json] = Resource("events.k8s.io", "v1", "events", "Event", True, dict[str, Any])
-ACCESS_REVIEWS: Resource[Json] = Resource(
+LEASES: ApiResource[Json] = ApiResource("coordination.k8s.io", "v1", "leases", "Lease", True, dict[str, Any])
+EVENTS: ApiResource[Json] = ApiResource("events.k8s.io", "v1", "events", "Event", True, dict[str, Any])
+ACCESS_REVIEWS: ApiResource[Json] = ApiResource(
     "authorization.k8s.io",
     "v1",
     "selfsubjectaccessreviews",

@@ -24,7 +24,7 @@ class TransportError(YunikornError):
 
 
 @attrs.frozen
-class Answer:
+class ServerAnswer:
     """Complete answer of the server; keys of `headers` are in lower case."""
 
     status: int
@@ -32,7 +32,7 @@ class Answer:
     body: bytes | bytearray
 
 
-class Stream(Protocol):
+class BodyStream(Protocol):
     """Answer whose body is read in pieces."""
 
     @property
@@ -62,7 +62,7 @@ class Transport(Protocol):
         content_type: str = "",
         timeout: float = 0.0,
         may_send: Callable[[], bool] = lambda: True,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Send a request and return its complete answer within `timeout` seconds.
 
         `path` includes the query. A body is written only if `may_send` returns True immediately before: the
@@ -71,7 +71,7 @@ class Transport(Protocol):
         """
         ...
 
-    def stream(self, path: str, *, silence: float) -> AbstractAsyncContextManager[Stream]:
+    def stream(self, path: str, *, silence: float) -> AbstractAsyncContextManager[BodyStream]:
         """Open a GET whose answer is read in pieces; without data for `silence` seconds it is broken."""
         ...
 

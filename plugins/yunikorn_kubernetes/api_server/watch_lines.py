@@ -19,7 +19,7 @@ LARGEST_LINE = 64 * 2**20
 """Bytes of a line after which a stream is refused; objects have at most a few megabytes."""
 
 
-class EventType(Enum):
+class WatchEventType(Enum):
     """Kinds of events of a watch."""
 
     ADDED = "ADDED"
@@ -30,7 +30,7 @@ class EventType(Enum):
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """Change of an object; the object of a deletion is its last state."""
 
-    type: EventType
+    type: WatchEventType
     object: T
 
 

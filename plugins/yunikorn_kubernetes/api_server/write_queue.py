@@ -27,7 +27,7 @@ class Priority(IntEnum):
     STATUS = 3
 
 
-class Job(Protocol):
+class WriteJob(Protocol):
     """Write that may take several attempts."""
 
     async def attempt(self) -> float | None:
@@ -49,16 +49,16 @@ class WriteQueue:
         self._workers = workers
         self._permitted = permitted
         self._numbers = count()
-        self._ready: asyncio.PriorityQueue[tuple[Priority, int, Job]] = asyncio.PriorityQueue()
-        self._sleeping: dict[Job, tuple[Priority, asyncio.TimerHandle]] = {}
-        self._active: set[Job] = set()
+        self._ready: asyncio.PriorityQueue[tuple[Priority, int, WriteJob]] = asyncio.PriorityQueue()
+        self._sleeping: dict[WriteJob, tuple[Priority, asyncio.TimerHandle]] = {}
+        self._active: set[WriteJob] = set()
         self._changed = asyncio.Event()
         """Set when a job is complete."""
         self._closed = False
         self.waiting: Counter[Priority] = Counter()
         """Numbers of incomplete jobs."""
 
-    def put(self, priority: Priority, job: Job, delay: float = 0.0) -> None:
+    def put(self, priority: Priority, job: WriteJob, delay: float = 0.0) -> None:
         """Add a job, to be tried after `delay` seconds; a closed queue abandons it."""
         if self._closed:
             job.abandon("the process ends")
@@ -66,14 +66,14 @@ class WriteQueue:
         self.waiting[priority] += 1
         self._schedule(priority, job, delay)
 
-    def _schedule(self, priority: Priority, job: Job, delay: float) -> None:
+    def _schedule(self, priority: Priority, job: WriteJob, delay: float) -> None:
         if delay > 0.0:
             loop = asyncio.get_running_loop()
             self._sleeping[job] = priority, loop.call_later(delay, self._wake, priority, job)
         else:
             self._ready.put_nowait((priority, next(self._numbers), job))
 
-    def _wake(self, priority: Priority, job: Job) -> None:
+    def _wake(self, priority: Priority, job: WriteJob) -> None:
         del self._sleeping[job]
         self._ready.put_nowait((priority, next(self._numbers), job))
 
@@ -101,7 +101,7 @@ class WriteQueue:
             else:
                 self._schedule(priority, job, delay)
 
-    async def _attempt(self, job: Job) -> float | None:
+    async def _attempt(self, job: WriteJob) -> float | None:
         if not self._permitted():
             job.abandon("this process does not hold the lease")
             return None
@@ -138,7 +138,7 @@ class WriteQueue:
             return False
         return True
 
-    def _take_all(self) -> list[tuple[Priority, Job]]:
+    def _take_all(self) -> list[tuple[Priority, WriteJob]]:
         """Remove and return the jobs that no worker executes, in their order."""
         taken = []
         while not self._ready.empty():

@@ -13,7 +13,7 @@ from yunikorn_kubernetes.api_server.binding import FORBIDDEN_TRIES, PAUSES, Bind
 from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.pod_status import PodConditions
-from yunikorn_kubernetes.api_server.resources import PODS, ApiObject, Resource
+from yunikorn_kubernetes.api_server.resources import PODS, ApiObject, ApiResource
 from yunikorn_kubernetes.api_server.write_queue import WORKERS, Priority, WriteQueue
 from yunikorn_kubernetes.objects import Pod
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 A = TypeVar("A", bound=ApiObject)
 
 
-class Writes:
+class QueuedWrites:
     """All writes of the shim, executed by a few workers while `run` runs.
 
     To be used in the event loop. Futures are completed in the loop, too. `pods` has the pods as the watch
@@ -83,13 +83,15 @@ class Writes:
         """Delete a pod with its own grace period; the result is False if the process ended before."""
         return self.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
 
-    def delete(self, resource: Resource[A], namespace: str, name: str, *, uid: str) -> asyncio.Future[bool]:
+    def delete(
+        self, resource: ApiResource[A], namespace: str, name: str, *, uid: str
+    ) -> asyncio.Future[bool]:
         """Delete an object, in any number of attempts; the result is False if the process ended before."""
         job = _Deletion(self._server, resource, namespace, name, uid, BackOff(self._random))
         self._queue.put(Priority.DELETE, job)
         return job.result
 
-    def create(self, resource: Resource[T], namespace: str, body: Mapping[str, Any]) -> asyncio.Future[T]:
+    def create(self, resource: ApiResource[T], namespace: str, body: Mapping[str, Any]) -> asyncio.Future[T]:
         """Create an object that has a name; the exception of the future is an `ApiError`.
 
         Temporary failures are tried again for two minutes, and a refusal with 403 for seven seconds.
@@ -137,7 +139,7 @@ class _Deletion(_FutureJob[bool], Generic[A]):
     def __init__(
         self,
         server: ApiServer,
-        resource: Resource[A],
+        resource: ApiResource[A],
         namespace: str,
         name: str,
         uid: str,
@@ -188,7 +190,7 @@ class _Creation(_FutureJob[T]):
     def __init__(
         self,
         server: ApiServer,
-        resource: Resource[T],
+        resource: ApiResource[T],
         namespace: str,
         body: Mapping[str, Any],
         random: RandomSource,

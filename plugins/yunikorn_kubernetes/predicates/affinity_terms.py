@@ -11,7 +11,7 @@ from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_affinity import label_key
 from yunikorn_kubernetes.predicates.reading import (
     TEXTS,
-    Unreadable,
+    UnreadableText,
     invalid_constraints,
     load,
     pairs_of,
@@ -37,11 +37,11 @@ def read_namespace_labels(text: str) -> Mapping[str, str]:
     """Return the labels of a namespace from a JSON object; none if they cannot be read."""
     try:
         return dict(pairs_of(load(text), "the labels"))
-    except Unreadable:
+    except UnreadableText:
         return NO_LABELS
 
 
-class Term(NamedTuple):
+class AffinityTerm(NamedTuple):
     """One required term."""
 
     key: str
@@ -68,7 +68,7 @@ class Term(NamedTuple):
 
 
 @lru_cache(maxsize=TEXTS)
-def read_terms(text: str, namespace: str) -> tuple[Term, ...] | str:
+def read_terms(text: str, namespace: str) -> tuple[AffinityTerm, ...] | str:
     """Return the terms of a pod in a namespace, from a JSON list, or an error text.
 
     A term without namespaces and without a selector of namespaces is about the namespace of the pod. The
@@ -77,16 +77,16 @@ def read_terms(text: str, namespace: str) -> tuple[Term, ...] | str:
     try:
         entries = tables_of(load(text), "the terms") if text else ()
         return tuple(_term(entry, namespace) for entry in entries)
-    except Unreadable as error:
+    except UnreadableText as error:
         return invalid_constraints("affinity", str(error))
 
 
-def _term(entry: Mapping[str, Any], namespace: str) -> Term:
+def _term(entry: Mapping[str, Any], namespace: str) -> AffinityTerm:
     named = texts_of(entry.get("namespaces"), "namespaces")
     if not named and entry.get("namespaceSelector") is None:
         named = [namespace]
     selector = parse_label_selector(entry.get("labelSelector"), "labelSelector")
-    return Term(
+    return AffinityTerm(
         label_key(text_of(entry, "topologyKey")),
         frozenset(named),
         parse_label_selector(entry.get("namespaceSelector"), "namespaceSelector"),
@@ -97,7 +97,7 @@ def _term(entry: Mapping[str, Any], namespace: str) -> Term:
 class PodCount:
     """Number of pods that match all of some terms, by label of the nodes and its value."""
 
-    def __init__(self, terms: tuple[Term, ...]) -> None:
+    def __init__(self, terms: tuple[AffinityTerm, ...]) -> None:
         self.terms = terms
         self.keys = tuple(dict.fromkeys(term.key for term in terms))
         self.pair: Pair | None = next(filter(None, (required_pair(term.selector) for term in terms)), None)
@@ -139,7 +139,7 @@ class AvoidedTerm:
 
     __slots__ = ("counts", "pair", "term")
 
-    def __init__(self, term: Term) -> None:
+    def __init__(self, term: AffinityTerm) -> None:
         self.term = term
         self.pair: Pair | None = required_pair(term.selector)
         self.counts: dict[str, int] = {}

@@ -15,7 +15,7 @@ from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.reading import (
     TEXTS,
-    Unreadable,
+    UnreadableText,
     invalid_constraints,
     load,
     section,
@@ -28,7 +28,7 @@ from yunikorn_kubernetes.predicates.selectors import (
     IN,
     NOT_IN,
     OF_NODES,
-    Requirement,
+    LabelRequirement,
     equalities,
     parse_requirement,
 )
@@ -52,11 +52,11 @@ _NO_LABEL = " (not a label)"
 """End of a key that no label has."""
 
 
-class Term(NamedTuple):
+class NodeTerm(NamedTuple):
     """Conditions on a node that must all be met."""
 
-    labels: tuple[Requirement, ...]
-    fields: tuple[Requirement, ...]
+    labels: tuple[LabelRequirement, ...]
+    fields: tuple[LabelRequirement, ...]
     fault: str = ""
     """Error text of a term that cannot be read; such a term matches no node."""
 
@@ -80,8 +80,8 @@ class Term(NamedTuple):
 class NodeRequirements(NamedTuple):
     """Node selector and node affinity of a pod."""
 
-    selector: tuple[Requirement, ...]
-    terms: tuple[Term, ...] | None
+    selector: tuple[LabelRequirement, ...]
+    terms: tuple[NodeTerm, ...] | None
     """Terms of the affinity, of which one must match; None without affinity."""
 
     def match(self, node: Node) -> bool:
@@ -105,21 +105,21 @@ def read_requirements(selector: str, affinity: str) -> NodeRequirements | str:
             terms = tuple(
                 _term(entry) for entry in entries if entry.get("matchExpressions") or entry.get("matchFields")
             )
-    except Unreadable as error:
+    except UnreadableText as error:
         return invalid_constraints("node selector or node affinity", str(error))
     return NodeRequirements(tuple(map(_of_label, wanted)), terms)
 
 
-def _term(entry: Mapping[str, Any]) -> Term:
+def _term(entry: Mapping[str, Any]) -> NodeTerm:
     try:
         labels = [
             _of_label(parse_requirement(one, OF_NODES))
             for one in tables_of(entry.get("matchExpressions"), "matchExpressions")
         ]
         fields = [_of_field(one) for one in tables_of(entry.get("matchFields"), "matchFields")]
-    except Unreadable as error:
-        return Term((), (), str(error))
-    return Term(tuple(labels), tuple(fields))
+    except UnreadableText as error:
+        return NodeTerm((), (), str(error))
+    return NodeTerm(tuple(labels), tuple(fields))
 
 
 def label_key(key: str) -> str:
@@ -127,15 +127,15 @@ def label_key(key: str) -> str:
     return key + _NO_LABEL if key in NOT_LABELS else key
 
 
-def _of_label(requirement: Requirement) -> Requirement:
+def _of_label(requirement: LabelRequirement) -> LabelRequirement:
     return requirement._replace(key=label_key(requirement.key))
 
 
-def _of_field(entry: Mapping[str, Any]) -> Requirement:
+def _of_field(entry: Mapping[str, Any]) -> LabelRequirement:
     operator, values = text_of(entry, "operator"), texts_of(entry.get("values"), "values")
     if operator not in (IN, NOT_IN) or len(values) != 1:
-        raise Unreadable(f"a field needs the operator {IN} or {NOT_IN}, and one value")
-    return Requirement(text_of(entry, "key"), operator, frozenset(values))
+        raise UnreadableText(f"a field needs the operator {IN} or {NOT_IN}, and one value")
+    return LabelRequirement(text_of(entry, "key"), operator, frozenset(values))
 
 
 def requirements_of(task: Task) -> NodeRequirements | str | None:

@@ -14,7 +14,7 @@ from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.reading import (
     TEXTS,
-    Unreadable,
+    UnreadableText,
     entries_of,
     invalid_constraints,
     load,
@@ -52,8 +52,8 @@ def read_ports(text: str) -> frozenset[HostPort] | str:
                     if port > 0:
                         found.add(HostPort(protocol or TCP, port, address or ANY_ADDRESS))
                 case _:
-                    raise Unreadable(f"{str(entry)[:60]} is not [address, protocol, port]")
-    except Unreadable as error:
+                    raise UnreadableText(f"{str(entry)[:60]} is not [address, protocol, port]")
+    except UnreadableText as error:
         return invalid_constraints("host ports", str(error))
     return frozenset(found)
 

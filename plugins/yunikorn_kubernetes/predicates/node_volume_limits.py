@@ -19,8 +19,8 @@ from yunikorn_kubernetes.names import NODE_VOLUME_ATTACHMENTS
 from yunikorn_kubernetes.predicates.volume_tags import (
     Attached,
     PerNode,
-    PodVolumes,
-    Unreadable,
+    TaggedVolumes,
+    UnreadableTag,
     pod_volumes,
     volume_attachments,
     volume_limits,
@@ -39,24 +39,24 @@ class NodeVolumeLimits(Predicate):
     counts_foreign: ClassVar[bool] = True
     _volumes: dict[str, Counter[Counted]] = attrs.field(init=False, factory=dict)
     """Number of pods by volume, for each node."""
-    _attachments: PerNode[frozenset[Attached] | Unreadable] = attrs.field(
+    _attachments: PerNode[frozenset[Attached] | UnreadableTag] = attrs.field(
         init=False, factory=lambda: PerNode(NODE_VOLUME_ATTACHMENTS, volume_attachments)
     )
 
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if all volumes of the pod can be attached, else the driver with its limit."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return str(volumes)
         if not volumes.attached and not volumes.unmade:
             return None
         limits = volume_limits(node.attributes)
-        if isinstance(limits, Unreadable):
+        if isinstance(limits, UnreadableTag):
             return str(limits)
         if not limits:
             return None
         attachments = self._attachments.get(node.id, node.attributes)
-        if isinstance(attachments, Unreadable):
+        if isinstance(attachments, UnreadableTag):
             return str(attachments)
         used: Mapping[Counted, int] = self._volumes.get(node.id, {})
         new = Counter(driver for driver, _, _ in _new(volumes, used))
@@ -78,7 +78,7 @@ class NodeVolumeLimits(Predicate):
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the volumes; those that are yet to be made for one pod only have no name."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return volumes
         unmade = tuple(one if one.shared else one._replace(claim="") for one in volumes.unmade)
         return (volumes.attached, unmade) if volumes.attached or unmade else None
@@ -90,14 +90,14 @@ class NodeVolumeLimits(Predicate):
     def subjects(self, task: Task) -> Iterable[str]:
         """Return the drivers of the volumes."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return ()
         return sorted(_drivers(volumes))
 
     def wanted(self, ask: Ask) -> str | None:
         """Return the number of volumes by driver."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return None
         counts = _drivers(volumes)
         return ", ".join(f"{counts[driver]} volumes of driver {driver}" for driver in sorted(counts)) or None
@@ -115,7 +115,7 @@ class NodeVolumeLimits(Predicate):
     def placed(self, task: Task, node: Node) -> None:
         """Count the volumes of a pod."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable) or not (volumes.attached or volumes.unmade):
+        if isinstance(volumes, UnreadableTag) or not (volumes.attached or volumes.unmade):
             return
         counts = Counter(_counted(volumes))
         if counts:
@@ -124,7 +124,7 @@ class NodeVolumeLimits(Predicate):
     def released(self, task: Task, node: Node) -> None:
         """Count the volumes of a pod no more."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable) or not (volumes.attached or volumes.unmade):
+        if isinstance(volumes, UnreadableTag) or not (volumes.attached or volumes.unmade):
             return
         for counted in _counted(volumes):
             of_node = self._volumes[node.id]
@@ -135,7 +135,7 @@ class NodeVolumeLimits(Predicate):
                 del self._volumes[node.id]
 
 
-def _new(volumes: PodVolumes, used: Mapping[Counted, int]) -> Iterator[Counted]:
+def _new(volumes: TaggedVolumes, used: Mapping[Counted, int]) -> Iterator[Counted]:
     """Yield each volume of a pod that pods on the node do not use; nameless ones are always new."""
     nameless = {one.claim for one in volumes.unmade if not one.shared}
     for counted in dict.fromkeys(_counted(volumes)):
@@ -143,12 +143,12 @@ def _new(volumes: PodVolumes, used: Mapping[Counted, int]) -> Iterator[Counted]:
             yield counted
 
 
-def _drivers(volumes: PodVolumes) -> Counter[str]:
+def _drivers(volumes: TaggedVolumes) -> Counter[str]:
     """Return the number of volumes by driver."""
     return Counter([*(one.driver for one in volumes.attached), *(one.driver for one in volumes.unmade)])
 
 
-def _counted(volumes: PodVolumes) -> Iterator[Counted]:
+def _counted(volumes: TaggedVolumes) -> Iterator[Counted]:
     """Yield the volumes of a pod."""
     for one in volumes.attached:
         yield one.driver, one.handle, False

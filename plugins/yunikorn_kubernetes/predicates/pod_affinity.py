@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from yunikorn.api import Ask, Node, Predicate, Task, Where, hookimpl
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.predicates.affinity_terms import AvoidedTerm, PodCount, Term, read_terms
+from yunikorn_kubernetes.predicates.affinity_terms import AffinityTerm, AvoidedTerm, PodCount, read_terms
 from yunikorn_kubernetes.predicates.reading import section
 from yunikorn_kubernetes.predicates.running_pods import (
     RunningPods,
@@ -36,7 +36,7 @@ class _Group:
 
     __slots__ = ("affinity", "anti_affinity")
 
-    def __init__(self, affinity: tuple[Term, ...], anti_affinity: tuple[Term, ...]) -> None:
+    def __init__(self, affinity: tuple[AffinityTerm, ...], anti_affinity: tuple[AffinityTerm, ...]) -> None:
         self.affinity = PodCount(affinity) if affinity else None
         self.anti_affinity = [PodCount((term,)) for term in anti_affinity]
 
@@ -51,7 +51,7 @@ class _Avoiding:
 
     __slots__ = ("pods", "terms")
 
-    def __init__(self, terms: tuple[Term, ...]) -> None:
+    def __init__(self, terms: tuple[AffinityTerm, ...]) -> None:
         self.terms = [AvoidedTerm(term) for term in terms]
         self.pods = 0
 
@@ -322,7 +322,7 @@ def _matches_itself(ask: Ask, group: _Group | None) -> bool:
     return group is not None and group.affinity is not None and group.affinity.matches(ask)
 
 
-def _shown(terms: Iterable[Term]) -> str:
+def _shown(terms: Iterable[AffinityTerm]) -> str:
     start = len(names.TAG_LABEL)
     return "; ".join(
         f"{', '.join(str(one._replace(key=one.key[start:])) for one in term.selector.requirements) or 'any'}"

@@ -29,18 +29,18 @@ _INVALID = "!"
 """First character of the text of a section that cannot be read; the error text follows. No JSON begins so."""
 
 
-class Unreadable(ValueError):
+class UnreadableText(ValueError):
     """A text does not have the expected form."""
 
 
 def load(text: str) -> Any:
-    """Return the value of a JSON text; raises `Unreadable`."""
+    """Return the value of a JSON text; raises `UnreadableText`."""
     if text.startswith(_INVALID):
-        raise Unreadable(text[1:])
+        raise UnreadableText(text[1:])
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"invalid JSON: {error}") from None
+        raise UnreadableText(f"invalid JSON: {error}") from None
 
 
 @lru_cache(maxsize=TEXTS)
@@ -51,7 +51,7 @@ def _sections(text: str) -> Mapping[str, str]:
         return {
             name: json.dumps(value, sort_keys=True, separators=(",", ":")) for name, value in table.items()
         }
-    except (Unreadable, RecursionError) as error:
+    except (UnreadableText, RecursionError) as error:
         return dict.fromkeys(SECTIONS, f"{_INVALID}{error}")
 
 
@@ -74,61 +74,61 @@ def invalid_constraints(what: str, fault: str) -> str:
 
 
 def table_of(value: Any, what: str) -> dict[str, Any]:
-    """Return a JSON object; null counts as an empty one. Raises `Unreadable`."""
+    """Return a JSON object; null counts as an empty one. Raises `UnreadableText`."""
     if value is None:
         return {}
     if type(value) is not dict:
-        raise Unreadable(f"{what} is {_shown(value)} instead of an object")
+        raise UnreadableText(f"{what} is {_shown(value)} instead of an object")
     return value
 
 
 def entries_of(value: Any, what: str) -> list[Any]:
-    """Return a JSON list; null counts as an empty one. Raises `Unreadable`."""
+    """Return a JSON list; null counts as an empty one. Raises `UnreadableText`."""
     if value is None:
         return []
     if type(value) is not list:
-        raise Unreadable(f"{what} is {_shown(value)} instead of a list")
+        raise UnreadableText(f"{what} is {_shown(value)} instead of a list")
     return value
 
 
 def tables_of(value: Any, what: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a JSON list. Raises `Unreadable`."""
+    """Yield the objects of a JSON list. Raises `UnreadableText`."""
     for entry in entries_of(value, what):
         yield table_of(entry, f"an entry of {what}")
 
 
 def text_of(table: Mapping[str, Any], key: str) -> str:
-    """Return a text of an object; empty without it. Raises `Unreadable`."""
+    """Return a text of an object; empty without it. Raises `UnreadableText`."""
     value = table.get(key)
     if value is None:
         return ""
     if type(value) is not str:
-        raise Unreadable(f"{key} is {_shown(value)} instead of a text")
+        raise UnreadableText(f"{key} is {_shown(value)} instead of a text")
     return value
 
 
 def texts_of(value: Any, what: str) -> list[str]:
-    """Return a JSON list of texts. Raises `Unreadable`."""
+    """Return a JSON list of texts. Raises `UnreadableText`."""
     found = entries_of(value, what)
     for entry in found:
         if type(entry) is not str:
-            raise Unreadable(f"an entry of {what} is {_shown(entry)} instead of a text")
+            raise UnreadableText(f"an entry of {what} is {_shown(entry)} instead of a text")
     return found
 
 
 def pairs_of(value: Any, what: str) -> list[tuple[str, str]]:
-    """Return the entries of an object whose values are texts, by name. Raises `Unreadable`."""
+    """Return the entries of an object whose values are texts, by name. Raises `UnreadableText`."""
     table = table_of(value, what)
     return [(key, text_of(table, key)) for key in sorted(table)]
 
 
 def whole_of(table: Mapping[str, Any], key: str, default: int) -> int:
-    """Return a whole number of an object. Raises `Unreadable`."""
+    """Return a whole number of an object. Raises `UnreadableText`."""
     value = table.get(key)
     if value is None:
         return default
     if type(value) is not int:
-        raise Unreadable(f"{key} is {_shown(value)} instead of a whole number")
+        raise UnreadableText(f"{key} is {_shown(value)} instead of a whole number")
     return value
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from yunikorn_kubernetes.predicates.reading import (
-    Unreadable,
+    UnreadableText,
     pairs_of,
     table_of,
     tables_of,
@@ -29,7 +29,7 @@ _WHOLE = re.compile(r"[-+]?[0-9]{1,30}")
 _INT64 = 1 << 63
 
 
-class Requirement(NamedTuple):
+class LabelRequirement(NamedTuple):
     """Condition on one label."""
 
     key: str
@@ -68,7 +68,7 @@ class Requirement(NamedTuple):
 class Selector(NamedTuple):
     """Conditions that must all be met."""
 
-    requirements: tuple[Requirement, ...]
+    requirements: tuple[LabelRequirement, ...]
     matches_nothing: bool = False
 
     @property
@@ -109,41 +109,41 @@ def is_label_key(key: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def parse_requirement(entry: Mapping[str, Any], operators: Iterable[str]) -> Requirement:
+def parse_requirement(entry: Mapping[str, Any], operators: Iterable[str]) -> LabelRequirement:
     """Return the requirement of a JSON object with `key`, `operator` and `values`.
 
-    Raises `Unreadable` for what the API server refuses: another operator, an invalid key or value, `In` and
+    Raises `UnreadableText` for what the API server refuses: another operator, an invalid key or value, `In` and
     `NotIn` without values, `Exists` and `DoesNotExist` with values, `Gt` and `Lt` without one whole number.
     """
     key, operator = text_of(entry, "key"), text_of(entry, "operator")
     values = texts_of(entry.get("values"), "values")
     if operator not in operators:
-        raise Unreadable(f"'{operator}' is not an operator; known: {', '.join(operators)}")
+        raise UnreadableText(f"'{operator}' is not an operator; known: {', '.join(operators)}")
     if not is_label_key(key):
-        raise Unreadable(f"'{key}' is not the name of a label")
+        raise UnreadableText(f"'{key}' is not the name of a label")
     for value in values:
         if value and not _NAME.fullmatch(value):
-            raise Unreadable(f"'{value}' is not the value of a label")
+            raise UnreadableText(f"'{value}' is not the value of a label")
     if operator in (IN, NOT_IN) and not values:
-        raise Unreadable(f"the operator {operator} needs values")
+        raise UnreadableText(f"the operator {operator} needs values")
     if operator in (EXISTS, DOES_NOT_EXIST) and values:
-        raise Unreadable(f"the operator {operator} has no values")
+        raise UnreadableText(f"the operator {operator} has no values")
     bound = 0
     if operator in (GREATER, LESS):
         number = whole(values[0]) if len(values) == 1 else None
         if number is None:
-            raise Unreadable(f"the operator {operator} needs one whole number")
+            raise UnreadableText(f"the operator {operator} needs one whole number")
         bound = number
-    return Requirement(key, operator, frozenset(values), bound)
+    return LabelRequirement(key, operator, frozenset(values), bound)
 
 
-def equalities(value: Any, what: str) -> list[Requirement]:
-    """Return a requirement for each entry of a JSON object. Raises `Unreadable`."""
-    return [Requirement(key, IN, frozenset((wanted,))) for key, wanted in pairs_of(value, what)]
+def equalities(value: Any, what: str) -> list[LabelRequirement]:
+    """Return a requirement for each entry of a JSON object. Raises `UnreadableText`."""
+    return [LabelRequirement(key, IN, frozenset((wanted,))) for key, wanted in pairs_of(value, what)]
 
 
 def parse_label_selector(value: Any, what: str) -> Selector:
-    """Return a selector of pods or namespaces; null matches nothing, `{}` everything. Raises `Unreadable`."""
+    """Return a selector of pods or namespaces; null matches nothing, `{}` everything. Raises `UnreadableText`."""
     if value is None:
         return NOTHING
     table = table_of(value, what)
@@ -163,5 +163,5 @@ def with_prefix(selector: Selector, prefix: str) -> Selector:
     )
 
 
-def _order(one: Requirement) -> tuple[str, str, list[str]]:
+def _order(one: LabelRequirement) -> tuple[str, str, list[str]]:
     return one.key, one.operator, sorted(one.values)

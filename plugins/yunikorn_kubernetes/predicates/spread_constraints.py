@@ -11,7 +11,7 @@ from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_affinity import NodeRequirements, label_key, requirements_of
 from yunikorn_kubernetes.predicates.reading import (
     TEXTS,
-    Unreadable,
+    UnreadableText,
     invalid_constraints,
     load,
     tables_of,
@@ -22,7 +22,7 @@ from yunikorn_kubernetes.predicates.reading import (
 from yunikorn_kubernetes.predicates.running_pods import Pair, RunningPods, required_pair, tags_of
 from yunikorn_kubernetes.predicates.selectors import (
     IN,
-    Requirement,
+    LabelRequirement,
     Selector,
     parse_label_selector,
     with_prefix,
@@ -50,7 +50,9 @@ class Constraint(NamedTuple):
         """Return the selector, with the labels of the incoming pod."""
         if self.selector.matches_nothing:
             return self.selector
-        own = tuple(Requirement(tag, IN, frozenset((tags[tag],))) for tag in self.match_tags if tag in tags)
+        own = tuple(
+            LabelRequirement(tag, IN, frozenset((tags[tag],))) for tag in self.match_tags if tag in tags
+        )
         return Selector((*own, *self.selector.requirements)) if own else self.selector
 
 
@@ -63,7 +65,7 @@ def read_constraints(text: str) -> tuple[Constraint, ...] | str:
             for entry in tables_of(load(text), names.TOPOLOGY_SPREAD)
             if text_of(entry, "whenUnsatisfiable") in ("", DO_NOT_SCHEDULE)
         )
-    except Unreadable as error:
+    except UnreadableText as error:
         return invalid_constraints("topology spread", str(error))
 
 
@@ -83,7 +85,7 @@ def _constraint(entry: Mapping[str, Any]) -> Constraint:
 def _honors(entry: Mapping[str, Any], policy: str, default: str) -> bool:
     found = text_of(entry, policy) or default
     if found not in (HONOR, IGNORE):
-        raise Unreadable(f"{policy} is '{found}' instead of {HONOR} or {IGNORE}")
+        raise UnreadableText(f"{policy} is '{found}' instead of {HONOR} or {IGNORE}")
     return found == HONOR
 
 

@@ -17,7 +17,7 @@ from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.reading import (
     TEXTS,
-    Unreadable,
+    UnreadableText,
     invalid_constraints,
     load,
     section,
@@ -89,7 +89,7 @@ def read_taints(text: str) -> tuple[Taint, ...] | str:
             Taint(text_of(entry, "key"), text_of(entry, "value"), text_of(entry, "effect"))
             for entry in (tables_of(load(text), "the taints") if text else ())
         ]
-    except Unreadable as error:
+    except UnreadableText as error:
         return f"the node's taints cannot be read: {error} (attribute {names.NODE_TAINTS})"
     return tuple(taint for taint in found if taint.effect in REFUSING)
 
@@ -102,7 +102,7 @@ def read_tolerations(text: str) -> tuple[Toleration, ...] | str:
             Toleration(*(text_of(entry, key) for key in ("key", "operator", "value", "effect")))
             for entry in (tables_of(load(text), "the tolerations") if text else ())
         )
-    except Unreadable as error:
+    except UnreadableText as error:
         return invalid_constraints("tolerations", str(error))
 
 

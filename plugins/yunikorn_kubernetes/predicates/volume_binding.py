@@ -33,7 +33,7 @@ from yunikorn_kubernetes.predicates.volume_tags import (
     Demand,
     FreeByClass,
     PerNode,
-    Unreadable,
+    UnreadableTag,
     free_volumes,
     pod_volumes,
 )
@@ -60,7 +60,7 @@ class VolumeBinding(Predicate):
     """Claims in the matching that suit volumes of more than one host."""
     _hosts: dict[str, dict[str, None]] = attrs.field(init=False, factory=dict)
     """Nodes by host name."""
-    _free: PerNode[FreeByClass | Unreadable] = attrs.field(
+    _free: PerNode[FreeByClass | UnreadableTag] = attrs.field(
         init=False, factory=lambda: PerNode(NODE_FREE_VOLUMES, free_volumes)
     )
     _nodes: dict[str, None] = attrs.field(init=False, factory=dict)
@@ -68,7 +68,7 @@ class VolumeBinding(Predicate):
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if the pod's volumes can be used or bound on the node, else the reason."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return str(volumes)
         if volumes.problems:
             return "; ".join(volumes.problems)
@@ -79,9 +79,9 @@ class VolumeBinding(Predicate):
         if not volumes.claims:
             return None
         where = self._place(ask, node)
-        return str(where) if isinstance(where, Unreadable) else self._claims_refusal(volumes.claims, where)
+        return str(where) if isinstance(where, UnreadableTag) else self._claims_refusal(volumes.claims, where)
 
-    def _place(self, task: Task, node: Node) -> Place | Unreadable:
+    def _place(self, task: Task, node: Node) -> Place | UnreadableTag:
         return place(node.id, node.attributes, task.tags, self._free.get(node.id, node.attributes))
 
     def _claims_refusal(self, claims: Iterable[Claim], where: Place) -> str | None:
@@ -112,7 +112,7 @@ class VolumeBinding(Predicate):
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the volumes and the demands of the open claims; claims of one pod only have no name."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return volumes
         if volumes.problems:
             return volumes.problems
@@ -128,7 +128,7 @@ class VolumeBinding(Predicate):
     def subjects(self, task: Task) -> Iterable[Hashable]:
         """Return the storage classes of the open claims, and the claims that pods share."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return ()
         found: dict[Hashable, None] = {}
         for claim in volumes.claims:
@@ -140,7 +140,7 @@ class VolumeBinding(Predicate):
     def wanted(self, ask: Ask) -> str | None:
         """Return the volumes that the pod needs."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return None
         needed = [f"volume {one.volume}" for one in volumes.affinity]
         needed += [
@@ -169,7 +169,7 @@ class VolumeBinding(Predicate):
     def placed(self, task: Task, node: Node) -> Iterable[Hashable] | None:
         """Count the open claims of a pod; another pod with the same claim may then fit on the node."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable) or not volumes.claims:
+        if isinstance(volumes, UnreadableTag) or not volumes.claims:
             return None
         for claim in volumes.claims:
             entry = _entry(claim, task, node)
@@ -184,7 +184,7 @@ class VolumeBinding(Predicate):
 
     def _add(self, entry: Entry, claim: Claim, task: Task, node: Node) -> None:
         where = self._place(task, node)
-        if isinstance(where, Unreadable):
+        if isinstance(where, UnreadableTag):
             return
         demand = claim.demand
         if demand.volume:
@@ -203,7 +203,7 @@ class VolumeBinding(Predicate):
     def released(self, task: Task, node: Node) -> Iterable[Hashable] | None:
         """Count the open claims of a pod no more; return all domains in which a volume became free."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return None
         everywhere, returned = bool(self._wide), False
         for claim in volumes.claims:

@@ -19,7 +19,7 @@ from yunikorn_kubernetes.predicates.volume_tags import (
     FreeByClass,
     FreeVolume,
     Texts,
-    Unreadable,
+    UnreadableTag,
     VolumeAffinity,
     candidates,
     free_volumes,
@@ -41,16 +41,16 @@ class Place(NamedTuple):
 
 
 def place(
-    node_id: str, attributes: Texts, tags: Texts, local: FreeByClass | Unreadable | None = None
-) -> Place | Unreadable:
+    node_id: str, attributes: Texts, tags: Texts, local: FreeByClass | UnreadableTag | None = None
+) -> Place | UnreadableTag:
     """Return a node with its free volumes, from the node's attributes and the tags of a pod's task.
 
     `local` are the free volumes of the node's host if they have been read before.
     """
     local, wide = free_volumes(attributes) if local is None else local, candidates(tags)
-    if isinstance(local, Unreadable):
+    if isinstance(local, UnreadableTag):
         return local
-    return wide if isinstance(wide, Unreadable) else Place(node_id, attributes, local, wide)
+    return wide if isinstance(wide, UnreadableTag) else Place(node_id, attributes, local, wide)
 
 
 def affinity_refusal(affinity: Sequence[VolumeAffinity], attributes: Texts) -> str | None:
@@ -100,7 +100,7 @@ def provisioning_refusal(demand: Demand, where: Place) -> str | None:
         return f"the node is outside the topologies of storage class {demand.storage_class}"
     if demand.watches_capacity and demand.size:
         capacity = storage_capacity(where.attributes)
-        if isinstance(capacity, Unreadable):
+        if isinstance(capacity, UnreadableTag):
             return capacity
         largest = capacity.get(demand.storage_class)
         if largest is None or largest < demand.size:
@@ -122,7 +122,7 @@ PROVISION = ""
 """Choice of a volume that is yet to be made."""
 
 
-def choose(claims: Sequence[Claim], where: Place) -> Mapping[str, str] | Unreadable:
+def choose(claims: Sequence[Claim], where: Place) -> Mapping[str, str] | UnreadableTag:
     """Return the name of a volume, or `PROVISION`, by claim; a text if the claims cannot be served.
 
     Claims without a way to make a volume come first, so that the others leave volumes to them; among these,
@@ -140,10 +140,10 @@ def choose(claims: Sequence[Claim], where: Place) -> Mapping[str, str] | Unreada
         elif names:
             needing.append((claim, names))
         else:
-            return Unreadable(refusal)
+            return UnreadableTag(refusal)
     for (claim, _), volume in zip(needing, assigned([names for _, names in needing]), strict=True):
         if volume is None:
-            return Unreadable(shortage(one.demand for one, _ in needing))
+            return UnreadableTag(shortage(one.demand for one, _ in needing))
         chosen[claim.key] = volume
     taken = set(chosen.values())
     for claim, names in others:

@@ -14,7 +14,7 @@ from typing import ClassVar
 import attrs
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
-from yunikorn_kubernetes.predicates.volume_tags import Disk, Unreadable, pod_volumes
+from yunikorn_kubernetes.predicates.volume_tags import Disk, UnreadableTag, pod_volumes
 
 
 @attrs.define(eq=False)
@@ -33,7 +33,7 @@ class VolumeRestrictions(Predicate):
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if the pod shares no volume that it must not share, else the volume."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return str(volumes)
         for disk in volumes.disks:
             for other in self._disks.get(node.id, {}).get((disk.kind, disk.id), ()):
@@ -49,7 +49,7 @@ class VolumeRestrictions(Predicate):
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the claims and disks that cannot be shared."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return volumes
         return (volumes.once_pod, volumes.disks) if volumes.once_pod or volumes.disks else None
 
@@ -60,7 +60,7 @@ class VolumeRestrictions(Predicate):
     def subjects(self, task: Task) -> Iterable[Hashable]:
         """Return the claims and disks that cannot be shared."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return ()
         return (*volumes.once_pod, *((disk.kind, disk.id) for disk in volumes.disks))
 
@@ -77,7 +77,7 @@ class VolumeRestrictions(Predicate):
     def placed(self, task: Task, node: Node) -> None:
         """Count the claims and disks of a pod."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return
         self._claims.update(volumes.once_pod)
         for disk in volumes.disks:
@@ -87,7 +87,7 @@ class VolumeRestrictions(Predicate):
     def released(self, task: Task, node: Node) -> Iterable[Hashable] | None:
         """Count the claims and disks of a pod no more; a claim becomes free on all nodes."""
         volumes = pod_volumes(task.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return None
         for claim in volumes.once_pod:
             self._claims[claim] -= 1

@@ -137,7 +137,7 @@ class Claim(NamedTuple):
     demand: Demand
 
 
-class PodVolumes(NamedTuple):
+class TaggedVolumes(NamedTuple):
     """Volumes of a pod."""
 
     affinity: tuple[VolumeAffinity, ...] = ()
@@ -151,45 +151,45 @@ class PodVolumes(NamedTuple):
     """Reasons why the pod fits on no node before its claims change."""
 
 
-NO_VOLUMES = PodVolumes()
+NO_VOLUMES = TaggedVolumes()
 FreeByClass = Mapping[str, tuple[FreeVolume, ...]]
 
 
-class Unreadable(str):
+class UnreadableTag(str):
     """Text that says why a tag or attribute cannot be read; a predicate then refuses."""
 
 
-def pod_volumes(tags: Texts) -> PodVolumes | Unreadable:
+def pod_volumes(tags: Texts) -> TaggedVolumes | UnreadableTag:
     """Return the volumes of a pod from the tags of its task."""
     text = tags.get(TAG_VOLUMES)
     return NO_VOLUMES if text is None else _read_pod(text)
 
 
-def candidates(tags: Texts) -> FreeByClass | Unreadable:
+def candidates(tags: Texts) -> FreeByClass | UnreadableTag:
     """Return the free volumes of no single host that a pod may get, by storage class, smallest first."""
     text = tags.get(TAG_VOLUME_CANDIDATES)
     return {} if text is None else _read_candidates(text)
 
 
-def free_volumes(attributes: Texts) -> FreeByClass | Unreadable:
+def free_volumes(attributes: Texts) -> FreeByClass | UnreadableTag:
     """Return the free volumes of a node's host by storage class, smallest first."""
     text = attributes.get(NODE_FREE_VOLUMES)
     return {} if text is None else _read_free(text)
 
 
-def storage_capacity(attributes: Texts) -> Mapping[str, int] | Unreadable:
+def storage_capacity(attributes: Texts) -> Mapping[str, int] | UnreadableTag:
     """Return the size of the largest volume that can be made for a node, by storage class."""
     text = attributes.get(NODE_STORAGE_CAPACITY)
     return {} if text is None else _read_counts(text, NODE_STORAGE_CAPACITY)
 
 
-def volume_limits(attributes: Texts) -> Mapping[str, int] | Unreadable:
+def volume_limits(attributes: Texts) -> Mapping[str, int] | UnreadableTag:
     """Return the number of volumes that a node can attach, by driver."""
     text = attributes.get(NODE_VOLUME_LIMITS)
     return {} if text is None else _read_counts(text, NODE_VOLUME_LIMITS)
 
 
-def volume_attachments(attributes: Texts) -> frozenset[Attached] | Unreadable:
+def volume_attachments(attributes: Texts) -> frozenset[Attached] | UnreadableTag:
     """Return the volumes that are attached to a node."""
     text = attributes.get(NODE_VOLUME_ATTACHMENTS)
     return frozenset() if text is None else _read_attachments(text)
@@ -230,35 +230,35 @@ class PerNode(Generic[T]):
 # -- reading JSON -----------------------------------------------------------------------------------------
 
 
-def _reads(text: str, name: str, read: Callable[[Any], T]) -> T | Unreadable:
+def _reads(text: str, name: str, read: Callable[[Any], T]) -> T | UnreadableTag:
     try:
         return read(json.loads(text))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        return Unreadable(f"{name} cannot be read: {type(error).__name__}: {error}")
+        return UnreadableTag(f"{name} cannot be read: {type(error).__name__}: {error}")
 
 
 @lru_cache(maxsize=1024)
-def _read_pod(text: str) -> PodVolumes | Unreadable:
+def _read_pod(text: str) -> TaggedVolumes | UnreadableTag:
     return _reads(text, f"the tag {TAG_VOLUMES}", _pod_from)
 
 
 @lru_cache(maxsize=64)
-def _read_candidates(text: str) -> FreeByClass | Unreadable:
+def _read_candidates(text: str) -> FreeByClass | UnreadableTag:
     return _reads(text, f"the tag {TAG_VOLUME_CANDIDATES}", _free_from)
 
 
 @lru_cache(maxsize=1024)
-def _read_free(text: str) -> FreeByClass | Unreadable:
+def _read_free(text: str) -> FreeByClass | UnreadableTag:
     return _reads(text, f"the node attribute {NODE_FREE_VOLUMES}", _free_from)
 
 
 @lru_cache(maxsize=1024)
-def _read_counts(text: str, name: str) -> Mapping[str, int] | Unreadable:
+def _read_counts(text: str, name: str) -> Mapping[str, int] | UnreadableTag:
     return _reads(text, f"the node attribute {name}", _counts_from)
 
 
 @lru_cache(maxsize=1024)
-def _read_attachments(text: str) -> frozenset[Attached] | Unreadable:
+def _read_attachments(text: str) -> frozenset[Attached] | UnreadableTag:
     return _reads(
         text,
         f"the node attribute {NODE_VOLUME_ATTACHMENTS}",
@@ -291,8 +291,8 @@ def _free_volume(given: Any) -> FreeVolume:
     )
 
 
-def _pod_from(given: Any) -> PodVolumes:
-    return PodVolumes(
+def _pod_from(given: Any) -> TaggedVolumes:
+    return TaggedVolumes(
         tuple(
             VolumeAffinity(
                 one["volume"],

@@ -11,25 +11,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from yunikorn_kubernetes.names import LABEL_HOSTNAME
-from yunikorn_kubernetes.predicates.reading import Unreadable, tables_of
+from yunikorn_kubernetes.predicates.reading import UnreadableText, tables_of
 from yunikorn_kubernetes.predicates.selectors import (
     IN,
     OF_NODES,
-    Requirement,
+    LabelRequirement,
     Selector,
     parse_label_selector,
     parse_requirement,
 )
 
 Labels = Mapping[str, str]
-Term = tuple[Requirement, ...]
+Term = tuple[LabelRequirement, ...]
 """Requirements that must all be met."""
 Terms = tuple[Term, ...]
 """Terms of which one must be met."""
 
 
 def read_requirements(given: Iterable[Mapping[str, Any]]) -> Term:
-    """Return requirements on the labels of a node; one without operator is `In`. Raises `Unreadable`."""
+    """Return requirements on the labels of a node; one without operator is `In`. Raises `UnreadableText`."""
     return tuple(parse_requirement({"operator": IN, **one}, OF_NODES) for one in given)
 
 
@@ -47,7 +47,7 @@ def read_terms(given: Sequence[Any] | None, expressions: str = "matchExpressions
         if wanted or term.get("matchFields"):
             try:
                 found.append(read_requirements(tables_of(wanted, expressions)))
-            except Unreadable:
+            except UnreadableText:
                 continue
     return tuple(found)
 
@@ -60,7 +60,7 @@ def matches(terms: Terms | None, labels: Labels) -> bool:
 
 
 def read_selector(given: Mapping[str, Any] | None) -> Selector | None:
-    """Return the label selector of a claim; None for no selector. Raises `Unreadable`."""
+    """Return the label selector of a claim; None for no selector. Raises `UnreadableText`."""
     return None if given is None else parse_label_selector(given, "the selector of a claim")
 
 

@@ -13,7 +13,7 @@ import attrs
 
 from yunikorn.api import Ask, Node, Predicate, hookimpl
 from yunikorn_kubernetes.names import LABEL_REGION, LABEL_REGION_OLD, LABEL_ZONE, LABEL_ZONE_OLD
-from yunikorn_kubernetes.predicates.volume_tags import Unreadable, pod_volumes
+from yunikorn_kubernetes.predicates.volume_tags import UnreadableTag, pod_volumes
 
 TOPOLOGY_LABELS = (LABEL_ZONE_OLD, LABEL_REGION_OLD, LABEL_ZONE, LABEL_REGION)
 _NEW = {LABEL_ZONE_OLD: LABEL_ZONE, LABEL_REGION_OLD: LABEL_REGION}
@@ -29,7 +29,7 @@ class VolumeZone(Predicate):
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None if zones and regions agree, else the label in which they differ."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return str(volumes)
         if not volumes.zones or not any(label in node.attributes for label in TOPOLOGY_LABELS):
             return None
@@ -42,7 +42,7 @@ class VolumeZone(Predicate):
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the zones and regions of the volumes."""
         volumes = pod_volumes(ask.tags)
-        return volumes if isinstance(volumes, Unreadable) else volumes.zones or None
+        return volumes if isinstance(volumes, UnreadableTag) else volumes.zones or None
 
     def node_class(self, node: Node) -> tuple[str | None, ...]:
         """Return the zone and region of the node."""
@@ -51,7 +51,7 @@ class VolumeZone(Predicate):
     def wanted(self, ask: Ask) -> str | None:
         """Return the zones and regions of the volumes."""
         volumes = pod_volumes(ask.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             return None
         return ", ".join(f"{label}={'|'.join(sorted(values))}" for label, values in volumes.zones) or None
 

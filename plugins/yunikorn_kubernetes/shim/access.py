@@ -12,7 +12,7 @@ from yunikorn_kubernetes.api_server.access_reviews import FORBIDDEN, UNAUTHORIZE
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.resources import LEASES, Resource
+from yunikorn_kubernetes.api_server.resources import LEASES, ApiResource
 from yunikorn_kubernetes.shim.rights import ROLES, check_rights
 
 _log = logging.getLogger("yunikorn.kubernetes")
@@ -23,7 +23,7 @@ PAUSES = (1.0, 2.0, 4.0, 8.0)
 """Seconds between checks of the rights while the API server is not ready."""
 
 
-class Access:
+class FirstContact:
     """Waits for an API server; `note` is called with the reason for each wait."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Access:
         self._server, self._random, self._note = server, random, note
 
     async def wait(
-        self, lists: Sequence[tuple[Resource[Any], str]], lease: tuple[str, str], election: bool | None
+        self, lists: Sequence[tuple[ApiResource[Any], str]], lease: tuple[str, str], election: bool | None
     ) -> bool:
         """Wait for access; return True if this process has to get the lease before it schedules.
 

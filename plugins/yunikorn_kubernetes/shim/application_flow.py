@@ -11,7 +11,7 @@ from yunikorn.interface.messages import TerminationType
 from yunikorn.resources import NOTHING
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.applications import KubernetesApplication
-from yunikorn_kubernetes.shim.cluster import Cluster
+from yunikorn_kubernetes.shim.cluster import ShimCluster
 from yunikorn_kubernetes.shim.failures import PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
 from yunikorn_kubernetes.shim.ports import Notices
@@ -46,7 +46,7 @@ class ApplicationFlow:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ShimCluster,
         tasks: TaskFlow,
         placeholders: Placeholders,
         failures: PodFailures,

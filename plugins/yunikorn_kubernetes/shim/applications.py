@@ -10,7 +10,7 @@ from yunikorn.interface.messages import AddApplicationRequest
 from yunikorn_kubernetes.shim.states import FAILED, FAILING, NEW, REJECTED
 from yunikorn_kubernetes.shim.tasks import Task
 from yunikorn_kubernetes.translation.placeholders import PlaceholderOwner
-from yunikorn_kubernetes.translation.task_groups import HARD, Gang
+from yunikorn_kubernetes.translation.task_groups import HARD, AnnotatedGang
 
 _log = logging.getLogger("yunikorn.kubernetes.applications")
 
@@ -23,7 +23,7 @@ class KubernetesApplication:
     """The submission, made from the first pod."""
     owner: PlaceholderOwner
     """The application as its placeholders show it."""
-    gang: Gang | None = None
+    gang: AnnotatedGang | None = None
     """Gang that the first pod describes; None without one, or if it is invalid."""
     has_run: bool = False
     """True if members of the gang ran and ended before this process began: the rest are ordinary requests."""

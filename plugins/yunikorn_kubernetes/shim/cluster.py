@@ -26,7 +26,7 @@ class ForeignPod:
     tags: dict[str, str] = attrs.Factory(dict)
 
 
-class Cluster:
+class ShimCluster:
     """Pods of ours and of others, nodes, applications; and what the core has been sent of them."""
 
     def __init__(self, batches: Batches, translation: Translation) -> None:

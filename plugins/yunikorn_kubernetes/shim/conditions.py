@@ -28,7 +28,7 @@ from yunikorn.interface.messages import (
 from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.runtime.waiting_requests import WaitingGroup, waiting_requests
 from yunikorn_kubernetes.names import TAG_REQUIRED_NODE
-from yunikorn_kubernetes.shim.cluster import Cluster
+from yunikorn_kubernetes.shim.cluster import ShimCluster
 from yunikorn_kubernetes.shim.ports import Notices, Writes
 from yunikorn_kubernetes.shim.states import NEW, RESERVING, SCHEDULING
 from yunikorn_kubernetes.shim.tasks import Shown, Task
@@ -65,7 +65,7 @@ _REASONS = {
 }
 
 
-class Reader(Protocol):
+class ConditionReader(Protocol):
     """Access to the core for readings."""
 
     async def read(self, reading: Reading[T]) -> T:
@@ -78,8 +78,8 @@ class Conditions:
 
     def __init__(
         self,
-        cluster: Cluster,
-        core: Reader,
+        cluster: ShimCluster,
+        core: ConditionReader,
         writes: Writes,
         notices: Notices,
         rm_id: str,

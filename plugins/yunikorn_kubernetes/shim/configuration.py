@@ -12,11 +12,11 @@ from yunikorn.config_maps import CONFIGS, NAMES
 from yunikorn.errors import ConfigError, YunikornError
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE
-from yunikorn_kubernetes.api_server.reflector import Change, ChangeKind
+from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
 from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS
 from yunikorn_kubernetes.config_maps import CheckQueues, ClusterConfig, read_config
 from yunikorn_kubernetes.objects import ConfigMap
-from yunikorn_kubernetes.settings import LogLevels
+from yunikorn_kubernetes.settings import ShimLogLevels
 
 _log = logging.getLogger("yunikorn.kubernetes.config")
 
@@ -28,7 +28,7 @@ MOST_NOTES = 10
 
 Use = Callable[[str], Awaitable[None]]
 """Function that makes the core use a text of queues; raises `YunikornError`."""
-SetLevels = Callable[[LogLevels], object]
+SetLevels = Callable[[ShimLogLevels], object]
 """Function that sets the levels of logs."""
 
 
@@ -117,7 +117,7 @@ class Configuration:
         self._set_levels(found.settings.logs)
         return found
 
-    def changed(self, change: Change[ConfigMap]) -> None:
+    def changed(self, change: ObjectChange[ConfigMap]) -> None:
         """Note a change of a ConfigMap of the namespace."""
         name = change.object.metadata.name
         if name not in NAMES:

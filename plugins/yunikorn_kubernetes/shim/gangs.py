@@ -15,12 +15,12 @@ from yunikorn.errors import YunikornError
 from yunikorn.interface.messages import TerminationType
 from yunikorn_kubernetes.names import APP_TAG_CREATION_TIME
 from yunikorn_kubernetes.shim.applications import KubernetesApplication
-from yunikorn_kubernetes.shim.cluster import Cluster
+from yunikorn_kubernetes.shim.cluster import ShimCluster
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.ports import Notices, Writes
 from yunikorn_kubernetes.shim.tasks import Task
 from yunikorn_kubernetes.translation.applications import owner_references
-from yunikorn_kubernetes.translation.task_groups import TaskGroup
+from yunikorn_kubernetes.translation.task_groups import AnnotatedTaskGroup
 
 _log = logging.getLogger("yunikorn.kubernetes.gangs")
 
@@ -28,7 +28,7 @@ DEFAULT_TIMEOUT_MS = 900_000
 """Time for which placeholders may be held if the application names none, as in the core."""
 AT_ONCE = 64
 """Placeholders of an application that are being created at the same time."""
-Missing = list[tuple[TaskGroup, int]]
+Missing = list[tuple[AnnotatedTaskGroup, int]]
 """Task groups with the number of placeholders that do not exist."""
 
 
@@ -36,7 +36,7 @@ class Placeholders:
     """Creates and deletes the placeholders of applications."""
 
     def __init__(
-        self, cluster: Cluster, writes: Writes, deletions: Deletions, notices: Notices, clock: Clock
+        self, cluster: ShimCluster, writes: Writes, deletions: Deletions, notices: Notices, clock: Clock
     ) -> None:
         """Create without placeholders; set `on_failure` before use."""
         self._cluster, self._writes, self._deletions = cluster, writes, deletions

@@ -17,17 +17,17 @@ from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import from_system
-from yunikorn_kubernetes.api_server.connection import Connection
+from yunikorn_kubernetes.api_server.connection import ApiConnection
 from yunikorn_kubernetes.api_server.credentials import CredentialsError, find_credentials
 from yunikorn_kubernetes.api_server.lease import LeaderElection
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.resources import CONFIG_MAPS
 from yunikorn_kubernetes.api_server.write_queue import Priority
-from yunikorn_kubernetes.api_server.writes import Writes
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.config_maps import ClusterConfig
-from yunikorn_kubernetes.settings import LogLevels, ServiceSettings
-from yunikorn_kubernetes.shim.access import Access
+from yunikorn_kubernetes.settings import ServiceSettings, ShimLogLevels
+from yunikorn_kubernetes.shim.access import FirstContact
 from yunikorn_kubernetes.shim.configuration import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark
 from yunikorn_kubernetes.shim.pod_volumes import PodVolumes
@@ -79,7 +79,7 @@ class KubernetesOptions:
     without it, with a warning, if it has no right to leases, as in a deployment made for Apache YuniKorn."""
     check_queues: Callable[[str], Iterable[Problem]] = _no_check
     """Returns the problems of a queue configuration."""
-    set_levels: Callable[[LogLevels], object] = lambda _: None
+    set_levels: Callable[[ShimLogLevels], object] = lambda _: None
     """Sets the levels of logs."""
 
 
@@ -88,7 +88,7 @@ class _Parts:
     """Parts of a shim at work."""
 
     watches: Watches
-    writes: Writes
+    writes: QueuedWrites
     shim: Shim
 
 
@@ -98,12 +98,12 @@ class KubernetesNetwork:
     def __init__(self, core: AsyncScheduler, options: KubernetesOptions) -> None:
         """Create a shim for a core, in an event loop; nothing connects before `start`."""
         self._core, self._options = core, options
-        self._connection: Connection | None = None
+        self._connection: ApiConnection | None = None
         self._namespace = options.namespace
         self._chance = from_system()
         self._work: asyncio.Task[None] | None = None
         self._shim: Shim | None = None
-        self._writes: Writes | None = None
+        self._writes: QueuedWrites | None = None
         self._configuration: Configuration | None = None
         self._election: LeaderElection | None = None
         self._mark: LeaderMark | None = None
@@ -144,7 +144,7 @@ class KubernetesNetwork:
         try:
             credentials = find_credentials(options.kubeconfig, options.context, environment=os.environ)
             agent = f"yunikorn/{options.version}"
-            self._connection = Connection(credentials, user_agent=agent, connections=CONNECTIONS)
+            self._connection = ApiConnection(credentials, user_agent=agent, connections=CONNECTIONS)
             access = await self._connection.access()
         except CredentialsError as error:
             raise UsageError(str(error)) from error
@@ -195,9 +195,9 @@ class KubernetesNetwork:
 
     # -- the work -----------------------------------------------------------------------------------
 
-    async def _run(self, connection: Connection) -> None:
+    async def _run(self, connection: ApiConnection) -> None:
         server = ApiServer(connection)
-        access = Access(server, self._chance, self._waits)
+        access = FirstContact(server, self._chance, self._waits)
         lists = [(resource, "") for resource in WATCHED]
         if self._options.config_maps:
             lists.append((CONFIG_MAPS, self._namespace))
@@ -227,7 +227,7 @@ class KubernetesNetwork:
         """Return True while this process may write."""
         return self._election is None or self._election.holds()
 
-    async def _lead(self, connection: Connection, access: Access) -> None:
+    async def _lead(self, connection: ApiConnection, access: FirstContact) -> None:
         """Schedule the cluster until this is cancelled, or until this process must not lead any more."""
         self._unready = "the configuration is being read"
         async with asyncio.TaskGroup() as group:
@@ -272,7 +272,7 @@ class KubernetesNetwork:
             busy=lambda: self._writes is not None and self._writes.waiting.get(Priority.BIND, 0) > BUSY,
         )
 
-    def _parts(self, connection: Connection, configuration: Configuration, told: ServerEvents) -> _Parts:
+    def _parts(self, connection: ApiConnection, configuration: Configuration, told: ServerEvents) -> _Parts:
         """Make the parts that watch, write and decide."""
         options = self._options
         settings = configuration.current.settings.service
@@ -283,7 +283,7 @@ class KubernetesNetwork:
         if options.config_maps:
             watches.add(CONFIG_MAPS, configuration.changed, self._namespace)
         clock = SystemClock()
-        self._writes = writes = Writes(
+        self._writes = writes = QueuedWrites(
             limited,
             watches.pods_by_name,
             clock=clock,

@@ -6,7 +6,7 @@ import logging
 
 from yunikorn.interface.messages import NewNodeInfo, NodeAction, UpdateNodeInfo
 from yunikorn_kubernetes.objects import Node
-from yunikorn_kubernetes.shim.cluster import Cluster
+from yunikorn_kubernetes.shim.cluster import ShimCluster
 from yunikorn_kubernetes.shim.nodes import ClusterNode
 from yunikorn_kubernetes.shim.ports import Notices
 from yunikorn_kubernetes.shim.states import (
@@ -26,7 +26,7 @@ _log = logging.getLogger("yunikorn.kubernetes.nodes")
 class NodeFlow:
     """Moves nodes through their states."""
 
-    def __init__(self, cluster: Cluster, tasks: TaskFlow, notices: Notices) -> None:
+    def __init__(self, cluster: ShimCluster, tasks: TaskFlow, notices: Notices) -> None:
         self._cluster, self._tasks, self._notices = cluster, tasks, notices
 
     def changed(self, node: Node) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
-from yunikorn_kubernetes.shim.cluster import Cluster, ForeignPod
+from yunikorn_kubernetes.shim.cluster import ForeignPod, ShimCluster
 from yunikorn_kubernetes.shim.conditions import UNSCHEDULABLE
 from yunikorn_kubernetes.shim.ports import Notices, Writes
 from yunikorn_kubernetes.shim.states import BOUND
@@ -23,7 +23,7 @@ class PodFlow:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ShimCluster,
         applications: ApplicationFlow,
         tasks: TaskFlow,
         writes: Writes,

@@ -11,7 +11,7 @@ from yunikorn.interface.messages import AddApplicationRequest, PreemptionPolicy
 from yunikorn.resources import Resource
 from yunikorn_kubernetes.objects import Json, Node, Pod
 from yunikorn_kubernetes.translation.placeholders import PlaceholderOwner
-from yunikorn_kubernetes.translation.task_groups import Gang, TaskGroup
+from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, AnnotatedTaskGroup
 
 
 class Writes(Protocol):
@@ -86,12 +86,12 @@ class Volumes(Protocol):
 
 
 @attrs.frozen
-class Submission:
+class PodSubmission:
     """An application as its first pod describes it."""
 
     request: AddApplicationRequest
     owner: PlaceholderOwner
-    gang: Gang | None = None
+    gang: AnnotatedGang | None = None
     problems: tuple[str, ...] = ()
     """Reasons for which the gang that the pod describes is not used."""
     ignored: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class Translation(Protocol):
         """Return True if the namespace of a pod has been reported."""
         ...
 
-    def submission(self, pod: Pod) -> Submission:
+    def submission(self, pod: Pod) -> PodSubmission:
         """Return the application that a pod begins."""
         ...
 
@@ -137,7 +137,7 @@ class Translation(Protocol):
         """Return why a pod cannot be scheduled as it is written; empty if it can."""
         ...
 
-    def placeholder(self, owner: PlaceholderOwner, gang: Gang, group: TaskGroup) -> Json:
+    def placeholder(self, owner: PlaceholderOwner, gang: AnnotatedGang, group: AnnotatedTaskGroup) -> Json:
         """Return the body of one more placeholder of a task group."""
         ...
 

@@ -15,7 +15,7 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
-from yunikorn_kubernetes.shim.cluster import Cluster
+from yunikorn_kubernetes.shim.cluster import ShimCluster
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.node_flow import NodeFlow
 from yunikorn_kubernetes.shim.states import ALLOCATED, COMPLETED, SCHEDULING
@@ -30,7 +30,7 @@ class Responses:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: ShimCluster,
         applications: ApplicationFlow,
         tasks: TaskFlow,
         nodes: NodeFlow,

@@ -14,7 +14,7 @@ from yunikorn_kubernetes.api_server.resources import (
     PERSISTENT_VOLUME_CLAIMS,
     PERSISTENT_VOLUMES,
     PODS,
-    Resource,
+    ApiResource,
 )
 
 ROLES = "deploy/kubernetes/scheduler-access.yaml"
@@ -32,7 +32,7 @@ REPORTS = (Right(PODS, "patch", "status"), Right(EVENTS, "create"), Right(EVENTS
 
 
 async def check_rights(
-    server: ApiServer, lists: Iterable[tuple[Resource[Any], str]], lease: tuple[str, str] | None
+    server: ApiServer, lists: Iterable[tuple[ApiResource[Any], str]], lease: tuple[str, str] | None
 ) -> list[str]:
     """Raise `UsageError` with all rights that are missing; return those that only reports need.
 

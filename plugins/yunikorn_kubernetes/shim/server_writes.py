@@ -7,7 +7,7 @@ import asyncio
 from yunikorn_kubernetes.api_server.binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.resources import PODS
-from yunikorn_kubernetes.api_server.writes import Writes
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Json, Pod
 
 GONE, CONFLICT = 404, 409
@@ -19,7 +19,7 @@ class ServerWrites:
     The futures of the queue are shielded: the queue, and not a caller that is cancelled, ends a write.
     """
 
-    def __init__(self, writes: Writes) -> None:
+    def __init__(self, writes: QueuedWrites) -> None:
         self._writes = writes
 
     async def bind(self, pod: Pod, node: str) -> None:

@@ -27,8 +27,8 @@ from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
 from yunikorn_kubernetes.shim.batches import Batches
 from yunikorn_kubernetes.shim.binding import Binder
-from yunikorn_kubernetes.shim.cluster import Cluster
-from yunikorn_kubernetes.shim.conditions import Conditions, Reader
+from yunikorn_kubernetes.shim.cluster import ShimCluster
+from yunikorn_kubernetes.shim.conditions import ConditionReader, Conditions
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.failures import PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
@@ -59,7 +59,7 @@ PREDICATES = (
 """Predicates in force for the nodes of a cluster, in the order of kube-scheduler."""
 
 
-class Core(Reader, Protocol):
+class ShimCore(ConditionReader, Protocol):
     """The part of an `AsyncScheduler` that a shim uses."""
 
     async def register_resource_manager(
@@ -102,7 +102,7 @@ class Shim:
 
     def __init__(
         self,
-        core: Core,
+        core: ShimCore,
         writes: Writes,
         notices: Notices,
         volumes: Volumes,
@@ -122,7 +122,7 @@ class Shim:
         self._backlog: list[Callable[[], object]] | None = None
         """Changes that arrive during a recovery; None otherwise."""
         self.batches = Batches(self.rm_id, self._wake.set)
-        self.cluster = Cluster(self.batches, translation)
+        self.cluster = ShimCluster(self.batches, translation)
         self._deletions = Deletions(writes, sleep)
         self._failures = PodFailures(writes, notices, sleep)
         self._binder = Binder(writes, volumes)

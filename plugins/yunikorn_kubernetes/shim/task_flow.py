@@ -8,7 +8,7 @@ from collections.abc import Callable
 from yunikorn.interface.messages import TerminationType
 from yunikorn.text import listed
 from yunikorn_kubernetes.shim.binding import Binder
-from yunikorn_kubernetes.shim.cluster import Cluster
+from yunikorn_kubernetes.shim.cluster import ShimCluster
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.ports import Notices
 from yunikorn_kubernetes.shim.states import ALLOCATED, BOUND, COMPLETED, NEW, SCHEDULING, TASK, fire
@@ -23,7 +23,7 @@ IN_CORE = (SCHEDULING, ALLOCATED, BOUND)
 class TaskFlow:
     """Moves tasks through their states."""
 
-    def __init__(self, cluster: Cluster, binder: Binder, deletions: Deletions, notices: Notices) -> None:
+    def __init__(self, cluster: ShimCluster, binder: Binder, deletions: Deletions, notices: Notices) -> None:
         """Create the flow; set `on_bound` and `on_submit` before use."""
         self._cluster, self._binder, self._deletions, self._notices = cluster, binder, deletions, notices
         self.on_bound: Callable[[Task], object] = lambda _: None

@@ -13,7 +13,7 @@ from yunikorn.interface.messages import PreemptionPolicy
 from yunikorn.resources import NOTHING, Resource
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, Namespace, Node, Pod, PriorityClass
-from yunikorn_kubernetes.shim.ports import Submission, Volumes
+from yunikorn_kubernetes.shim.ports import PodSubmission, Volumes
 from yunikorn_kubernetes.translation.applications import (
     DEFAULT_NAMESPACE,
     application_id,
@@ -31,7 +31,7 @@ from yunikorn_kubernetes.translation.placeholders import (
     placeholder_pod,
 )
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
-from yunikorn_kubernetes.translation.task_groups import Gang, TaskGroup, read_gang
+from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, AnnotatedTaskGroup, read_gang
 
 _log = logging.getLogger("yunikorn.kubernetes.translation")
 
@@ -86,7 +86,7 @@ class Translator:
         """Return True if the namespace of a pod has been reported."""
         return (pod.metadata.namespace or DEFAULT_NAMESPACE) in self._references.namespaces
 
-    def submission(self, pod: Pod) -> Submission:
+    def submission(self, pod: Pod) -> PodSubmission:
         """Return the application that a pod begins."""
         reading = read_gang(pod) if self._settings.gangs else None
         gang = reading.gang if reading is not None else None
@@ -95,7 +95,7 @@ class Translator:
         tags = of_namespace.tags if of_namespace is not None else {}
         made = new_application(pod, tags, gang, unique=self._settings.unique_app_ids)
         ignored = made.problems + (of_namespace.problems if of_namespace is not None else ())
-        return Submission(
+        return PodSubmission(
             made.request,
             PlaceholderOwner.of(pod, made.request.application_id, queue_name(pod)),
             gang,
@@ -103,7 +103,7 @@ class Translator:
             ignored + (reading.ignored if reading is not None else ()),
         )
 
-    def placeholder(self, owner: PlaceholderOwner, gang: Gang, group: TaskGroup) -> Json:
+    def placeholder(self, owner: PlaceholderOwner, gang: AnnotatedGang, group: AnnotatedTaskGroup) -> Json:
         """Return the body of one more placeholder of a task group."""
         suffix = name_suffix(self._draw)
         return placeholder_pod(owner, gang, group, suffix, self._settings.placeholders)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.reflector import Change, ChangeKind, Reflector
+from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.resources import (
     CSI_DRIVERS,
     CSI_NODES,
@@ -22,7 +22,7 @@ from yunikorn_kubernetes.api_server.resources import (
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
     ApiObject,
-    Resource,
+    ApiResource,
 )
 from yunikorn_kubernetes.objects import Namespace, Node, Pod
 from yunikorn_kubernetes.shim.shim import Shim
@@ -32,7 +32,7 @@ from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 
 A = TypeVar("A", bound=ApiObject)
 
-STORAGE: tuple[Resource[Any], ...] = (
+STORAGE: tuple[ApiResource[Any], ...] = (
     PERSISTENT_VOLUMES,
     PERSISTENT_VOLUME_CLAIMS,
     STORAGE_CLASSES,
@@ -41,7 +41,7 @@ STORAGE: tuple[Resource[Any], ...] = (
     CSI_STORAGE_CAPACITIES,
     VOLUME_ATTACHMENTS,
 )
-WATCHED: tuple[Resource[Any], ...] = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, *STORAGE)
+WATCHED: tuple[ApiResource[Any], ...] = (PODS, NODES, NAMESPACES, PRIORITY_CLASSES, *STORAGE)
 """Resources of the whole cluster that are watched."""
 
 
@@ -68,7 +68,7 @@ class Watches:
         return self._pods.store
 
     def add(
-        self, resource: Resource[A], handler: Callable[[Change[A]], None], namespace: str = ""
+        self, resource: ApiResource[A], handler: Callable[[ObjectChange[A]], None], namespace: str = ""
     ) -> Reflector[A]:
         """Watch another resource; call before `run`."""
         # What a former leader has bound a moment ago must be in the first list.
@@ -105,7 +105,7 @@ class Watches:
 
     # -- changes ------------------------------------------------------------------------------------
 
-    def _pod(self, change: Change[Pod]) -> None:
+    def _pod(self, change: ObjectChange[Pod]) -> None:
         pod = change.object
         ended = change.kind is ChangeKind.DELETED
         if ended or is_terminated(pod):
@@ -122,7 +122,7 @@ class Watches:
         else:
             self._shim.pod_changed(pod)
 
-    def _node(self, change: Change[Node]) -> None:
+    def _node(self, change: ObjectChange[Node]) -> None:
         node = change.object
         if change.kind is ChangeKind.DELETED:
             self._volumes.remove_node(node.metadata.name)
@@ -133,7 +133,7 @@ class Watches:
             if self._shim is not None:
                 self._shim.node_changed(node)
 
-    def _namespace(self, change: Change[Namespace]) -> None:
+    def _namespace(self, change: ObjectChange[Namespace]) -> None:
         before = change.previous.metadata.labels if change.previous is not None else None
         if self._shim is None or change.kind is ChangeKind.DELETED:
             return
@@ -143,7 +143,7 @@ class Watches:
             pods = self._pods.store.values()
             self._shim.refresh(pod.metadata.uid for pod in pods if pod.metadata.namespace == name)
 
-    def _storage(self, change: Change[Any]) -> None:
+    def _storage(self, change: ObjectChange[Any]) -> None:
         if change.kind is ChangeKind.DELETED:
             self._volumes.remove(change.object)
         else:

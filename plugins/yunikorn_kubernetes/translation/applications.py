@@ -12,7 +12,7 @@ from yunikorn.errors import printable
 from yunikorn.interface.messages import AddApplicationRequest, UserGroupInformation
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import ObjectMeta, OwnerReference, Pod
-from yunikorn_kubernetes.translation.task_groups import Gang
+from yunikorn_kubernetes.translation.task_groups import AnnotatedGang
 
 PARTITION = "default"
 UNKNOWN_USER = "nobody"
@@ -182,7 +182,7 @@ class NewApplication:
 
 
 def new_application(
-    pod: Pod, of_namespace: Mapping[str, str], gang: Gang | None = None, *, unique: bool = False
+    pod: Pod, of_namespace: Mapping[str, str], gang: AnnotatedGang | None = None, *, unique: bool = False
 ) -> NewApplication:
     """Return the application that a pod creates; `gang` is None without (usable) task groups."""
     owner, problem = user_of(pod)

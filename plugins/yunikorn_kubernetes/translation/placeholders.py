@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, OwnerReference, Pod
 from yunikorn_kubernetes.translation.applications import owner_references
-from yunikorn_kubernetes.translation.task_groups import Gang, TaskGroup
+from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, AnnotatedTaskGroup
 
 DEFAULT_IMAGE = "registry.k8s.io/pause:3.7"
 CONTAINER = "pause"
@@ -70,8 +70,8 @@ def placeholder_name(application: str, group: str, suffix: str) -> str:
 
 def placeholder_pod(
     owner: PlaceholderOwner,
-    gang: Gang,
-    group: TaskGroup,
+    gang: AnnotatedGang,
+    group: AnnotatedTaskGroup,
     suffix: str,
     settings: PlaceholderSettings = PlaceholderSettings(),
 ) -> Json:
@@ -115,7 +115,7 @@ def placeholder_pod(
     }
 
 
-def _spec(owner: PlaceholderOwner, group: TaskGroup, settings: PlaceholderSettings) -> Json:
+def _spec(owner: PlaceholderOwner, group: AnnotatedTaskGroup, settings: PlaceholderSettings) -> Json:
     security: Json = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     ids = {
         "runAsUser": settings.run_as_user,

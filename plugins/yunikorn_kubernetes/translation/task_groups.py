@@ -35,7 +35,7 @@ LONGEST_TIMEOUT = INT64_MAX // 1_000_000_000
 
 
 @attrs.frozen
-class TaskGroup:
+class AnnotatedTaskGroup:
     """Equal members of a gang; the fields are those of the annotation."""
 
     name: str
@@ -53,10 +53,10 @@ class TaskGroup:
 
 
 @attrs.frozen
-class Gang:
+class AnnotatedGang:
     """All task groups of an application."""
 
-    groups: tuple[TaskGroup, ...]
+    groups: tuple[AnnotatedTaskGroup, ...]
     total: Resource
     """Amount of all members."""
     timeout_seconds: int = 0
@@ -81,7 +81,7 @@ class Gang:
 class GangReading:
     """Gang of a pod, or why its task groups cannot be used."""
 
-    gang: Gang | None = None
+    gang: AnnotatedGang | None = None
     problems: tuple[str, ...] = ()
     """All problems of the task groups. With any of them, `gang` is None."""
     ignored: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ def read_gang(pod: Pod) -> GangReading:
     if problems:
         found = tuple(f"{names.TASK_GROUPS}: {printable(problem)}" for problem in problems)
         return GangReading(None, found, tuple(ignored))
-    gang = Gang(groups, total, timeout, style, text, parameters)
+    gang = AnnotatedGang(groups, total, timeout, style, text, parameters)
     return GangReading(gang, (), tuple(ignored))
 
 
@@ -132,7 +132,7 @@ def read_parameters(text: str) -> tuple[int, str, list[str]]:
     return timeout, style, ignored
 
 
-def _groups(text: str, problems: list[str]) -> tuple[TaskGroup, ...]:
+def _groups(text: str, problems: list[str]) -> tuple[AnnotatedTaskGroup, ...]:
     try:
         entries = json.loads(text, parse_float=_Number)
     except (ValueError, RecursionError) as error:
@@ -152,7 +152,7 @@ def _groups(text: str, problems: list[str]) -> tuple[TaskGroup, ...]:
     return tuple(groups)
 
 
-def _total(groups: Sequence[TaskGroup], problems: list[str]) -> Resource:
+def _total(groups: Sequence[AnnotatedTaskGroup], problems: list[str]) -> Resource:
     total: Tally = {}
     for index, group in enumerate(groups):
         for name, value in group.resource.items():
@@ -191,12 +191,12 @@ class _GroupReader:
             problems.append(f"{path}: expected a task group, a JSON object")
         self._is_object = isinstance(entry, dict)
 
-    def group(self) -> TaskGroup:
+    def group(self) -> AnnotatedTaskGroup:
         """Return the task group; the problems say where it is incomplete."""
         if not self._is_object:
-            return TaskGroup("", 0, {}, Resource())
+            return AnnotatedTaskGroup("", 0, {}, Resource())
         requests, resource = self._resources()
-        return TaskGroup(
+        return AnnotatedTaskGroup(
             self._name(),
             self._members(),
             requests,

@@ -8,7 +8,7 @@ import attrs
 
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.volume_choice import PROVISION, affinity_refusal, choose, place
-from yunikorn_kubernetes.predicates.volume_tags import Unreadable, pod_volumes
+from yunikorn_kubernetes.predicates.volume_tags import UnreadableTag, pod_volumes
 from yunikorn_kubernetes.volumes.claims import ClaimReader, VolumeTags, claim_names
 from yunikorn_kubernetes.volumes.nodes import is_in_topology, volume_attributes
 from yunikorn_kubernetes.volumes.stores import Index, Touched, VolumeObject, VolumeObjects, host_of
@@ -327,7 +327,7 @@ class ClusterVolumes:
         if found.problems:
             raise VolumeConflict("; ".join(found.problems))
         volumes = pod_volumes(found.tags)
-        if isinstance(volumes, Unreadable):
+        if isinstance(volumes, UnreadableTag):
             raise VolumeConflict(volumes)
         attributes = self.all_attributes(node)
         if attributes is None:
@@ -339,10 +339,10 @@ class ClusterVolumes:
         if not volumes.claims:
             return Assumption(node)
         where = place(node, attributes, found.tags)
-        if isinstance(where, Unreadable):
+        if isinstance(where, UnreadableTag):
             raise VolumeConflict(where)
         chosen = choose(volumes.claims, where)
-        if isinstance(chosen, Unreadable):
+        if isinstance(chosen, UnreadableTag):
             raise VolumeConflict(chosen)
         assumption = Assumption(
             node,

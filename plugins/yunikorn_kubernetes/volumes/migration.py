@@ -29,7 +29,7 @@ class CSIHandle(NamedTuple):
     handle: str
 
 
-class Plugin(NamedTuple):
+class MigratedPlugin(NamedTuple):
     """In-tree plugin, and the CSI driver that replaced it."""
 
     name: str
@@ -76,25 +76,25 @@ def _portworx(volume: PersistentVolumeSpec | Volume, zones: str) -> str:
 
 
 PLUGINS = (
-    Plugin(
+    MigratedPlugin(
         "kubernetes.io/aws-ebs",
         "ebs.csi.aws.com",
         "topology.ebs.csi.aws.com/zone",
         "aws_elastic_block_store",
         _aws,
     ),
-    Plugin(
+    MigratedPlugin(
         "kubernetes.io/gce-pd", "pd.csi.storage.gke.io", "topology.gke.io/zone", "gce_persistent_disk", _gce
     ),
-    Plugin("kubernetes.io/azure-disk", "disk.csi.azure.com", "", "azure_disk", _azure),
-    Plugin(
+    MigratedPlugin("kubernetes.io/azure-disk", "disk.csi.azure.com", "", "azure_disk", _azure),
+    MigratedPlugin(
         "kubernetes.io/cinder",
         "cinder.csi.openstack.org",
         "topology.cinder.csi.openstack.org/zone",
         "cinder",
         _cinder,
     ),
-    Plugin("kubernetes.io/portworx-volume", "pxd.portworx.com", "", "portworx_volume", _portworx),
+    MigratedPlugin("kubernetes.io/portworx-volume", "pxd.portworx.com", "", "portworx_volume", _portworx),
 )
 """In-tree plugins whose migration kube-scheduler takes into account."""
 _BY_NAME = {plugin.name: plugin for plugin in PLUGINS}
@@ -104,7 +104,7 @@ _UNLIMITED = frozenset([NO_PROVISIONER, "kubernetes.io/azure-file", "kubernetes.
 """Provisioners whose volumes have no limits per node."""
 
 
-def plugin_of(volume: PersistentVolumeSpec | Volume) -> Plugin | None:
+def plugin_of(volume: PersistentVolumeSpec | Volume) -> MigratedPlugin | None:
     """Return the in-tree plugin of a volume, or None."""
     for plugin in PLUGINS:
         if getattr(volume, plugin.source) is not None:
@@ -149,7 +149,7 @@ def node_affinity(volume: PersistentVolume) -> Sequence[Json] | None:
     return None if required is None else required.get("nodeSelectorTerms") or ()
 
 
-def translated_affinity(volume: PersistentVolume, plugin: Plugin) -> Sequence[Json] | None:
+def translated_affinity(volume: PersistentVolume, plugin: MigratedPlugin) -> Sequence[Json] | None:
     """Return the terms on nodes where the plugin of a volume is migrated: with labels of the driver."""
     terms = node_affinity(volume)
     if not plugin.topology:

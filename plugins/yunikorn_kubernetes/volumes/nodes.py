@@ -13,7 +13,7 @@ from yunikorn_kubernetes.names import (
     NODE_VOLUME_LIMITS,
 )
 from yunikorn_kubernetes.objects import CSIStorageCapacity, Json
-from yunikorn_kubernetes.predicates.reading import Unreadable
+from yunikorn_kubernetes.predicates.reading import UnreadableText
 from yunikorn_kubernetes.predicates.volume_terms import read_selector
 from yunikorn_kubernetes.translation import quantities
 from yunikorn_kubernetes.volumes.migration import MIGRATED_PLUGINS
@@ -76,7 +76,7 @@ def is_in_topology(labels: Mapping[str, str], topology: Json) -> bool:
     """Return True if a node with these labels is in the topology of a capacity."""
     try:
         selector = read_selector(topology)
-    except Unreadable:
+    except UnreadableText:
         return False
     return selector is not None and selector.matches(labels)
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 from yunikorn_kubernetes.admission.config_maps import (
+    ConfigMapVerdict,
     RestScheduler,
-    Verdict,
     review_config_map,
 )
-from yunikorn_kubernetes.admission.reviews import Answer, Kind, Request
+from yunikorn_kubernetes.admission.reviews import ObjectKind, Request, ReviewAnswer
 from yunikorn_kubernetes.objects import ConfigMap
 
 Json = dict[str, Any]
@@ -24,11 +24,11 @@ Json = dict[str, Any]
 class Validator:
     """Scheduler that remembers what it was asked."""
 
-    def __init__(self, verdict: Verdict | None = None) -> None:
-        self.verdict = verdict or Verdict()
+    def __init__(self, verdict: ConfigMapVerdict | None = None) -> None:
+        self.verdict = verdict or ConfigMapVerdict()
         self.asked: list[str] = []
 
-    async def validate(self, text: str) -> Verdict:
+    async def validate(self, text: str) -> ConfigMapVerdict:
         self.asked.append(text)
         return self.verdict
 
@@ -40,14 +40,14 @@ def review(
     scheduler: Validator | None = None,
     known: dict[str, ConfigMap] | None = None,
     kind: str = "ConfigMap",
-) -> Answer:
+) -> ReviewAnswer:
     content = {"metadata": {"name": name}, "data": data}
-    request = Request("1", Kind(kind=kind), "CREATE", namespace, name, object=content)
+    request = Request("1", ObjectKind(kind=kind), "CREATE", namespace, name, object=content)
     return asyncio.run(review_config_map(request, "yunikorn", known or {}, scheduler or Validator()))
 
 
 def test_all_problems_are_listed() -> None:
-    scheduler = Validator(Verdict(problems=("line 3: unknown queue",)))
+    scheduler = Validator(ConfigMapVerdict(problems=("line 3: unknown queue",)))
     data = {"queues.yaml": "x", "service.disableGangScheduling": "maybe", "kubernetes.qps": "many"}
     answer = review(data, scheduler=scheduler)
     assert not answer.allowed
@@ -69,7 +69,7 @@ def test_both_maps_are_validated_together() -> None:
     [("other", "yunikorn", "ConfigMap"), ("yunikorn-configs", "lab", "ConfigMap"), ("a", "yunikorn", "Pod")],
 )
 def test_other_objects_are_left_alone(name: str, namespace: str, kind: str) -> None:
-    scheduler = Validator(Verdict(problems=("wrong",)))
+    scheduler = Validator(ConfigMapVerdict(problems=("wrong",)))
     assert review({}, name, namespace, scheduler, kind=kind).allowed
     assert scheduler.asked == []
 
@@ -78,7 +78,9 @@ def test_compressed_entries_are_decompressed() -> None:
     scheduler = Validator()
     packed = base64.b64encode(gzip.compress(b"abc")).decode()
     content = {"metadata": {"name": "yunikorn-configs"}, "binaryData": {"queues.yaml.gz": packed}}
-    request = Request("1", Kind(kind="ConfigMap"), "CREATE", "yunikorn", "yunikorn-configs", object=content)
+    request = Request(
+        "1", ObjectKind(kind="ConfigMap"), "CREATE", "yunikorn", "yunikorn-configs", object=content
+    )
     assert asyncio.run(review_config_map(request, "yunikorn", {}, scheduler)).allowed
     assert scheduler.asked == ["abc"]
 
@@ -91,7 +93,9 @@ def test_configuration_of_the_policy_group_is_validated() -> None:
 
 def test_object_that_is_no_config_map_is_refused() -> None:
     content = {"metadata": {"name": "yunikorn-configs"}, "data": {"a": 5}}
-    request = Request("1", Kind(kind="ConfigMap"), "CREATE", "yunikorn", "yunikorn-configs", object=content)
+    request = Request(
+        "1", ObjectKind(kind="ConfigMap"), "CREATE", "yunikorn", "yunikorn-configs", object=content
+    )
     answer = asyncio.run(review_config_map(request, "yunikorn", {}, Validator()))
     assert not answer.allowed
     assert "$.data" in answer.reason
@@ -103,7 +107,7 @@ def test_warnings_reach_the_user() -> None:
     assert "did you mean 'service.placeholderImage'" in answer.warnings[0]
 
 
-def ask_over_http(status: int, body: str) -> tuple[Verdict, str]:
+def ask_over_http(status: int, body: str) -> tuple[ConfigMapVerdict, str]:
     """Let a server with this answer validate the text `abc`; return the verdict and what the server got."""
     got: list[str] = []
 
@@ -111,7 +115,7 @@ def ask_over_http(status: int, body: str) -> tuple[Verdict, str]:
         got.append(f"{request.path} {await request.text()}")
         return web.Response(status=status, text=body)
 
-    async def run() -> Verdict:
+    async def run() -> ConfigMapVerdict:
         application = web.Application()
         application.add_routes([web.post("/ws/v1/validate-conf", answer)])
         runner = web.AppRunner(application)
@@ -129,7 +133,7 @@ def ask_over_http(status: int, body: str) -> tuple[Verdict, str]:
 
 def test_scheduler_is_asked_over_rest() -> None:
     verdict, got = ask_over_http(200, json.dumps({"allowed": True, "reason": ""}))
-    assert verdict == Verdict()
+    assert verdict == ConfigMapVerdict()
     assert got == "/ws/v1/validate-conf abc"
 
 
@@ -149,7 +153,7 @@ def test_without_a_validation_the_update_is_accepted_with_a_warning(status: int,
 
 
 def test_scheduler_that_is_away_is_a_warning() -> None:
-    async def run() -> Verdict:
+    async def run() -> ConfigMapVerdict:
         async with ClientSession() as session:
             return await RestScheduler(session, "127.0.0.1:1").validate("abc")
 

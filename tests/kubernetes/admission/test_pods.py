@@ -14,7 +14,7 @@ import re2
 from hypothesis import example, given
 from hypothesis import strategies as st
 from yunikorn_kubernetes.admission.pods import generated_id, review_pod
-from yunikorn_kubernetes.admission.reviews import Answer, Kind, Request, Submitter
+from yunikorn_kubernetes.admission.reviews import ObjectKind, Request, ReviewAnswer, Submitter
 from yunikorn_kubernetes.admission.rules import Expressions, Rules
 
 Json = dict[str, Any]
@@ -66,8 +66,8 @@ def created(
     namespace: str = "lab",
     rules: Rules = RULES,
     cluster: Known | None = None,
-) -> Answer:
-    request = Request("1", Kind(kind=kind), "CREATE", namespace, user_info=by, object=content)
+) -> ReviewAnswer:
+    request = Request("1", ObjectKind(kind=kind), "CREATE", namespace, user_info=by, object=content)
     return review_pod(request, rules, cluster or Known())
 
 
@@ -248,9 +248,9 @@ class TestOwners:
 
 
 class TestUpdates:
-    def review(self, before: Json, now: Json, namespace: str = "lab", kind: str = "Pod") -> Answer:
+    def review(self, before: Json, now: Json, namespace: str = "lab", kind: str = "Pod") -> ReviewAnswer:
         request = Request(
-            "1", Kind(kind=kind), "UPDATE", namespace, user_info=JANE, object=now, old_object=before
+            "1", ObjectKind(kind=kind), "UPDATE", namespace, user_info=JANE, object=now, old_object=before
         )
         return review_pod(request, RULES, Known())
 

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from yunikorn_kubernetes.api_server.transport import Answer, Stream, TransportError
+from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, TransportError
 
 Json = dict[str, Any]
-Fault = Callable[[str, str], "Answer | Exception | None"]
+Fault = Callable[[str, str], "ServerAnswer | Exception | None"]
 
 PATH = re.compile(
     r"(?P<api>/api/v1|/apis/[^/]+/[^/]+)(/namespaces/(?P<namespace>[^/]+)(?=/[^/]))?"
@@ -21,14 +21,14 @@ PATH = re.compile(
 )
 
 
-def answer(status: int, body: object, **headers: str) -> Answer:
+def answer(status: int, body: object, **headers: str) -> ServerAnswer:
     """Return an answer with a body in JSON; `retry_after` becomes the header `retry-after`."""
-    return Answer(
+    return ServerAnswer(
         status, {key.replace("_", "-"): value for key, value in headers.items()}, json.dumps(body).encode()
     )
 
 
-def failure(status: int, reason: str, message: str = "", **headers: str) -> Answer:
+def failure(status: int, reason: str, message: str = "", **headers: str) -> ServerAnswer:
     """Return an answer that describes a failure as Kubernetes does."""
     body = {"kind": "Status", "metadata": {}, "status": "Failure", "code": status, "reason": reason}
     return answer(status, body | {"message": message or reason}, **headers)
@@ -152,7 +152,7 @@ class MemoryServer:
         content_type: str = "",
         timeout: float = 0.0,
         may_send: Callable[[], bool] = lambda: True,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Execute a request, with the faults of `before` and `after`."""
         self.calls.append((method, path))
         self.running += 1
@@ -170,7 +170,7 @@ class MemoryServer:
         finally:
             self.running -= 1
 
-    def _execute(self, method: str, path: str, body: Json | None) -> Answer:
+    def _execute(self, method: str, path: str, body: Json | None) -> ServerAnswer:
         url = urlsplit(path)
         match = PATH.match(unquote(url.path))
         assert match is not None, path
@@ -194,7 +194,7 @@ class MemoryServer:
         namespace: str,
         query: Mapping[str, str],
         body: Json | None,
-    ) -> Answer:
+    ) -> ServerAnswer:
         stored = self.objects[collection]
         if method == "POST":
             assert body is not None
@@ -213,7 +213,7 @@ class MemoryServer:
 
     def _object(
         self, method: str, collection: tuple[str, str], key: str, sub: str, body: Json | None
-    ) -> Answer:
+    ) -> ServerAnswer:
         api, plural = collection
         stored = self.objects[collection][key]
         meta = ((body or {}).get("preconditions") or (body or {}).get("metadata")) or {}
@@ -238,7 +238,7 @@ class MemoryServer:
         return answer(200, self.put(plural, changed, api=api))
 
     @asynccontextmanager
-    async def stream(self, path: str, *, silence: float) -> AsyncIterator[Stream]:
+    async def stream(self, path: str, *, silence: float) -> AsyncIterator[BodyStream]:
         """Open a watch: changes after its version come first."""
         self.calls.append(("WATCH", path))
         await asyncio.sleep(self.delay)
@@ -275,7 +275,7 @@ class MemoryServer:
         """Do nothing."""
 
 
-def _raised(fault: Answer | Exception) -> Answer:
+def _raised(fault: ServerAnswer | Exception) -> ServerAnswer:
     if isinstance(fault, Exception):
         raise fault
     return fault

@@ -9,7 +9,7 @@ import random
 import pytest
 from yunikorn_kubernetes.api_server.binding import BindOutcome, BindResult, PodRef
 from yunikorn_kubernetes.api_server.resources import PODS
-from yunikorn_kubernetes.api_server.transport import Answer
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
 
 from tests.kubernetes.api_server.memory_server import failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
@@ -69,7 +69,7 @@ def test_a_pod_that_is_gone_is_not_bound(how: str) -> None:
 
 
 @pytest.mark.parametrize("fault", [lost(), failure(500, "InternalError"), failure(504, "Timeout")])
-def test_a_binding_whose_answer_was_lost_is_looked_up(fault: Answer | Exception) -> None:
+def test_a_binding_whose_answer_was_lost_is_looked_up(fault: ServerAnswer | Exception) -> None:
     async def scenario() -> None:
         async with writing() as each:
             each.memory.after = once(fault)
@@ -206,10 +206,10 @@ def test_an_outcome_always_agrees_with_the_server(seed: int) -> None:
         names = [f"p{number}" for number in range(10)]
         async with writing(pods=names) as each:
 
-            def fault(method: str, path: str) -> Answer | Exception | None:
+            def fault(method: str, path: str) -> ServerAnswer | Exception | None:
                 if draw.random() < 0.6:
                     return None
-                faults: list[Answer | Exception] = [lost(), refused()]
+                faults: list[ServerAnswer | Exception] = [lost(), refused()]
                 return draw.choice([*faults, failure(500, "InternalError"), failure(503, "Unavailable")])
 
             each.memory.before = each.memory.after = fault

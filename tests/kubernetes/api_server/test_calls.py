@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, Bookmark, EventType
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, Bookmark, WatchEventType
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.resources import CSI_NODES, NODES, PODS
-from yunikorn_kubernetes.api_server.transport import Answer
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
 
 from tests.kubernetes.api_server.memory_server import MemoryServer, answer, failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
@@ -90,14 +90,16 @@ def test_errors_have_status_reason_message_and_pause() -> None:
         assert caught.value.is_not_found
         assert not caught.value.is_temporary
 
-        memory.before = lambda method, path: Answer(502, {"retry-after": "7"}, b"<html>bad gateway</html>")
+        memory.before = lambda method, path: ServerAnswer(
+            502, {"retry-after": "7"}, b"<html>bad gateway</html>"
+        )
         with pytest.raises(ApiError, match="502 <html>bad gateway</html>") as caught:
             await server.get(PODS, "default", "web")
         assert caught.value.retry_after == 7.0
         assert caught.value.is_temporary
         assert caught.value.maybe_executed
 
-        memory.before = lambda method, path: Answer(200, {}, b"<html>login</html>")
+        memory.before = lambda method, path: ServerAnswer(200, {}, b"<html>login</html>")
         with pytest.raises(ApiError, match="unreadable answer") as caught:
             await server.get(PODS, "default", "web")
         assert caught.value.maybe_executed
@@ -124,7 +126,9 @@ def test_a_throttled_call_is_tried_again_after_the_pause_that_the_server_asks_fo
     async def scenario() -> None:
         memory = MemoryServer()
         memory.pod("web")
-        answers: Iterator[Answer | None] = iter([failure(429, "TooManyRequests", retry_after="7"), None])
+        answers: Iterator[ServerAnswer | None] = iter(
+            [failure(429, "TooManyRequests", retry_after="7"), None]
+        )
         memory.before = lambda method, path: next(answers)
         started = asyncio.get_running_loop().time()
         pod = await ApiServer(memory).get(PODS, "default", "web")
@@ -222,7 +226,7 @@ def test_a_watch_reports_changes_bookmarks_and_errors() -> None:
     async def scenario() -> None:
         memory = MemoryServer()
         server = ApiServer(memory)
-        seen: list[tuple[EventType, str] | str] = []
+        seen: list[tuple[WatchEventType, str] | str] = []
 
         async def collect() -> None:
             async for event in server.watch(PODS, resource_version="100"):
@@ -240,7 +244,7 @@ def test_a_watch_reports_changes_bookmarks_and_errors() -> None:
         memory.send("pods", "ERROR", {"kind": "Status", "code": 500, "message": "etcd", "status": "Failure"})
         with pytest.raises(ApiError, match="500 etcd"):
             await watching
-        assert seen == [(EventType.ADDED, "a"), "101", (EventType.DELETED, "a")]
+        assert seen == [(WatchEventType.ADDED, "a"), "101", (WatchEventType.DELETED, "a")]
 
     run_virtual(scenario())
 

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, nullcontext
 import pytest
 import trustme
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, WatchEvent
-from yunikorn_kubernetes.api_server.connection import Connection
-from yunikorn_kubernetes.api_server.credentials import Access, CredentialsError
+from yunikorn_kubernetes.api_server.connection import ApiConnection
+from yunikorn_kubernetes.api_server.credentials import CredentialsError, ServerAccess
 from yunikorn_kubernetes.api_server.resources import PODS
 from yunikorn_kubernetes.api_server.transport import TransportError
 
@@ -30,13 +30,13 @@ class Tokens:
         self.number = 1
         self.fails = False
 
-    async def load(self, *, rejected: bool = False) -> Access:
+    async def load(self, *, rejected: bool = False) -> ServerAccess:
         """Return the present token, or the next one."""
         self.loads += 1
         if self.fails:
             raise CredentialsError("plugin failed")
         self.number += rejected
-        return Access(self.url, self.tls, f"Bearer t{self.number}")
+        return ServerAccess(self.url, self.tls, f"Bearer t{self.number}")
 
 
 @asynccontextmanager
@@ -63,11 +63,11 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
 
 
 @asynccontextmanager
-async def connected(handler: Handler) -> AsyncIterator[tuple[Connection, Tokens]]:
+async def connected(handler: Handler) -> AsyncIterator[tuple[ApiConnection, Tokens]]:
     """Return a connection to a server with `handler`."""
     async with serving(handler) as url:
         tokens = Tokens(url)
-        connection = Connection(tokens, user_agent="yunikorn/test")
+        connection = ApiConnection(tokens, user_agent="yunikorn/test")
         try:
             yield connection, tokens
         finally:
@@ -195,7 +195,7 @@ def test_a_refused_connection_was_not_sent_and_a_lost_answer_was() -> None:
                 await connection.request("POST", "/a", body=b"{}")
             assert caught.value.sent
         tokens.url = "http://127.0.0.1:1"
-        closed = Connection(tokens, user_agent="yunikorn/test")
+        closed = ApiConnection(tokens, user_agent="yunikorn/test")
         with pytest.raises(TransportError) as caught:
             await closed.request("POST", "/a", body=b"{}")
         assert not caught.value.sent
@@ -308,8 +308,8 @@ def test_a_client_certificate_and_another_name_of_the_server() -> None:
     clients.issue_cert("scheduler").configure_cert(client)
 
     class Named(Tokens):
-        async def load(self, *, rejected: bool = False) -> Access:
-            return Access(self.url, self.tls, server_name="kubernetes.default")
+        async def load(self, *, rejected: bool = False) -> ServerAccess:
+            return ServerAccess(self.url, self.tls, server_name="kubernetes.default")
 
     async def handler(head: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(reply(b"hello"))
@@ -317,7 +317,7 @@ def test_a_client_certificate_and_another_name_of_the_server() -> None:
     async def scenario() -> None:
         async with serving(handler, server) as url:
             for tls, works in ((client, True), (trusting, False), (ssl.create_default_context(), False)):
-                connection = Connection(Named(url, tls), user_agent="yunikorn/test")
+                connection = ApiConnection(Named(url, tls), user_agent="yunikorn/test")
                 if works:
                     assert (await connection.request("GET", "/a")).status == 200
                 else:

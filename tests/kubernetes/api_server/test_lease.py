@@ -9,7 +9,7 @@ import pytest
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.lease import LeaderElection, LeadershipLost, LeaseTimes
-from yunikorn_kubernetes.api_server.transport import Answer
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
 
 from tests.kubernetes.api_server.memory_server import Json, MemoryServer, failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
@@ -134,7 +134,7 @@ def test_a_release_without_an_answer_ends_in_time(caplog: pytest.LogCaptureFixtu
 
 
 @pytest.mark.parametrize("fault", [refused(), lost(), failure(500, "InternalError", "etcd is down")])
-def test_a_holder_without_api_server_stops_before_others_may_start(fault: Answer | Exception) -> None:
+def test_a_holder_without_api_server_stops_before_others_may_start(fault: ServerAnswer | Exception) -> None:
     async def scenario() -> None:
         memory = MemoryServer()
         one = candidate(memory, "a")

@@ -12,7 +12,7 @@ from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.pod_events import WARNING, PodEvents, cut_note, reference
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.resources import NODES, PODS
-from yunikorn_kubernetes.api_server.transport import Answer
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.objects import Node, ObjectMeta, ObjectReference, Pod
 
 from tests.kubernetes.api_server.memory_server import Json, MemoryServer, failure, lost, refused
@@ -224,7 +224,7 @@ def test_events_that_the_server_refuses_are_dropped() -> None:
     run_virtual(scenario())
 
 
-def forbidden_in_shop(_: str, path: str) -> Answer | None:
+def forbidden_in_shop(_: str, path: str) -> ServerAnswer | None:
     """Forbid all calls in one namespace."""
     return failure(403, "Forbidden", "no rights are known") if "/shop/" in path else None
 

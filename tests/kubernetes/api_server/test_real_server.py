@@ -12,11 +12,11 @@ import pytest
 from yunikorn_kubernetes.api_server.binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
-from yunikorn_kubernetes.api_server.connection import Connection
+from yunikorn_kubernetes.api_server.connection import ApiConnection
 from yunikorn_kubernetes.api_server.credentials import find_credentials
 from yunikorn_kubernetes.api_server.lease import LeaderElection, LeadershipLost, LeaseTimes
 from yunikorn_kubernetes.api_server.pod_events import WARNING, PodEvents, reference
-from yunikorn_kubernetes.api_server.reflector import Change, Reflector
+from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.resources import (
     CONFIG_MAPS,
     CSI_DRIVERS,
@@ -32,9 +32,9 @@ from yunikorn_kubernetes.api_server.resources import (
     PRIORITY_CLASSES,
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
-    Resource,
+    ApiResource,
 )
-from yunikorn_kubernetes.api_server.writes import Writes
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Pod
 
 from tests.kubernetes.cluster import Cluster, Obj
@@ -51,7 +51,7 @@ PATIENCE = 60.0
 async def connect(cluster: Cluster) -> AsyncIterator[ApiServer]:
     """Return a server of the cluster, with the credentials of its kubeconfig."""
     credentials = find_credentials(str(cluster.kubeconfig), environment=os.environ)
-    server = ApiServer(Connection(credentials, user_agent="yunikorn/test"))
+    server = ApiServer(ApiConnection(credentials, user_agent="yunikorn/test"))
     try:
         yield server
     finally:
@@ -82,7 +82,7 @@ def ref(item: Pod) -> PodRef:
     return PodRef.of(item)
 
 
-WATCHED: tuple[Resource[Any], ...] = (
+WATCHED: tuple[ApiResource[Any], ...] = (
     *(CONFIG_MAPS, CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, NAMESPACES, NODES),
     *(PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, PRIORITY_CLASSES, STORAGE_CLASSES),
     VOLUME_ATTACHMENTS,
@@ -93,7 +93,7 @@ def test_all_resources_can_be_listed_and_watched(cluster: Cluster) -> None:
     async def scenario() -> None:
         async with connect(cluster) as server:
 
-            async def read(resource: Resource[Any]) -> None:
+            async def read(resource: ApiResource[Any]) -> None:
                 listing = await server.list(resource, resource_version="0")
                 assert listing.resource_version.isdecimal()
                 assert not listing.unreadable
@@ -116,7 +116,7 @@ def test_a_reflector_survives_restarts_compaction_and_an_outage(cluster: Cluster
     kubectl = cluster.kubectl
     seen: list[tuple[str, str]] = []
 
-    def handler(change: Change[Pod]) -> None:
+    def handler(change: ObjectChange[Pod]) -> None:
         seen.append((change.kind.value, change.object.metadata.name))
 
     def names(reflector: Reflector[Pod]) -> set[str]:
@@ -160,7 +160,7 @@ def test_bindings_conditions_and_deletions(cluster: Cluster) -> None:
     async def scenario() -> None:
         async with connect(cluster) as server:
             pods = Reflector(server, PODS, lambda change: None, random=seeded(1))
-            writes = Writes(server, pods.store, clock=SystemClock(), random=seeded(2))
+            writes = QueuedWrites(server, pods.store, clock=SystemClock(), random=seeded(2))
             async with running(pods.run(), writes.run()):
                 await pods.synced.wait()
                 one, two, old = (ref(pods.store[f"default/{name}"]) for name in ("one", "two", "old"))
@@ -223,7 +223,7 @@ def test_bindings_during_a_restart_of_the_api_server_have_true_outcomes(cluster:
     async def scenario() -> None:
         async with connect(cluster) as server:
             listing = await server.list(PODS, "default")
-            writes = Writes(server, {}, clock=SystemClock(), random=seeded(2), workers=4)
+            writes = QueuedWrites(server, {}, clock=SystemClock(), random=seeded(2), workers=4)
             async with running(writes.run()):
                 bound = [writes.bind(ref(item), "node-0") for item in listing.items]
                 await until(lambda: sum(future.done() for future in bound) >= 5)

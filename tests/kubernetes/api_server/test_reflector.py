@@ -12,9 +12,9 @@ from collections.abc import Callable
 import pytest
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
-from yunikorn_kubernetes.api_server.reflector import Change, ChangeKind, Reflector
+from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.resources import PODS, key_of
-from yunikorn_kubernetes.api_server.transport import Answer
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.objects import Pod
 
 from tests.kubernetes.api_server.memory_server import Fault, MemoryServer, answer, failure, lost, refused
@@ -24,14 +24,16 @@ from tests.kubernetes.api_server.virtual_time import run_virtual
 class Watched:
     """Reflector of the pods of a server in memory, and what it reported."""
 
-    def __init__(self, memory: MemoryServer, handler: Callable[[Change[Pod]], None] | None = None) -> None:
+    def __init__(
+        self, memory: MemoryServer, handler: Callable[[ObjectChange[Pod]], None] | None = None
+    ) -> None:
         self.memory = memory
         self.recording = handler is None
         self.seen: list[tuple[str, str, str]] = []
         self.reflector = Reflector(ApiServer(memory), PODS, handler or self.record, random=seeded(1))
         self._task = asyncio.create_task(self.reflector.run())
 
-    def record(self, change: Change[Pod]) -> None:
+    def record(self, change: ObjectChange[Pod]) -> None:
         """Record a change, and check that it follows from the changes before."""
         meta = change.object.metadata
         stored = self.reflector.store.get(key_of(meta))
@@ -61,7 +63,9 @@ class Watched:
         await asyncio.gather(self._task, return_exceptions=True)
 
 
-async def watched(memory: MemoryServer, handler: Callable[[Change[Pod]], None] | None = None) -> Watched:
+async def watched(
+    memory: MemoryServer, handler: Callable[[ObjectChange[Pod]], None] | None = None
+) -> Watched:
     """Return a reflector after its first list."""
     made = Watched(memory, handler)
     await made.reflector.synced.wait()
@@ -254,7 +258,7 @@ def test_pauses_do_not_grow_while_watches_report_changes_before_they_break() -> 
 def test_a_server_that_ends_each_watch_at_once_is_not_called_in_a_tight_loop() -> None:
     async def scenario() -> None:
         memory = MemoryServer()
-        memory.before = lambda method, path: Answer(200, {}, b"") if method == "WATCH" else None
+        memory.before = lambda method, path: ServerAnswer(200, {}, b"") if method == "WATCH" else None
         each = await watched(memory)
         await asyncio.sleep(300.0)
         assert len(memory.calls) < 30
@@ -355,7 +359,7 @@ def test_an_object_that_replaces_another_is_a_deletion_and_an_addition() -> None
 def test_an_exception_of_the_handler_concerns_one_change(caplog: pytest.LogCaptureFixture) -> None:
     seen: list[str] = []
 
-    def handler(change: Change[Pod]) -> None:
+    def handler(change: ObjectChange[Pod]) -> None:
         if change.object.metadata.name == "b":
             raise KeyError("no such queue")
         seen.append(change.object.metadata.name)
@@ -484,7 +488,7 @@ def test_large_lists_leave_time_for_other_tasks() -> None:
     run_virtual(scenario())
 
 
-def sometimes(draw: random.Random, fault: Callable[[], Answer | Exception]) -> Fault:
+def sometimes(draw: random.Random, fault: Callable[[], ServerAnswer | Exception]) -> Fault:
     """Return a fault of every second call."""
     return lambda method, path: fault() if draw.random() < 0.5 else None
 
@@ -496,7 +500,7 @@ def test_the_store_agrees_with_the_server_after_random_faults(seed: int) -> None
     async def scenario() -> None:
         memory = MemoryServer()
         each = Watched(memory)
-        faults: list[Callable[[], Answer | Exception]] = [
+        faults: list[Callable[[], ServerAnswer | Exception]] = [
             refused,
             lost,
             lambda: failure(500, "InternalError"),

@@ -9,7 +9,7 @@ import pytest
 from yunikorn_kubernetes.api_server.binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.resources import PODS
-from yunikorn_kubernetes.api_server.transport import Answer
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.shim.server_writes import ServerWrites
 
@@ -167,7 +167,7 @@ def test_a_creation_that_no_caller_waits_for_any_more_is_no_error_of_the_loop() 
         faults: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
         async with writing() as each:
-            each.memory.before = once(Answer(422, {}, b"{}"))
+            each.memory.before = once(ServerAnswer(422, {}, b"{}"))
             creation = asyncio.ensure_future(ServerWrites(each.writes).create_pod("default", placeholder()))
             await asyncio.sleep(0)
             creation.cancel()

@@ -12,8 +12,8 @@ from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.reflector import Reflector
 from yunikorn_kubernetes.api_server.resources import PODS
-from yunikorn_kubernetes.api_server.transport import Answer
-from yunikorn_kubernetes.api_server.writes import Writes
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
+from yunikorn_kubernetes.api_server.writes import QueuedWrites
 
 from tests.kubernetes.api_server.memory_server import Fault, Json, MemoryServer
 from yunikorn.clock import SECOND, ManualClock
@@ -29,7 +29,7 @@ class Written:
         server = ApiServer(memory)
         self.reflector = Reflector(server, PODS, lambda change: None, random=seeded(1))
         self.clock = ManualClock(1_700_000_000 * SECOND)
-        self.writes = Writes(
+        self.writes = QueuedWrites(
             server,
             self.reflector.store,
             clock=self.clock,
@@ -74,7 +74,7 @@ async def writing(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def once(*faults: Answer | Exception | None, method: str = "POST") -> Fault:
+def once(*faults: ServerAnswer | Exception | None, method: str = "POST") -> Fault:
     """Return faults for the first calls of a method."""
     left = list(faults)
     return lambda used, path: left.pop(0) if used == method and left else None

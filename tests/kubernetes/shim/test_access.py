@@ -10,8 +10,8 @@ import pytest
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.resources import NODES, PODS
-from yunikorn_kubernetes.api_server.transport import Answer
-from yunikorn_kubernetes.shim.access import Access
+from yunikorn_kubernetes.api_server.transport import ServerAnswer
+from yunikorn_kubernetes.shim.access import FirstContact
 
 from tests.kubernetes.api_server.memory_server import MemoryServer, answer, failure, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual
@@ -19,8 +19,8 @@ from yunikorn.errors import UsageError
 
 FORBIDDEN = failure(403, "Forbidden", "no rights are known")
 NOT_READY = failure(500, "InternalError", "informer-sync failed")
-READY = Answer(200, {}, b"ok")
-Rule = Callable[[str], "Answer | Exception | None"]
+READY = ServerAnswer(200, {}, b"ok")
+Rule = Callable[[str], "ServerAnswer | Exception | None"]
 
 
 def now() -> float:
@@ -37,7 +37,7 @@ class Server(MemoryServer):
         self.rule = rule
         self.before = self._answer
 
-    def _answer(self, method: str, path: str) -> Answer | Exception | None:
+    def _answer(self, method: str, path: str) -> ServerAnswer | Exception | None:
         if now() < self.starts_at and (found := self.rule(path)) is not None:
             return found
         if path.startswith("/readyz"):
@@ -52,7 +52,7 @@ def outcome(starts_after: float, rule: Rule, *, election: bool | None = None) ->
 
     async def scenario() -> tuple[bool | str, float]:
         began = now()
-        access = Access(ApiServer(Server(starts_after, rule)), seeded(1))
+        access = FirstContact(ApiServer(Server(starts_after, rule)), seeded(1))
         try:
             found: bool | str = await access.wait(
                 [(PODS, ""), (NODES, "")], ("yunikorn", "yunikorn-scheduler"), election
@@ -64,12 +64,12 @@ def outcome(starts_after: float, rule: Rule, *, election: bool | None = None) ->
     return run_virtual(scenario())
 
 
-def forbidden(path: str) -> Answer:
+def forbidden(path: str) -> ServerAnswer:
     """Refuse everything, as a server that has not read any rights."""
     return NOT_READY if path.startswith("/readyz") else FORBIDDEN
 
 
-def forbidden_lease(path: str) -> Answer | None:
+def forbidden_lease(path: str) -> ServerAnswer | None:
     """Refuse leases, as a server that has not read all rights."""
     return forbidden(path) if "/leases/" in path or path.startswith("/readyz") else None
 
@@ -83,7 +83,7 @@ def test_a_server_that_starts_is_waited_for(rule: Rule, election: bool | None) -
         assert 10.0 <= seconds <= 30.0
 
 
-def forbidden_but_ready(path: str) -> Answer:
+def forbidden_but_ready(path: str) -> ServerAnswer:
     """Refuse everything for good."""
     return READY if path.startswith("/readyz") else FORBIDDEN
 
@@ -107,7 +107,7 @@ def test_refused_credentials_are_reported_at_once() -> None:
 
 
 def test_only_the_lease_refused_for_good_is_no_leader_election(caplog: pytest.LogCaptureFixture) -> None:
-    def rule(path: str) -> Answer | None:
+    def rule(path: str) -> ServerAnswer | None:
         return FORBIDDEN if "/leases/" in path else None
 
     caplog.set_level(logging.WARNING)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE
-from yunikorn_kubernetes.api_server.reflector import Change, ChangeKind
+from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
 from yunikorn_kubernetes.objects import ConfigMap, ObjectMeta
-from yunikorn_kubernetes.settings import LogLevels
+from yunikorn_kubernetes.settings import ShimLogLevels
 from yunikorn_kubernetes.shim.configuration import Configuration, notes_of
 
 from yunikorn.errors import ConfigError, Problem
@@ -27,7 +27,7 @@ class World:
         self.used: list[str] = []
         """Queue configurations that the core was given."""
         self.events: list[tuple[str, str, str]] = []
-        self.levels: list[LogLevels] = []
+        self.levels: list[ShimLogLevels] = []
         self.settings: list[Mapping[str, str]] = []
         self.configuration = Configuration(self.check, self.use, self, self.levels.append, self.use_settings)
 
@@ -71,7 +71,7 @@ class World:
     async def change(self, name: str, **data: str) -> None:
         """Change a ConfigMap, and wait for the consequences."""
         kind = ChangeKind.MODIFIED if name in self.maps else ChangeKind.ADDED
-        self.configuration.changed(Change(kind, self.put(name, **data)))
+        self.configuration.changed(ObjectChange(kind, self.put(name, **data)))
         await self.settle()
 
     async def settle(self) -> None:

@@ -25,7 +25,7 @@ from yunikorn_kubernetes.translation.placeholders import (
     placeholder_pod,
 )
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
-from yunikorn_kubernetes.translation.task_groups import Gang, read_gang
+from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, read_gang
 
 from tests.kubernetes.bodies import UID, pod_of, read
 
@@ -45,7 +45,7 @@ def originator(**rest: Any) -> Pod:
     return pod_of(name="driver", annotations=annotations, **rest)
 
 
-def gang_of(pod: Pod) -> Gang:
+def gang_of(pod: Pod) -> AnnotatedGang:
     """Return the gang of a pod."""
     gang = read_gang(pod).gang
     assert gang is not None

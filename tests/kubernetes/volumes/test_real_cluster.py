@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
-from yunikorn_kubernetes.api_server.connection import Connection
+from yunikorn_kubernetes.api_server.connection import ApiConnection
 from yunikorn_kubernetes.api_server.credentials import find_credentials
-from yunikorn_kubernetes.api_server.reflector import Change, ChangeKind, Reflector
+from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.resources import (
     CSI_DRIVERS,
     CSI_NODES,
@@ -27,7 +27,7 @@ from yunikorn_kubernetes.api_server.resources import (
     PODS,
     STORAGE_CLASSES,
     VOLUME_ATTACHMENTS,
-    Resource,
+    ApiResource,
 )
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
@@ -43,7 +43,7 @@ NO_PROVISIONER = storage_class("local", provisioner="kubernetes.io/no-provisione
 """Class of volumes on disks of nodes, which exist already."""
 PATIENCE = 60.0
 """Seconds that a test waits for a state of the cluster."""
-WATCHED: Sequence[Resource[Any]] = (
+WATCHED: Sequence[ApiResource[Any]] = (
     PODS,
     NODES,
     PERSISTENT_VOLUMES,
@@ -69,7 +69,7 @@ class Lab:
         """Uids of pods by name."""
         self.reflectors = [Reflector(server, one, self._note, random=seeded(2)) for one in WATCHED]
 
-    def _note(self, change: Change[Any]) -> None:
+    def _note(self, change: ObjectChange[Any]) -> None:
         thing, is_gone = change.object, change.kind is ChangeKind.DELETED
         match thing:
             case Pod():
@@ -131,7 +131,7 @@ class Lab:
 async def lab(cluster: Cluster) -> AsyncIterator[Lab]:
     """Return the volumes of a cluster."""
     credentials = find_credentials(str(cluster.kubeconfig), environment=os.environ)
-    server = ApiServer(Connection(credentials, user_agent="yunikorn/test"))
+    server = ApiServer(ApiConnection(credentials, user_agent="yunikorn/test"))
     made = Lab(server)
     tasks = [asyncio.create_task(one.run()) for one in made.reflectors]
     try:

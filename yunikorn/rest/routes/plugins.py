@@ -12,7 +12,7 @@ import attrs
 from yunikorn.config.plugin_uses import uses_by_partition
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import UnknownPlugin
-from yunikorn.framework.kinds import Kind
+from yunikorn.framework.kinds import PluginKind
 from yunikorn.framework.offers import Broken, Offer
 from yunikorn.framework.plugin_statistics import MethodUse
 from yunikorn.framework.registry import Registry
@@ -118,7 +118,7 @@ def _key(offer: Offer) -> tuple[str, str, type]:
 def _uses_of(configs: Iterable[tuple[str, SchedulerConfig, Registry]]) -> Used:
     found: Used = defaultdict(list)
     for rm_id, config, plugins in configs:
-        places: dict[tuple[Kind, str, str], list[str]] = {}
+        places: dict[tuple[PluginKind, str, str], list[str]] = {}
         for partition, use in uses_by_partition(config):
             places.setdefault((use.kind, use.name, partition), []).append(use.place)
         for (kind, name, partition), named in places.items():

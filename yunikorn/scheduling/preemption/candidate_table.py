@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.preemption.snapshot import Pairs
 
 
-class Column:
+class AmountColumn:
     """Amounts of one resource type on all nodes, by position."""
 
     __slots__ = ("largest", "reach", "room")
@@ -42,7 +42,7 @@ class CandidateTable:
         """Candidates in order, those included that are being released."""
         self.rooms: list[Tally] = []
         """Free room once all pending releases have ended."""
-        self._columns: dict[str, Column] = {}
+        self._columns: dict[str, AmountColumn] = {}
         self._log: list[int] = []
         """Positions of nodes that changed."""
 
@@ -54,7 +54,7 @@ class CandidateTable:
         self.candidates = [[] if place is None else candidates[place] for place in places]
         self.rooms = [{} if place is None else rooms[place] for place in places]
         for column in self._columns.values():
-            for name in Column.__slots__:
+            for name in AmountColumn.__slots__:
                 former = getattr(column, name)
                 setattr(column, name, [-1 if place is None else former[place] for place in places])
         self.positions = {node: position for position, node in enumerate(self.nodes)}
@@ -70,11 +70,11 @@ class CandidateTable:
             largest = max([amount.get(name, 0) for amount in amounts], default=0)
             column.set(position, room.get(name, 0), largest, any_candidate=bool(candidates))
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> AmountColumn:
         """Return the amounts of a resource type."""
         column = self._columns.get(name)
         if column is None:
-            column = self._columns[name] = Column()
+            column = self._columns[name] = AmountColumn()
             column.room = [room.get(name, 0) for room in self.rooms]
             column.largest = [
                 max((one.resource.get(name, 0) for one in there), default=0) for there in self.candidates
