@@ -384,11 +384,11 @@ def test_random_numbers_always_have_a_seed(path: Path) -> None:
 
 
 CREDENTIALS = (
-    "yunikorn_kubernetes.api_server.credentials",
-    "yunikorn_kubernetes.api_server.connection",
-    "yunikorn_kubernetes.admission.config_maps",
+    "yunikorn_kubernetes.api_server.api_credentials",
+    "yunikorn_kubernetes.api_server.api_connection",
+    "yunikorn_kubernetes.admission.config_map_validation",
     "yunikorn_kubernetes.admission.controller",
-    "yunikorn_kubernetes.admission.server",
+    "yunikorn_kubernetes.admission.webhook_server",
 )
 """The modules that import the client libraries, which take half a second."""
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.operator_kit import Run
 from yunikorn.cli.output import has_colours
-from yunikorn.reporting.terminal import report_console
+from yunikorn.reporting.terminal_output import report_console
 
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart"
 CONFIG, WORKLOAD = str(QUICKSTART / "queues.yaml"), str(QUICKSTART / "workload.yaml")

@@ -16,7 +16,7 @@ import pytest
 
 from yunikorn.cli.main import main
 from yunikorn.clock import SECOND
-from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.decision_files import FolderRecorder
 
 QUICKSTART = Path(__file__).parent.parent.parent / "examples" / "quickstart"
 CONFIG = 'partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [{name: default}]}]}]\n'

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from yunikorn.config import document
 from yunikorn.config.document import MAX_DEPTH, Mapping, Scalar, YamlNode, compose, decode
-from yunikorn.config.reading import plain_data
+from yunikorn.config.yaml_reading import plain_data
 from yunikorn.errors import ConfigError, Problem
 
 

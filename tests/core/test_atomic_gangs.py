@@ -11,7 +11,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import configuration, document, partition, queue, with_plugins
 from yunikorn import api
 from yunikorn.clock import SECOND
-from yunikorn.explain.explain import answers, why
+from yunikorn.explain.explanations import answers, why
 from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource

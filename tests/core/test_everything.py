@@ -46,7 +46,7 @@ from tests.core.victim_choosers import check_unprotected
 from yunikorn.accounting.partition import Partition
 from yunikorn.clock import SECOND
 from yunikorn.errors import ConfigError
-from yunikorn.explain.explain import POSITION, first_reasons
+from yunikorn.explain.explanations import POSITION, first_reasons
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     Allocation,

@@ -11,7 +11,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import partition, queue
 from tests.core.test_atomic_gangs import cluster
 from yunikorn.build import PURE, kind_of_build
-from yunikorn.explain.explain import why
+from yunikorn.explain.explanations import why
 from yunikorn.explain.suggested_fixes import suggested_fixes
 from yunikorn.interface.messages import NodeAction
 from yunikorn.model import gang as atomic_gang

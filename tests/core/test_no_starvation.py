@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.core.test_machine import BOUNDS
 from yunikorn import api
-from yunikorn.explain.explain import POSITION, first_reasons, why
+from yunikorn.explain.explanations import POSITION, first_reasons, why
 from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource

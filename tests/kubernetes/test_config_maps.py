@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import attrs
 import pytest
-from yunikorn_kubernetes.config_maps import ClusterConfig, read_config
+from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
 from yunikorn_kubernetes.objects import ConfigMap
 
 from yunikorn import config_maps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from yunikorn_kubernetes.settings import (
+from yunikorn_kubernetes.shim_settings import (
     AdmissionSettings,
     ServiceSettings,
     ShimLogLevels,

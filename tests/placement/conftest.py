@@ -10,7 +10,7 @@ import pytest
 
 from yunikorn.api import Allocation, Queue
 from yunikorn.config.filters import FilterConfig
-from yunikorn.config.names import EVERYBODY, NOBODY, Acl
+from yunikorn.config.legal_names import EVERYBODY, NOBODY, Acl
 from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.framework.instances import InstancePlan
 from yunikorn.framework.registry import Registry

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue
 from yunikorn.errors import ConfigError
-from yunikorn.explain.explain import POSITION, first_reasons
+from yunikorn.explain.explanations import POSITION, first_reasons
 from yunikorn.framework.kinds import PREDICATE
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction

@@ -10,7 +10,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Allocation, Context, PreemptionCause, PreemptionPolicy
-from yunikorn.explain.explain import why
+from yunikorn.explain.explanations import why
 from yunikorn.interface.messages import PreemptionPolicy as AskPolicy
 from yunikorn.model.ask import REQUIRED_NODE_TAG as REQUIRED
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from yunikorn.errors import UsageError
 from yunikorn.reporting.assertion_figures import FIGURES, FigureUnit
-from yunikorn.reporting.assertions import (
+from yunikorn.reporting.report_assertions import (
     OPERATORS,
     check_queues,
     judge,

@@ -21,7 +21,7 @@ from yunikorn.reporting import result_files
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.tables import Table
-from yunikorn.reporting.terminal import print_report, print_tables
+from yunikorn.reporting.terminal_output import print_report, print_tables
 from yunikorn.simulation.out_folder import CLAIM, OutFolder
 
 Observe = Callable[..., FullReport]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from yunikorn.clock import SECOND
 from yunikorn.reporting.full_report import FullReport
-from yunikorn.reporting.history import UserHistory
+from yunikorn.reporting.run_history import UserHistory
 from yunikorn.reporting.time_series import Timeline
 from yunikorn.reporting.user_observation import UserObservations
 from yunikorn.resources import Resource

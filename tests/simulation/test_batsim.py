@@ -17,7 +17,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.simulation.batsim import BatsimOptions, read_batsim
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import Workload
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "batsim"

@@ -23,7 +23,7 @@ from yunikorn.simulation.rm_state import Submitted
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import open_scenario_file, read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.survey import survey
 
 Play = Callable[..., Report]

@@ -13,7 +13,7 @@ from tests.simulation.test_replay import Replay
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
-from yunikorn.simulation.decisions import REPORT, FolderRecorder
+from yunikorn.simulation.decision_files import REPORT, FolderRecorder
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate

@@ -16,7 +16,7 @@ from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import read_scenario
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.workload import Workload, WorkloadNode
 

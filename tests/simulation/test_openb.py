@@ -15,7 +15,7 @@ from yunikorn.reporting.full_report import study
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.openb import OpenbOptions, read_openb, read_openb_nodes
 from yunikorn.simulation.reader import read_workload
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import Workload
 
 CONFIG = """

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
-from yunikorn.simulation.decisions import REPORT, FolderRecorder
+from yunikorn.simulation.decision_files import REPORT, FolderRecorder
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.report import Report

@@ -18,7 +18,7 @@ import attrs
 import pytest
 
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.decision_files import FolderRecorder
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate

@@ -20,7 +20,7 @@ from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import FileApplications, open_scenario_file, read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import (
     FOREVER,
     Workload,

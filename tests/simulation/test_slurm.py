@@ -18,7 +18,7 @@ from yunikorn.simulation.reader import read_node_file, read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.slurm import SlurmOptions, read_slurm
 from yunikorn.simulation.slurm_values import parse_elapsed, parse_memory, parse_tres
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slurm"

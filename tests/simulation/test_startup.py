@@ -22,7 +22,7 @@ from yunikorn.simulation.rm_state import Running
 from yunikorn.simulation.rng import Rng
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import StartUp
 
 CONFIG = """

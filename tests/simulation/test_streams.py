@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.simulation.test_replay import conserved
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation.decisions import FolderRecorder
+from yunikorn.simulation.decision_files import FolderRecorder
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.reader import read_workload

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from yunikorn.config.names import WILDCARD
+from yunikorn.config.legal_names import WILDCARD
 from yunikorn.event_types import EventChange
 from yunikorn.model.usage_tracker import GROUP, USER, UsageTracker
 

@@ -14,10 +14,10 @@ Units: `vcore` in milli-vcores, `memory` in bytes, times in nanoseconds since 19
 from yunikorn.api.base import Context, Plugin, Wait, dotless, hookimpl
 from yunikorn.api.event_sinks import EventSink
 from yunikorn.api.node_choice import Predicate, Where
-from yunikorn.api.permits import PermitPolicy
-from yunikorn.api.preemption import PreemptionCause, PreemptionPolicy
-from yunikorn.api.quotas import Quota, QuotaPolicy
-from yunikorn.api.reservations import ReservationPolicy
+from yunikorn.api.permit_policy import PermitPolicy
+from yunikorn.api.preemption_policy import PreemptionCause, PreemptionPolicy
+from yunikorn.api.quota_policy import Quota, QuotaPolicy
+from yunikorn.api.reservation_policy import ReservationPolicy
 from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.api.submission import (
     AdmissionPolicy,

@@ -9,7 +9,7 @@ from yunikorn.config.load import check_config
 from yunikorn.errors import Problem, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.cluster_size import largest_capacities
-from yunikorn.simulation.source import LINES_SHOWN, describe
+from yunikorn.simulation.input_source import LINES_SHOWN, describe
 from yunikorn.simulation.workload import Workload
 
 

@@ -265,7 +265,7 @@ def _show(found: Comparison, as_json: bool) -> None:
     if as_json:
         echo(found.to_json(), nl=False)
         return
-    from yunikorn.reporting.terminal import print_tables, print_verdict, report_console
+    from yunikorn.reporting.terminal_output import print_tables, print_verdict, report_console
 
     console = report_console(None if results().isatty() else 160, results())
     for line in difference_lines(found):

@@ -14,7 +14,7 @@ from yunikorn.config.source import LocatedText, read_source
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.input_files import DASH, LARGEST_CONFIG, STANDARD_INPUT, read_input
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 
 
 def name_of(file: Path) -> str:

@@ -20,7 +20,7 @@ from yunikorn.cli.rest_client import Record, Server
 from yunikorn.cli.server_options import connect, connection_options, server_options
 from yunikorn.config.source import LocatedText
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
-from yunikorn.simulation.source import InputError, describe
+from yunikorn.simulation.input_source import InputError, describe
 from yunikorn.text import number_of
 
 YAML = {"Content-Type": "application/x-yaml"}

@@ -21,7 +21,7 @@ from yunikorn.config.differences import differences
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import printable
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 
 DIFFERENT = 1
 TEXT, JSON = "text", "json"

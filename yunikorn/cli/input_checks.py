@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from yunikorn.errors import UsageError
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 
 
 class InputChecks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from yunikorn.errors import UsageError
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 
 LOOKED_AT = 1 << 16
 """Number of characters at the beginning of a text that are looked at."""

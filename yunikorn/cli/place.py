@@ -20,7 +20,7 @@ from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show
 from yunikorn.input_files import read_input
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.text import suggest
 
 if TYPE_CHECKING:

@@ -167,7 +167,7 @@ def command(
     if config is not None:
         # Imported here because only --config needs it.
         from yunikorn.cli.config_input import folder_of, name_of, read_config
-        from yunikorn.simulation.source import InputError
+        from yunikorn.simulation.input_source import InputError
 
         registry = registry.trusting(folder_of(config))
         try:

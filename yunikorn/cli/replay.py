@@ -20,7 +20,7 @@ from yunikorn.cli.paths import INPUT
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.text import number_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from yunikorn.cli.output import echo
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.assertions import Assertion, check_queues, judge, parse_assertions
+from yunikorn.reporting.report_assertions import Assertion, check_queues, judge, parse_assertions
 from yunikorn.reporting.full_report import FullReport
 
 UNMET = 1

@@ -39,7 +39,7 @@ from yunikorn.reporting.variants import check_configs
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
 from yunikorn.simulation.report import Report
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import Workload, describe_reload
 
@@ -196,7 +196,7 @@ def _show(result: FullReport, as_json: bool, rate: str) -> None:
         echo(result.to_json(), nl=False)
         echo(rate, err=True)
         return
-    from yunikorn.reporting.terminal import print_report, report_console
+    from yunikorn.reporting.terminal_output import print_report, report_console
 
     # Output to a pipe or a file is not squeezed to the width of a terminal.
     console = report_console(None if results().isatty() else 140, results())

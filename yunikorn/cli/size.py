@@ -27,7 +27,7 @@ from yunikorn.cli.simulate import read_simulation
 from yunikorn.cli.size_runs import SizeRuns, shown
 from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import UsageError
-from yunikorn.reporting.assertions import check_queues, parse_assertions
+from yunikorn.reporting.report_assertions import check_queues, parse_assertions
 from yunikorn.reporting.cluster_search import SizeSearch, describe, search
 from yunikorn.reporting.size_files import SizeResult, size_folder, untested_sizes, write_size
 from yunikorn.reporting.tables import Table
@@ -156,7 +156,7 @@ def _remarks(runs: SizeRuns, found: SizeSearch) -> Iterator[str]:
 
 
 def _show(result: SizeResult, highest: int) -> None:
-    from yunikorn.reporting.terminal import print_tables, report_console
+    from yunikorn.reporting.terminal_output import print_tables, report_console
 
     found = result.search
     rows = [

@@ -17,7 +17,7 @@ from yunikorn.cli.simulate import stderr_console
 from yunikorn.clock import SystemClock
 from yunikorn.containment import Interrupts
 from yunikorn.errors import printable
-from yunikorn.reporting.assertions import Assertion, AssertionResult, judge
+from yunikorn.reporting.report_assertions import Assertion, AssertionResult, judge
 from yunikorn.reporting.cluster_search import SearchInterrupted, Trial
 from yunikorn.reporting.comparison import Drawn
 from yunikorn.reporting.provenance import Provenance

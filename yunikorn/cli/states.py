@@ -10,7 +10,7 @@ from yunikorn.cli.output import echo
 from yunikorn.framework.defaults import import_default
 from yunikorn.states import LIFECYCLES, Lifecycle
 
-SHIM = "yunikorn_kubernetes.shim.states"
+SHIM = "yunikorn_kubernetes.shim.shim_states"
 """Module with the state machines of the shim for Kubernetes, imported by name like all that is not core."""
 
 

@@ -48,7 +48,7 @@ from yunikorn.simulation.resampling import RESAMPLINGS, resample, shuffle
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
-from yunikorn.simulation.source import InputError, SeedWithoutEffect, read_content, yaml_text
+from yunikorn.simulation.input_source import InputError, SeedWithoutEffect, read_content, yaml_text
 from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.swf import JOBS, MEMORY, SwfOptions
 from yunikorn.simulation.workload import StartUp, Workload

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from yunikorn.config.document import Scalar
-from yunikorn.config.reading import Spot, YamlTable
+from yunikorn.config.yaml_reading import Spot, YamlTable
 from yunikorn.errors import QuantityError
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from yunikorn.config.partitions import PartitionDraft
-from yunikorn.config.queues import QueueDraft
-from yunikorn.config.reading import Findings
+from yunikorn.config.partition_configs import PartitionDraft
+from yunikorn.config.queue_configs import QueueDraft
+from yunikorn.config.yaml_reading import Findings
 from yunikorn.quantities import spell_amount
 from yunikorn.resources import sum_of
 

@@ -18,7 +18,7 @@ import attrs
 import yaml
 
 from yunikorn.config.keys import OPTION, ConfigKey, ConfigSection
-from yunikorn.config.partitions import NO_RESOLVER
+from yunikorn.config.partition_configs import NO_RESOLVER
 from yunikorn.config.plugin_refs import REQUIRED
 from yunikorn.config.queues_yaml import (
     DEFAULT_ORDER,

@@ -1,7 +1,8 @@
 """Keys of queues.yaml as metadata of attrs classes; reader, JSON Schema and reference page follow from them.
 
-`key` declares an attribute that a key sets. A `ConfigSection` is a mapping of the text with the keys of a class. A
-`Draft` is such a mapping as read, with the position of each value, from which the checked class is built.
+`key` declares an attribute that a key sets. A `ConfigSection` is a mapping of the text with the keys of a
+class. A `Draft` is such a mapping as read, with the position of each value, from which the checked class is
+built.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 
-from yunikorn.config.reading import YamlTable
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.config.values import Value
 from yunikorn.framework.kinds import PluginKind
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yunikorn.config.names import ROOT
-from yunikorn.config.queues import QueueDraft
-from yunikorn.config.reading import Findings
-from yunikorn.config.rules import FIXED, RuleDraft, is_complete
+from yunikorn.config.legal_names import ROOT
+from yunikorn.config.queue_configs import QueueDraft
+from yunikorn.config.yaml_reading import Findings
+from yunikorn.config.rule_configs import FIXED, RuleDraft, is_complete
 from yunikorn.quantities import spell_amount
 from yunikorn.resources import smaller_of
 

@@ -11,10 +11,10 @@ import attrs
 from yunikorn.config.cluster_check import Capacities, check_cluster
 from yunikorn.config.document import Mapping, YamlNode, compose, decode, second_document, show
 from yunikorn.config.keys import Draft
-from yunikorn.config.partitions import PartitionDraft, check_hierarchy, read_partition
+from yunikorn.config.partition_configs import PartitionDraft, check_hierarchy, read_partition
 from yunikorn.config.plugin_refs import PluginCheck, read_plugin_list
 from yunikorn.config.queues_yaml import TOP, PluginRef, SchedulerConfig
-from yunikorn.config.reading import Findings, Spot, YamlTable
+from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, UnknownPlugin
 from yunikorn.framework.installed import VARIABLE
 from yunikorn.framework.kinds import EVENT_SINK

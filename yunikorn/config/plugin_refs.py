@@ -13,7 +13,7 @@ import attrs
 
 from yunikorn.config import document
 from yunikorn.config.document import Scalar, show
-from yunikorn.config.names import ROOT
+from yunikorn.config.legal_names import ROOT
 from yunikorn.config.properties import (
     APP_SORT,
     DEFAULTS,
@@ -24,9 +24,9 @@ from yunikorn.config.properties import (
     policy_options,
     read_settings,
 )
-from yunikorn.config.queues import QueueDraft
+from yunikorn.config.queue_configs import QueueDraft
 from yunikorn.config.queues_yaml import PluginRef
-from yunikorn.config.reading import Findings, Spot, YamlTable, descend, plain_data
+from yunikorn.config.yaml_reading import Findings, Spot, YamlTable, descend, plain_data
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework import kinds
 from yunikorn.framework.kinds import PLACEMENT, RESOLVER, PluginKind

@@ -16,9 +16,9 @@ from yunikorn.clock import SECOND
 from yunikorn.config import values
 from yunikorn.config.filters import FilterConfig
 from yunikorn.config.keys import ConfigKey, ConfigSection, key, keys_inside
-from yunikorn.config.names import NOBODY, Acl
+from yunikorn.config.legal_names import NOBODY, Acl
 from yunikorn.config.properties import QueueSettings
-from yunikorn.config.reading import YamlTable
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.config.values import built, mapping, plugin, plugin_ref, plugins, rows
 from yunikorn.framework.kinds import (
@@ -470,7 +470,7 @@ class SchedulerConfig:
     disabled: tuple[str, ...] = key(
         values.NAMES,
         (),
-        "plugins to switch off: a plugin module (`yunikorn_plugins.events`), a name (`fair`, of every"
+        "plugins to switch off: a plugin module (`yunikorn_plugins.log_sinks`), a name (`fair`, of every"
         " kind), or a name of one kind (`app-sort:fair`)",
         '["app-sort:stateaware"]',
         name="disable",

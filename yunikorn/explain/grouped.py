@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from yunikorn.config.durations import describe_duration
-from yunikorn.explain.explain import Reason, answers, likeness_of
+from yunikorn.explain.explanations import Reason, answers, likeness_of
 from yunikorn.explain.node_fit import SCAN, NodeScan, scan_for_gang, scan_in_slices
 from yunikorn.explain.request_position import QueuePosition, in_order
 

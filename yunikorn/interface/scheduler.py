@@ -17,7 +17,7 @@ from yunikorn.clock import Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import UsageError
-from yunikorn.explain.explain import Explanation, Reason, explain, first_reasons
+from yunikorn.explain.explanations import Explanation, Reason, explain, first_reasons
 from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
 from yunikorn.interface import commands, operator_commands

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from yunikorn.accounting.event_recorder import shortened
 from yunikorn.accounting.outbox import SchedulingState
 from yunikorn.clock import SECOND
-from yunikorn.explain.explain import of_application
+from yunikorn.explain.explanations import of_application
 from yunikorn.resources import NOTHING, Tally, grow
 from yunikorn.scheduling.obstacles import holders, replicas_within
 from yunikorn.scheduling.predicate_chain import counted

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from yunikorn.reporting.assertions import AssertionResult
+from yunikorn.reporting.report_assertions import AssertionResult
 
 
 @attrs.frozen

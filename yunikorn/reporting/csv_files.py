@@ -15,7 +15,7 @@ from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from yunikorn.reporting.history import PartitionHistory, QueueHistory, QuotaStep, RunHistory, UserHistory
+from yunikorn.reporting.run_history import PartitionHistory, QueueHistory, QuotaStep, RunHistory, UserHistory
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.observations import ApplicationRow
 from yunikorn.simulation.out_folder import OutFolder

@@ -11,7 +11,13 @@ from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
-from yunikorn.reporting.history import NodeHistory, PartitionHistory, QueueHistory, RunHistory, UserHistory
+from yunikorn.reporting.run_history import (
+    NodeHistory,
+    PartitionHistory,
+    QueueHistory,
+    RunHistory,
+    UserHistory,
+)
 from yunikorn.reporting.metrics import jain_index
 from yunikorn.reporting.observations import RUNNING, WAITING, ApplicationRow
 from yunikorn.reporting.observer import Observer

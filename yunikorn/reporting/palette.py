@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from yunikorn.reporting.history import RunHistory
+from yunikorn.reporting.run_history import RunHistory
 
 Dashes = str | tuple[int, tuple[int, ...]]
 """A pattern of lines as matplotlib takes it."""

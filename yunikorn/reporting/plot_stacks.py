@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from yunikorn.reporting.history import PartitionHistory, RunHistory, UserHistory
+from yunikorn.reporting.run_history import PartitionHistory, RunHistory, UserHistory
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.mpl import (
     OTHERS,

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from yunikorn.reporting.history import PartitionHistory, QueueHistory, RunHistory
+from yunikorn.reporting.run_history import PartitionHistory, QueueHistory, RunHistory
 from yunikorn.reporting.mpl import (
     INK,
     LIMIT,

@@ -27,9 +27,9 @@ from yunikorn.reporting.sections.report_sections import report_sections
 from yunikorn.reporting.sections.use import CLUSTER, IDLE, NODES, QUEUES, USERS
 from yunikorn.reporting.sections.waits import CALIBRATION, LENGTHS, WAITS
 from yunikorn.reporting.tables import outcome
-from yunikorn.simulation.decisions import APPLICATIONS as ENDS
-from yunikorn.simulation.decisions import DECISIONS, REPORT, FolderRecorder
-from yunikorn.simulation.decisions import NODES as NODE_EVENTS
+from yunikorn.simulation.decision_files import APPLICATIONS as ENDS
+from yunikorn.simulation.decision_files import DECISIONS, REPORT, FolderRecorder
+from yunikorn.simulation.decision_files import NODES as NODE_EVENTS
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorders
 

@@ -26,7 +26,7 @@ from yunikorn.input_files import HeldInput, InputFile
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import NODES, WORKLOAD
-from yunikorn.simulation.decisions import DECISIONS
+from yunikorn.simulation.decision_files import DECISIONS
 
 RESULT = "results.json.gz"
 """Complete report and its provenance."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.reporting.assertions import Assertion, AssertionResult
+from yunikorn.reporting.report_assertions import Assertion, AssertionResult
 from yunikorn.reporting.cluster_search import SizeSearch, Trial
 from yunikorn.reporting.csv_files import Columns, CsvFile
 from yunikorn.reporting.provenance import Provenance

@@ -22,7 +22,7 @@ from yunikorn.config.properties import KNOWN, POLICIES
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.queue_paths import is_queue_path, numbered_path
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.text import suggest
 
 FREE = ("properties", "guaranteed", "max", "maxresources", "resourceweights", "priorityclasses")

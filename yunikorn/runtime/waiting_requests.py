@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import attrs
 
-from yunikorn.explain.explain import Reason, of_application
+from yunikorn.explain.explanations import Reason, of_application
 from yunikorn.explain.grouped import RequestGroup, explain_in_groups
 from yunikorn.interface.administration import application_named
 from yunikorn.interface.explaining import explained_in_slices

@@ -21,7 +21,7 @@ from yunikorn.config.document import Mapping as MappingNode
 from yunikorn.config.document import compose, decode
 from yunikorn.config.load import DEFAULT_TEXT, check_config, checksum_of
 from yunikorn.config.queues_yaml import SchedulerConfig
-from yunikorn.config.reading import Findings, Spot, YamlTable
+from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import ReloadConfiguration

@@ -27,7 +27,7 @@ from yunikorn.text import suggest
 
 if TYPE_CHECKING:
     from yunikorn.clock import ManualClock
-    from yunikorn.explain.explain import Explanation
+    from yunikorn.explain.explanations import Explanation
     from yunikorn.interface.scheduler import Scheduler
     from yunikorn.simulation.simulated_rm import SimulatedRM
 

@@ -6,9 +6,9 @@ checks is reported.
 
 Requests of one size whose applications share a queue and the same user and group limits are blocked alike.
 They form a `LimitClass`, whose clock runs while the class is blocked. The blocked time of a request is the
-difference between two clock readings, independent of the number of requests in the class. A `LimitGate` is the set
-of quotas and limits that apply to some classes. Its classes are evaluated again only after a change of the
-gate.
+difference between two clock readings, independent of the number of requests in the class. A `LimitGate` is
+the set of quotas and limits that apply to some classes. Its classes are evaluated again only after a change
+of the gate.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import Resource
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.trace_line import (
     UNKNOWN,
     BadLine,

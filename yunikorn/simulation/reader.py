@@ -26,7 +26,13 @@ from yunikorn.simulation.scenario_reader import (
     read_scenario_file,
 )
 from yunikorn.simulation.slurm import SlurmOptions, is_slurm, read_slurm
-from yunikorn.simulation.source import InputError, SeedWithoutEffect, read_content, trace_text, yaml_text
+from yunikorn.simulation.input_source import (
+    InputError,
+    SeedWithoutEffect,
+    read_content,
+    trace_text,
+    yaml_text,
+)
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.swf_jobs import COLUMNS
 from yunikorn.simulation.trace_line import read_rows

@@ -22,7 +22,7 @@ from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.simulated_rm import RM_ID
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import RESTART, Workload
 
 PERIODS = Timeouts(retention=0)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from yunikorn.config.reading import Spot, YamlTable
+from yunikorn.config.yaml_reading import Spot, YamlTable
 from yunikorn.simulation.dependencies import find_cycles
 from yunikorn.simulation.workload import WorkloadApplication
 from yunikorn.text import suggest

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import attrs
 
-from yunikorn.config.reading import YamlTable
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.config.source import read_source
 from yunikorn.errors import ConfigError
 from yunikorn.model.gang import HARD, SOFT
@@ -42,7 +42,7 @@ from yunikorn.simulation.scenario_values import (
     read_time,
     unknown,
 )
-from yunikorn.simulation.source import InputError, read_content, yaml_text
+from yunikorn.simulation.input_source import InputError, read_content, yaml_text
 from yunikorn.simulation.workload import (
     ConfigEvent,
     NodeEvent,

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from yunikorn.config.reading import YamlTable
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.simulation.arrivals import (
     DAY,
     Bursts,

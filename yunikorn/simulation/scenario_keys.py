@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from yunikorn.clock import SECOND
-from yunikorn.config.reading import YamlTable
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.model.gang import STYLES
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import Resource

@@ -18,7 +18,7 @@ from typing import IO, Any
 import attrs
 
 from yunikorn.config.document import Mapping, compose, show
-from yunikorn.config.reading import Findings, Spot, YamlTable
+from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, QuantityError
 from yunikorn.input_files import GZIP, HeldInput, InputFile
 from yunikorn.resources import INT64_MAX
@@ -38,7 +38,7 @@ from yunikorn.simulation.scenario_entries import (
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
 from yunikorn.simulation.scenario_values import read_startup
-from yunikorn.simulation.source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
+from yunikorn.simulation.input_source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
 from yunikorn.simulation.workload import (
     ConfigEvent,
     NodeEvent,

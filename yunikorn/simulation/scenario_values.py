@@ -14,7 +14,7 @@ import attrs
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.config.document import Mapping, Scalar, show
 from yunikorn.config.durations import parse_duration
-from yunikorn.config.reading import YamlTable, read_integer, read_number
+from yunikorn.config.yaml_reading import YamlTable, read_integer, read_number
 from yunikorn.errors import QuantityError
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import INT64_MAX, NOTHING, Resource

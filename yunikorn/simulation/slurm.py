@@ -26,7 +26,7 @@ from yunikorn.simulation.slurm_values import (
     parse_tres,
     parse_whole,
 )
-from yunikorn.simulation.source import InputError
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.trace_line import (
     MAX_SECONDS,
     UNKNOWN,

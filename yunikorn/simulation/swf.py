@@ -18,7 +18,7 @@ from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.machines import MAX_NODES, nodes_from_header
-from yunikorn.simulation.source import LINES_SHOWN, InputError, remarks_on
+from yunikorn.simulation.input_source import LINES_SHOWN, InputError, remarks_on
 from yunikorn.simulation.swf_jobs import (
     CANCELLED,
     COLUMNS,

@@ -14,7 +14,7 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.resources import Resource
-from yunikorn.simulation.source import InputError, remarks_on
+from yunikorn.simulation.input_source import InputError, remarks_on
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode
 
 MAX_SECONDS = 9_000_000_000

@@ -12,7 +12,7 @@ import attrs
 from yunikorn.accounting.partition import Partition
 from yunikorn.api import Plugin
 from yunikorn.clock import SECOND, ManualClock
-from yunikorn.explain.explain import Explanation
+from yunikorn.explain.explanations import Explanation
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.constants import NODE_PARTITION

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 
 from yunikorn_kubernetes.admission.reviews import Submitter
-from yunikorn_kubernetes.admission.rules import Rules
+from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.names import USER_INFO
 
 

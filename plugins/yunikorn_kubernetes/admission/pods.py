@@ -20,7 +20,7 @@ from yunikorn_kubernetes.admission.reviews import (
     put,
     put_members,
 )
-from yunikorn_kubernetes.admission.rules import Rules
+from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.names import (
     ALLOW_PREEMPTION,
     APP_ID,
@@ -34,7 +34,7 @@ from yunikorn_kubernetes.names import (
     UNIQUE_SUFFIX,
     USER_INFO,
 )
-from yunikorn_kubernetes.translation.applications import id_of_namespace
+from yunikorn_kubernetes.translation.pod_applications import id_of_namespace
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 APP_LABEL, OWN_APP = "app", "yunikorn"

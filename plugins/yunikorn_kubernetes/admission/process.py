@@ -13,8 +13,8 @@ from yunikorn.errors import UsageError
 from yunikorn_kubernetes.admission.controller import ADVICE, AdmissionController, AdmissionOptions
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import from_system
-from yunikorn_kubernetes.api_server.connection import ApiConnection
-from yunikorn_kubernetes.api_server.credentials import CredentialsError, find_credentials
+from yunikorn_kubernetes.api_server.api_connection import ApiConnection
+from yunikorn_kubernetes.api_server.api_credentials import CredentialsError, find_credentials
 
 __all__ = ["AdmissionOptions", "run"]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from yunikorn.clock import SECOND, Clock
 from yunikorn.errors import YunikornError
-from yunikorn_kubernetes.admission.certificates import (
+from yunikorn_kubernetes.admission.webhook_certificates import (
     Authority,
     ServerCertificate,
     complete,
@@ -35,7 +35,7 @@ from yunikorn_kubernetes.admission.webhooks import (
 )
 from yunikorn_kubernetes.api_server.access_reviews import Right
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.resources import ApiResource
+from yunikorn_kubernetes.api_server.api_resources import ApiResource
 
 _log = logging.getLogger("yunikorn.admission")
 

@@ -9,7 +9,7 @@ import attrs
 
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.resources import ACCESS_REVIEWS, ApiResource
+from yunikorn_kubernetes.api_server.api_resources import ACCESS_REVIEWS, ApiResource
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 

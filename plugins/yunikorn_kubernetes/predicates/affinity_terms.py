@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from yunikorn.api import Node, Task
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_affinity import label_key
-from yunikorn_kubernetes.predicates.reading import (
+from yunikorn_kubernetes.predicates.tag_reading import (
     TEXTS,
     UnreadableText,
     invalid_constraints,

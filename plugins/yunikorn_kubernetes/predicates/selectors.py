@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from yunikorn_kubernetes.predicates.reading import (
+from yunikorn_kubernetes.predicates.tag_reading import (
     UnreadableText,
     pairs_of,
     table_of,
@@ -112,8 +112,9 @@ def is_label_key(key: str) -> bool:
 def parse_requirement(entry: Mapping[str, Any], operators: Iterable[str]) -> LabelRequirement:
     """Return the requirement of a JSON object with `key`, `operator` and `values`.
 
-    Raises `UnreadableText` for what the API server refuses: another operator, an invalid key or value, `In` and
-    `NotIn` without values, `Exists` and `DoesNotExist` with values, `Gt` and `Lt` without one whole number.
+    Raises `UnreadableText` for what the API server refuses: another operator, an invalid key or value, `In`
+    and `NotIn` without values, `Exists` and `DoesNotExist` with values, `Gt` and `Lt` without one whole
+    number.
     """
     key, operator = text_of(entry, "key"), text_of(entry, "operator")
     values = texts_of(entry.get("values"), "values")
@@ -143,7 +144,10 @@ def equalities(value: Any, what: str) -> list[LabelRequirement]:
 
 
 def parse_label_selector(value: Any, what: str) -> Selector:
-    """Return a selector of pods or namespaces; null matches nothing, `{}` everything. Raises `UnreadableText`."""
+    """Return a selector of pods or namespaces; null matches nothing, `{}` everything.
+
+    Raises `UnreadableText`.
+    """
     if value is None:
         return NOTHING
     table = table_of(value, what)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.predicates.reading import (
+from yunikorn_kubernetes.predicates.tag_reading import (
     TEXTS,
     UnreadableText,
     invalid_constraints,

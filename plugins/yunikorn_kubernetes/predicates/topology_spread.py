@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from yunikorn.api import Ask, Node, Predicate, Task, Where, hookimpl
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.predicates.reading import section
+from yunikorn_kubernetes.predicates.tag_reading import section
 from yunikorn_kubernetes.predicates.running_pods import (
     RunningPods,
     SelectorIndex,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from yunikorn_kubernetes.names import LABEL_HOSTNAME
-from yunikorn_kubernetes.predicates.reading import UnreadableText, tables_of
+from yunikorn_kubernetes.predicates.tag_reading import UnreadableText, tables_of
 from yunikorn_kubernetes.predicates.selectors import (
     IN,
     OF_NODES,

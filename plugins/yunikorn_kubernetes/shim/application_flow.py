@@ -10,12 +10,12 @@ import attrs
 from yunikorn.interface.messages import TerminationType
 from yunikorn.resources import NOTHING
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.shim.applications import KubernetesApplication
-from yunikorn_kubernetes.shim.cluster import ShimCluster
+from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
+from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.failures import PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
 from yunikorn_kubernetes.shim.ports import Notices
-from yunikorn_kubernetes.shim.states import (
+from yunikorn_kubernetes.shim.shim_states import (
     ACCEPTED,
     APPLICATION,
     COMPLETED,
@@ -30,7 +30,7 @@ from yunikorn_kubernetes.shim.states import (
 )
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
 from yunikorn_kubernetes.shim.tasks import Task
-from yunikorn_kubernetes.translation.applications import controller_of, is_gang_member, is_terminated
+from yunikorn_kubernetes.translation.pod_applications import controller_of, is_gang_member, is_terminated
 
 _log = logging.getLogger("yunikorn.kubernetes.applications")
 

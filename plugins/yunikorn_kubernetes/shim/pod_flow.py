@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
-from yunikorn_kubernetes.shim.cluster import ForeignPod, ShimCluster
+from yunikorn_kubernetes.shim.shim_cluster import ForeignPod, ShimCluster
 from yunikorn_kubernetes.shim.conditions import UNSCHEDULABLE
 from yunikorn_kubernetes.shim.ports import Notices, Writes
-from yunikorn_kubernetes.shim.states import BOUND
+from yunikorn_kubernetes.shim.shim_states import BOUND
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
 from yunikorn_kubernetes.shim.tasks import Task
-from yunikorn_kubernetes.translation.applications import is_ours, is_placeholder, is_terminated
+from yunikorn_kubernetes.translation.pod_applications import is_ours, is_placeholder, is_terminated
 
 
 def is_leaving_unplaced(pod: Pod) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.volumes.binding import VolumeBinder
+from yunikorn_kubernetes.volumes.chosen_volumes import VolumeBinder
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes, VolumeConflict
 
 

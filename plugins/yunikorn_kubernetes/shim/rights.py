@@ -8,7 +8,7 @@ from typing import Any
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.access_reviews import Right, denied, refused_list, refused_object
 from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.resources import (
+from yunikorn_kubernetes.api_server.api_resources import (
     EVENTS,
     LEASES,
     PERSISTENT_VOLUME_CLAIMS,

@@ -9,7 +9,7 @@ import attrs
 from yunikorn.interface.messages import TerminationType
 from yunikorn.resources import NOTHING, Resource
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.shim.states import BOUND, NEW, TERMINATED, UNALLOCATED
+from yunikorn_kubernetes.shim.shim_states import BOUND, NEW, TERMINATED, UNALLOCATED
 
 _log = logging.getLogger("yunikorn.kubernetes.tasks")
 

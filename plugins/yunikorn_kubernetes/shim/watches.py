@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
-from yunikorn_kubernetes.api_server.resources import (
+from yunikorn_kubernetes.api_server.api_resources import (
     CSI_DRIVERS,
     CSI_NODES,
     CSI_STORAGE_CAPACITIES,
@@ -27,7 +27,7 @@ from yunikorn_kubernetes.api_server.resources import (
 from yunikorn_kubernetes.objects import Namespace, Node, Pod
 from yunikorn_kubernetes.shim.shim import Shim
 from yunikorn_kubernetes.shim.translator import References
-from yunikorn_kubernetes.translation.applications import is_terminated
+from yunikorn_kubernetes.translation.pod_applications import is_terminated
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
 
 A = TypeVar("A", bound=ApiObject)

@@ -12,7 +12,7 @@ from msgspec import to_builtins
 
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, Pod, PodSpec, Taint, Toleration
-from yunikorn_kubernetes.translation.texts import compact_json
+from yunikorn_kubernetes.translation.compact_json import compact_json
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 DO_NOT_SCHEDULE = "DoNotSchedule"

@@ -11,7 +11,7 @@ from msgspec import to_builtins
 
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, OwnerReference, Pod
-from yunikorn_kubernetes.translation.applications import owner_references
+from yunikorn_kubernetes.translation.pod_applications import owner_references
 from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, AnnotatedTaskGroup
 
 DEFAULT_IMAGE = "registry.k8s.io/pause:3.7"

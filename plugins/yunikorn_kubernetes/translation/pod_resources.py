@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from yunikorn.errors import QuantityError
 from yunikorn.resources import Resource, Tally
 from yunikorn_kubernetes.objects import Container, ContainerStatus, Pod
-from yunikorn_kubernetes.translation.quantities import PODS, amounts_of, check_range
+from yunikorn_kubernetes.translation.kubernetes_quantities import PODS, amounts_of, check_range
 
 SIDECAR = "Always"
 """Restart policy of an init container that runs as long as the pod."""

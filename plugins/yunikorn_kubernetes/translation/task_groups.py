@@ -20,7 +20,7 @@ from yunikorn.resources import INT64_MAX, Resource, Tally
 from yunikorn.text import listed, suggest
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, Pod
-from yunikorn_kubernetes.translation.quantities import PODS, amount_name, amount_of
+from yunikorn_kubernetes.translation.kubernetes_quantities import PODS, amount_name, amount_of
 
 SOFT, HARD, ATOMIC = "Soft", "Hard", "Atomic"
 STYLES = {style.lower(): style for style in (SOFT, HARD, ATOMIC)}

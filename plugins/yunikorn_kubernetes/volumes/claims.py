@@ -30,7 +30,7 @@ from yunikorn_kubernetes.volumes.migration import (
     translated_affinity,
 )
 from yunikorn_kubernetes.volumes.stores import VolumeObjects
-from yunikorn_kubernetes.volumes.texts import (
+from yunikorn_kubernetes.volumes.volume_json import (
     FILESYSTEM,
     class_of_claim,
     compact,

@@ -10,9 +10,9 @@ from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.volume_choice import PROVISION, affinity_refusal, choose, place
 from yunikorn_kubernetes.predicates.volume_tags import UnreadableTag, pod_volumes
 from yunikorn_kubernetes.volumes.claims import ClaimReader, VolumeTags, claim_names
-from yunikorn_kubernetes.volumes.nodes import is_in_topology, volume_attributes
+from yunikorn_kubernetes.volumes.node_attributes import is_in_topology, volume_attributes
 from yunikorn_kubernetes.volumes.stores import Index, Touched, VolumeObject, VolumeObjects, host_of
-from yunikorn_kubernetes.volumes.texts import compact, is_bound
+from yunikorn_kubernetes.volumes.volume_json import compact, is_bound
 
 NOTHING = VolumeTags()
 

@@ -24,7 +24,7 @@ from yunikorn_kubernetes.objects import (
 )
 from yunikorn_kubernetes.predicates.volume_terms import only_host, read_terms
 from yunikorn_kubernetes.volumes.migration import node_affinity
-from yunikorn_kubernetes.volumes.texts import SELECTED_NODE, class_of_volume, free_volume, names_claim
+from yunikorn_kubernetes.volumes.volume_json import SELECTED_NODE, class_of_volume, free_volume, names_claim
 
 VolumeObject = (
     PersistentVolume

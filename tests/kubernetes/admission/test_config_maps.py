@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession, web
-from yunikorn_kubernetes.admission.config_maps import (
+from yunikorn_kubernetes.admission.config_map_validation import (
     ConfigMapVerdict,
     RestScheduler,
     review_config_map,

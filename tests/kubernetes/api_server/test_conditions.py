@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from yunikorn_kubernetes.api_server.binding import BindOutcome, PodRef
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 
 from tests.kubernetes.api_server.memory_server import Json, failure, lost, refused
 from tests.kubernetes.api_server.virtual_time import run_virtual

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import trustme
 import yaml
-from yunikorn_kubernetes.api_server.credentials import (
+from yunikorn_kubernetes.api_server.api_credentials import (
     CredentialsError,
     InClusterCredentials,
     KubeconfigCredentials,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from yunikorn_kubernetes.translation.applications import (
+from yunikorn_kubernetes.translation.pod_applications import (
     application_id,
     application_tags,
     is_ours,

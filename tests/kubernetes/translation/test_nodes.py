@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from yunikorn_kubernetes.objects import CSINode
-from yunikorn_kubernetes.translation.nodes import node_attributes, node_resource
+from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
 
 from tests.kubernetes.bodies import node_of, read
 from yunikorn.errors import QuantityError

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.translation.applications import (
+from yunikorn_kubernetes.translation.pod_applications import (
     application_id,
     is_placeholder,
     metadata_conflicts,

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from yunikorn_kubernetes.translation.quantities import amounts_of, parse
+from yunikorn_kubernetes.translation.kubernetes_quantities import amounts_of, parse
 
 from yunikorn.errors import QuantityError
 from yunikorn.resources import INT64_MAX

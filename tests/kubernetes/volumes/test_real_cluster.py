@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
-from yunikorn_kubernetes.api_server.connection import ApiConnection
-from yunikorn_kubernetes.api_server.credentials import find_credentials
+from yunikorn_kubernetes.api_server.api_connection import ApiConnection
+from yunikorn_kubernetes.api_server.api_credentials import find_credentials
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
-from yunikorn_kubernetes.api_server.resources import (
+from yunikorn_kubernetes.api_server.api_resources import (
     CSI_DRIVERS,
     CSI_NODES,
     CSI_STORAGE_CAPACITIES,
@@ -31,7 +31,7 @@ from yunikorn_kubernetes.api_server.resources import (
 )
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
-from yunikorn_kubernetes.volumes.binding import VolumeBinder, VolumeBindError
+from yunikorn_kubernetes.volumes.chosen_volumes import VolumeBinder, VolumeBindError
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes, VolumeConflict
 
 from tests.kubernetes.cluster import Cluster, Kubectl, Obj

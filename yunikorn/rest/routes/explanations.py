@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from yunikorn.explain.explain import Reason, of_application
+from yunikorn.explain.explanations import Reason, of_application
 from yunikorn.explain.grouped import RequestGroup, explain_in_groups
 from yunikorn.explain.request_position import QueuePosition
 from yunikorn.interface.explaining import explained_in_slices

@@ -16,9 +16,9 @@ from typing import TypeVar
 import attrs
 
 from yunikorn.config.document import quote
-from yunikorn.config.names import WILDCARD, is_group_name, is_user_name
-from yunikorn.config.queues import LimitDraft, Named, QueueDraft
-from yunikorn.config.reading import Findings, plain_data
+from yunikorn.config.legal_names import WILDCARD, is_group_name, is_user_name
+from yunikorn.config.queue_configs import LimitDraft, Named, QueueDraft
+from yunikorn.config.yaml_reading import Findings, plain_data
 from yunikorn.quantities import spell_amount, spell_quantity
 from yunikorn.resources import NOTHING, above_zero, smaller_of, sum_of
 

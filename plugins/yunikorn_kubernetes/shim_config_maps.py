@@ -16,7 +16,7 @@ from yunikorn.config_maps import CONFIGS, YAML, Entry, merge
 from yunikorn.errors import ConfigError, Problem, printable
 from yunikorn.text import suggest
 from yunikorn_kubernetes.objects import ConfigMap
-from yunikorn_kubernetes.settings import (
+from yunikorn_kubernetes.shim_settings import (
     LONGEST,
     ShimSetting,
     ShimSettings,

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import re2
 
-from yunikorn_kubernetes.settings import AdmissionSettings
+from yunikorn_kubernetes.shim_settings import AdmissionSettings
 
 
 class Expressions:

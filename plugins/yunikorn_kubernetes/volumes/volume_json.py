@@ -7,7 +7,7 @@ from typing import Any
 
 from yunikorn.errors import QuantityError
 from yunikorn_kubernetes.objects import Json, PersistentVolume, PersistentVolumeClaim
-from yunikorn_kubernetes.translation import quantities
+from yunikorn_kubernetes.translation import kubernetes_quantities
 from yunikorn_kubernetes.volumes.migration import node_affinity
 
 STORAGE = "storage"
@@ -39,12 +39,12 @@ def class_of_volume(volume: PersistentVolume) -> str:
 def size_of_claim(claim: PersistentVolumeClaim) -> int:
     """Return the requested bytes. Raises `QuantityError`."""
     requests = claim.spec.resources.requests if claim.spec.resources is not None else {}
-    return quantities.parse(requests.get(STORAGE, "0"))
+    return kubernetes_quantities.parse(requests.get(STORAGE, "0"))
 
 
 def size_of_volume(volume: PersistentVolume) -> int:
     """Return the capacity in bytes. Raises `QuantityError`."""
-    return quantities.parse(volume.spec.capacity.get(STORAGE, "0"))
+    return kubernetes_quantities.parse(volume.spec.capacity.get(STORAGE, "0"))
 
 
 def is_bound(claim: PersistentVolumeClaim) -> bool:

@@ -7,7 +7,7 @@ import logging
 import attrs
 
 from yunikorn.interface.messages import AddApplicationRequest
-from yunikorn_kubernetes.shim.states import FAILED, FAILING, NEW, REJECTED
+from yunikorn_kubernetes.shim.shim_states import FAILED, FAILING, NEW, REJECTED
 from yunikorn_kubernetes.shim.tasks import Task
 from yunikorn_kubernetes.translation.placeholders import PlaceholderOwner
 from yunikorn_kubernetes.translation.task_groups import HARD, AnnotatedGang

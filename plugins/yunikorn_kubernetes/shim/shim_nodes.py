@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import attrs
 
 from yunikorn.resources import NOTHING, Resource
-from yunikorn_kubernetes.shim.states import ACCEPTED, DRAINING, HEALTHY, NEW
+from yunikorn_kubernetes.shim.shim_states import ACCEPTED, DRAINING, HEALTHY, NEW
 
 _log = logging.getLogger("yunikorn.kubernetes.nodes")
 

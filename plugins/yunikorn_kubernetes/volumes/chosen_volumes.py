@@ -16,14 +16,14 @@ from yunikorn.errors import YunikornError
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
+from yunikorn_kubernetes.api_server.api_resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from yunikorn_kubernetes.objects import Json, ObjectMeta, PersistentVolume, PersistentVolumeClaim
 from yunikorn_kubernetes.predicates.volume_choice import affinity_refusal
 from yunikorn_kubernetes.predicates.volume_tags import VolumeAffinity
 from yunikorn_kubernetes.predicates.volume_terms import read_terms
 from yunikorn_kubernetes.volumes.cluster_volumes import Assumption, ClusterVolumes
 from yunikorn_kubernetes.volumes.migration import node_affinity, plugin_of, translated_affinity
-from yunikorn_kubernetes.volumes.texts import SELECTED_NODE, is_bound, names_claim
+from yunikorn_kubernetes.volumes.volume_json import SELECTED_NODE, is_bound, names_claim
 
 BIND_TIMEOUT = 600.0
 """Seconds until all volumes of a pod must be bound, unless configured otherwise."""

@@ -13,12 +13,12 @@ from yunikorn_kubernetes.names import (
     NODE_VOLUME_LIMITS,
 )
 from yunikorn_kubernetes.objects import CSIStorageCapacity, Json
-from yunikorn_kubernetes.predicates.reading import UnreadableText
+from yunikorn_kubernetes.predicates.tag_reading import UnreadableText
 from yunikorn_kubernetes.predicates.volume_terms import read_selector
-from yunikorn_kubernetes.translation import quantities
+from yunikorn_kubernetes.translation import kubernetes_quantities
 from yunikorn_kubernetes.volumes.migration import MIGRATED_PLUGINS
 from yunikorn_kubernetes.volumes.stores import VolumeObjects, host_of
-from yunikorn_kubernetes.volumes.texts import compact
+from yunikorn_kubernetes.volumes.volume_json import compact
 
 
 def volume_attributes(name: str, labels: Mapping[str, str], objects: VolumeObjects) -> dict[str, str]:
@@ -85,6 +85,6 @@ def _largest(capacity: CSIStorageCapacity) -> int | None:
     """Return the size of the largest volume; None if it is unknown."""
     text = capacity.maximum_volume_size or capacity.capacity
     try:
-        return None if text is None else quantities.parse(text)
+        return None if text is None else kubernetes_quantities.parse(text)
     except QuantityError:
         return None

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from yunikorn.errors import UsageError
-from yunikorn_kubernetes.admission.certificates import ServerCertificate
+from yunikorn_kubernetes.admission.webhook_certificates import ServerCertificate
 from yunikorn_kubernetes.admission.reviews import (
     MalformedReview,
     Request,

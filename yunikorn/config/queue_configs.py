@@ -1,6 +1,6 @@
 """Reader of the queue tree of a partition, with the checks of single queues.
 
-Checks of queues against each other are in `yunikorn.config.quotas`.
+Checks of queues against each other are in `yunikorn.config.quota_checks`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from yunikorn.config.amounts import Amount
 from yunikorn.config.document import quote
 from yunikorn.config.keys import Draft
-from yunikorn.config.names import RECOVERY, ROOT, Acl, is_queue_name
+from yunikorn.config.legal_names import RECOVERY, ROOT, Acl, is_queue_name
 from yunikorn.config.queues_yaml import LIMIT, QUEUE, TEMPLATE, LimitConfig, QueueConfig, TemplateConfig
-from yunikorn.config.reading import Findings, Spot, YamlTable
+from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 
 Named = list[tuple[str, Spot]]
 

@@ -8,7 +8,7 @@ import attrs
 
 from yunikorn.config.keys import Draft
 from yunikorn.config.lint import check_effects
-from yunikorn.config.node_orders import read_node_sort, read_node_sorts
+from yunikorn.config.node_order_reader import read_node_sort, read_node_sorts
 from yunikorn.config.plugin_refs import (
     REQUIRED,
     PluginCheck,
@@ -16,7 +16,7 @@ from yunikorn.config.plugin_refs import (
     read_plugin_list,
     read_plugin_ref,
 )
-from yunikorn.config.queues import QueueDraft, read_queues
+from yunikorn.config.queue_configs import QueueDraft, read_queues
 from yunikorn.config.queues_yaml import (
     DEFAULT_RESERVATIONS,
     PARTITION,
@@ -29,9 +29,9 @@ from yunikorn.config.queues_yaml import (
     ResolverCache,
     ResolverRef,
 )
-from yunikorn.config.quotas import check_applications, check_limits, check_resources
-from yunikorn.config.reading import Findings, YamlTable
-from yunikorn.config.rules import RuleDraft, check_paths, read_rules
+from yunikorn.config.quota_checks import check_applications, check_limits, check_resources
+from yunikorn.config.yaml_reading import Findings, YamlTable
+from yunikorn.config.rule_configs import RuleDraft, check_paths, read_rules
 from yunikorn.framework import kinds
 from yunikorn.framework.kinds import ADMISSION, PERMIT, PREDICATE, RESOLVER, SUBMIT
 

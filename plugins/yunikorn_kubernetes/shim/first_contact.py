@@ -12,7 +12,7 @@ from yunikorn_kubernetes.api_server.access_reviews import FORBIDDEN, UNAUTHORIZE
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.resources import LEASES, ApiResource
+from yunikorn_kubernetes.api_server.api_resources import LEASES, ApiResource
 from yunikorn_kubernetes.shim.rights import ROLES, check_rights
 
 _log = logging.getLogger("yunikorn.kubernetes")

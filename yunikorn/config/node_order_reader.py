@@ -22,7 +22,7 @@ from yunikorn.config.queues_yaml import (
     ScoreConfig,
     WeightedRef,
 )
-from yunikorn.config.reading import YamlTable
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.config.values import WEIGHTS
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import NODE_SORT

@@ -11,11 +11,11 @@ from typing import Any
 from yunikorn.config.document import Listing, quote
 from yunikorn.config.filters import FilterConfig, expression_fault
 from yunikorn.config.keys import Draft
-from yunikorn.config.names import ROOT, is_expression, is_group_name, is_queue_name, is_user_name
+from yunikorn.config.legal_names import ROOT, is_expression, is_group_name, is_queue_name, is_user_name
 from yunikorn.config.plugin_refs import REQUIRED, PluginCheck, note_if_ours
-from yunikorn.config.queues import QueueDraft
+from yunikorn.config.queue_configs import QueueDraft
 from yunikorn.config.queues_yaml import FILTER, RULE, PluginRef, RuleConfig
-from yunikorn.config.reading import Findings, Spot, YamlTable
+from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 from yunikorn.framework.kinds import PLACEMENT
 
 VALUE = "value"

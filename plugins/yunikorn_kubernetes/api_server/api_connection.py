@@ -11,7 +11,7 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
-from yunikorn_kubernetes.api_server.credentials import ApiCredentials, CredentialsError, ServerAccess
+from yunikorn_kubernetes.api_server.api_credentials import ApiCredentials, CredentialsError, ServerAccess
 from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, TransportError
 
 _log = logging.getLogger("yunikorn.kubernetes")
