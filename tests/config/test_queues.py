@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from yunikorn.config.load import Outcome
 from yunikorn.config.legal_names import EVERYBODY
+from yunikorn.config.load import Outcome
 from yunikorn.config.queues_yaml import PartitionConfig, QueueConfig, TemplateConfig
 from yunikorn.resources import Resource
 

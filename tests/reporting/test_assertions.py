@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from yunikorn.errors import UsageError
 from yunikorn.reporting.assertion_figures import FIGURES, FigureUnit
+from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.report_assertions import (
     OPERATORS,
     check_queues,
@@ -18,7 +19,6 @@ from yunikorn.reporting.report_assertions import (
     parse_assertions,
     spell,
 )
-from yunikorn.reporting.full_report import FullReport
 
 Observe = Callable[..., FullReport]
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.reporting.report_assertions import AssertionResult, parse_assertion
 from yunikorn.reporting.cluster_search import SearchInterrupted, SizeSearch, Trial, describe, search
+from yunikorn.reporting.report_assertions import AssertionResult, parse_assertion
 
 WAIT = parse_assertion("wait.max < 1m")
 

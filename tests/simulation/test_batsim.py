@@ -15,9 +15,9 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.batsim import BatsimOptions, read_batsim
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import Workload
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "batsim"

@@ -10,11 +10,11 @@ import pytest
 
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import read_scenario
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.statistics import Summary
 
 CONFIG = """

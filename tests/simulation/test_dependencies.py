@@ -16,6 +16,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.dependencies import find_cycles
 from yunikorn.simulation.explain_requests import parse_questions
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
@@ -23,7 +24,6 @@ from yunikorn.simulation.rm_state import Submitted
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import open_scenario_file, read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.survey import survey
 
 Play = Callable[..., Report]

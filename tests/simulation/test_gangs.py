@@ -11,12 +11,12 @@ import pytest
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import read_scenario
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.workload import Workload, WorkloadNode
 

@@ -13,9 +13,9 @@ from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import study
 from yunikorn.simulation.adjustments import Adjustments
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.openb import OpenbOptions, read_openb, read_openb_nodes
 from yunikorn.simulation.reader import read_workload
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import Workload
 
 CONFIG = """

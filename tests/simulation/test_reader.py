@@ -10,9 +10,9 @@ import pytest
 
 from yunikorn.errors import UsageError
 from yunikorn.resources import Resource
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.machines import read_machines
 from yunikorn.simulation.reader import detect_format, read_workload
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.swf import SwfOptions
 
 Write = Callable[[str, str], Path]

@@ -13,12 +13,12 @@ from tests.simulation.test_replay import Replay, conserved
 from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.decision_files import REPORT, FolderRecorder
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import Reloaded, ReloadReport
 
 ONE_CORE = """

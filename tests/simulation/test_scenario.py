@@ -6,8 +6,8 @@ import pytest
 
 from yunikorn.clock import SECOND
 from yunikorn.resources import Resource
-from yunikorn.simulation.scenario_reader import read_cluster, read_scenario
 from yunikorn.simulation.input_source import InputError
+from yunikorn.simulation.scenario_reader import read_cluster, read_scenario
 from yunikorn.simulation.workload import NodeEventKind, Workload, WorkloadNode, WorkloadTaskGroup
 
 WHOLE = """

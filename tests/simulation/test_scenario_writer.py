@@ -16,11 +16,11 @@ from tests.simulation.test_generate import CONFIG, FAILURES, WEEK
 from tests.simulation.test_replay import play
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.scenario_reader import FileApplications, open_scenario_file, read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import (
     FOREVER,
     Workload,

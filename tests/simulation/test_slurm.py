@@ -13,12 +13,12 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.machines import read_sinfo
 from yunikorn.simulation.reader import read_node_file, read_workload
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.slurm import SlurmOptions, read_slurm
 from yunikorn.simulation.slurm_values import parse_elapsed, parse_memory, parse_tres
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "slurm"

@@ -16,13 +16,13 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import Allocation
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.simulation.distributions import DrawnAmounts, Exponential
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import Running
 from yunikorn.simulation.rng import Rng
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import StartUp
 
 CONFIG = """

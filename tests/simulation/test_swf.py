@@ -13,9 +13,9 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.workload import Workload, WorkloadNode

@@ -9,10 +9,10 @@ from typing import Any
 
 from yunikorn.errors import Problem, UsageError
 from yunikorn.simulation.distributions import DISTRIBUTIONS, DrawnAmounts
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.scenario_generate import PROCESSES
 from yunikorn.simulation.scenario_reader import read_startup_text
 from yunikorn.simulation.scenario_values import CHOICE, LIMITS, ZIPF
-from yunikorn.simulation.input_source import InputError
 
 APPLICATIONS = 1000
 ARRIVALS = "poisson,every=30s"

@@ -13,8 +13,8 @@ from yunikorn.cli.output import echo
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry
-from yunikorn.reporting.report_assertions import Assertion, check_queues, judge, parse_assertions
 from yunikorn.reporting.full_report import FullReport
+from yunikorn.reporting.report_assertions import Assertion, check_queues, judge, parse_assertions
 
 UNMET = 1
 """Exit status of a simulation that reached its end, but not what was asked of it."""

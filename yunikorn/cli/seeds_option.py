@@ -11,8 +11,8 @@ import click
 from yunikorn.cli.workload import WorkloadSource
 from yunikorn.errors import UsageError
 from yunikorn.reporting.comparison import Drawn
-from yunikorn.simulation.resampling import AUTO
 from yunikorn.simulation.input_source import InputError, SeedWithoutEffect
+from yunikorn.simulation.resampling import AUTO
 
 MOST_SEEDS = 1_000
 _SEEDS = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?\Z")

@@ -38,8 +38,8 @@ from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.variants import check_configs
 from yunikorn.simulation.engine import Progress
 from yunikorn.simulation.explain_requests import parse_questions
-from yunikorn.simulation.report import Report
 from yunikorn.simulation.input_source import InputError
+from yunikorn.simulation.report import Report
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import Workload, describe_reload
 

@@ -27,8 +27,8 @@ from yunikorn.cli.simulate import read_simulation
 from yunikorn.cli.size_runs import SizeRuns, shown
 from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import UsageError
-from yunikorn.reporting.report_assertions import check_queues, parse_assertions
 from yunikorn.reporting.cluster_search import SizeSearch, describe, search
+from yunikorn.reporting.report_assertions import check_queues, parse_assertions
 from yunikorn.reporting.size_files import SizeResult, size_folder, untested_sizes, write_size
 from yunikorn.reporting.tables import Table
 from yunikorn.simulation.machines import MAX_NODES

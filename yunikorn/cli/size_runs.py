@@ -17,10 +17,10 @@ from yunikorn.cli.simulate import stderr_console
 from yunikorn.clock import SystemClock
 from yunikorn.containment import Interrupts
 from yunikorn.errors import printable
-from yunikorn.reporting.report_assertions import Assertion, AssertionResult, judge
 from yunikorn.reporting.cluster_search import SearchInterrupted, Trial
 from yunikorn.reporting.comparison import Drawn
 from yunikorn.reporting.provenance import Provenance
+from yunikorn.reporting.report_assertions import Assertion, AssertionResult, judge
 from yunikorn.reporting.runs import Order, Played, RunFailed, Source, finished, play, play_all
 from yunikorn.reporting.saved_run import InputPlaces
 from yunikorn.reporting.size_files import run_folder

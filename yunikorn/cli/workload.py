@@ -42,13 +42,13 @@ from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.batsim import BatsimOptions
 from yunikorn.simulation.distributions import Constant
+from yunikorn.simulation.input_source import InputError, SeedWithoutEffect, read_content, yaml_text
 from yunikorn.simulation.openb import GPU_COUNTS, OpenbOptions
 from yunikorn.simulation.reader import FORMATS, SCENARIO, read_workload
 from yunikorn.simulation.resampling import RESAMPLINGS, resample, shuffle
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
-from yunikorn.simulation.input_source import InputError, SeedWithoutEffect, read_content, yaml_text
 from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.swf import JOBS, MEMORY, SwfOptions
 from yunikorn.simulation.workload import StartUp, Workload

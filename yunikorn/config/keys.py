@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import attrs
 
-from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.config.values import Value
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.framework.kinds import PluginKind
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from yunikorn.config.legal_names import ROOT
 from yunikorn.config.queue_configs import QueueDraft
-from yunikorn.config.yaml_reading import Findings
 from yunikorn.config.rule_configs import FIXED, RuleDraft, is_complete
+from yunikorn.config.yaml_reading import Findings
 from yunikorn.quantities import spell_amount
 from yunikorn.resources import smaller_of
 

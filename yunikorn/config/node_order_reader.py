@@ -22,8 +22,8 @@ from yunikorn.config.queues_yaml import (
     ScoreConfig,
     WeightedRef,
 )
-from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.config.values import WEIGHTS
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import NODE_SORT
 

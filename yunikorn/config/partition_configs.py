@@ -30,8 +30,8 @@ from yunikorn.config.queues_yaml import (
     ResolverRef,
 )
 from yunikorn.config.quota_checks import check_applications, check_limits, check_resources
-from yunikorn.config.yaml_reading import Findings, YamlTable
 from yunikorn.config.rule_configs import RuleDraft, check_paths, read_rules
+from yunikorn.config.yaml_reading import Findings, YamlTable
 from yunikorn.framework import kinds
 from yunikorn.framework.kinds import ADMISSION, PERMIT, PREDICATE, RESOLVER, SUBMIT
 

@@ -18,9 +18,9 @@ from yunikorn.config.filters import FilterConfig
 from yunikorn.config.keys import ConfigKey, ConfigSection, key, keys_inside
 from yunikorn.config.legal_names import NOBODY, Acl
 from yunikorn.config.properties import QueueSettings
-from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.config.values import built, mapping, plugin, plugin_ref, plugins, rows
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.framework.kinds import (
     ADMISSION,
     EVENT_SINK,

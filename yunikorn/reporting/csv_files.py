@@ -15,9 +15,9 @@ from typing import IO, Any, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from yunikorn.reporting.run_history import PartitionHistory, QueueHistory, QuotaStep, RunHistory, UserHistory
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.observations import ApplicationRow
+from yunikorn.reporting.run_history import PartitionHistory, QueueHistory, QuotaStep, RunHistory, UserHistory
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import Running, partition_name

@@ -11,6 +11,11 @@ from yunikorn.clock import SECOND
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.core_view import CoreView
 from yunikorn.reporting.group_counts import NAMES, GroupCounts, GroupReport
+from yunikorn.reporting.metrics import jain_index
+from yunikorn.reporting.observations import RUNNING, WAITING, ApplicationRow
+from yunikorn.reporting.observer import Observer
+from yunikorn.reporting.provenance import Provenance
+from yunikorn.reporting.run_figures import Curves, Fairness, Figures
 from yunikorn.reporting.run_history import (
     NodeHistory,
     PartitionHistory,
@@ -18,11 +23,6 @@ from yunikorn.reporting.run_history import (
     RunHistory,
     UserHistory,
 )
-from yunikorn.reporting.metrics import jain_index
-from yunikorn.reporting.observations import RUNNING, WAITING, ApplicationRow
-from yunikorn.reporting.observer import Observer
-from yunikorn.reporting.provenance import Provenance
-from yunikorn.reporting.run_figures import Curves, Fairness, Figures
 from yunikorn.reporting.tables import queue_label
 from yunikorn.reporting.verdict import judge
 from yunikorn.simulation.engine import Progress

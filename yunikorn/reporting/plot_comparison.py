@@ -8,12 +8,12 @@ from matplotlib.ticker import FuncFormatter
 
 from yunikorn.reporting.comparison_result import Comparison, FigureRow
 from yunikorn.reporting.figures import MEAN_WAIT
-from yunikorn.reporting.run_history import RunHistory
 from yunikorn.reporting.mpl import INK, amount_scale, line, paper, shorten, time_scale, top
 from yunikorn.reporting.palette import LIGHT, line_style
 from yunikorn.reporting.plot_waits import plot_distributions
 from yunikorn.reporting.plots import busiest_type
 from yunikorn.reporting.run_figures import Curves
+from yunikorn.reporting.run_history import RunHistory
 
 SHOWN = len(LIGHT)
 """Maximum number of drawn variants, the first ones; each has a colour of its own."""

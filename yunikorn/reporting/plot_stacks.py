@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from yunikorn.reporting.run_history import PartitionHistory, RunHistory, UserHistory
 from yunikorn.reporting.idle_capacity import CAUSES
 from yunikorn.reporting.mpl import (
     OTHERS,
@@ -26,6 +25,7 @@ from yunikorn.reporting.mpl import (
 )
 from yunikorn.reporting.palette import LIGHT, QueueColours, line_style
 from yunikorn.reporting.plots import busiest_type, plot_types
+from yunikorn.reporting.run_history import PartitionHistory, RunHistory, UserHistory
 
 _STYLES = {cause: line_style(number) for number, cause in enumerate(CAUSES)}
 """A style for each cause, the same in all pictures."""

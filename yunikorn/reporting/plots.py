@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from yunikorn.reporting.run_history import PartitionHistory, QueueHistory, RunHistory
 from yunikorn.reporting.mpl import (
     INK,
     LIMIT,
@@ -29,6 +28,7 @@ from yunikorn.reporting.mpl import (
     top,
 )
 from yunikorn.reporting.palette import QueueColours, Style
+from yunikorn.reporting.run_history import PartitionHistory, QueueHistory, RunHistory
 
 CLUSTER_PLOTS = 8
 QUEUE_PLOTS = 12

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from yunikorn.reporting.core_view import CoreView, QueueQuota
-from yunikorn.reporting.run_history import QuotaStep
 from yunikorn.reporting.observations import LoadObservation
+from yunikorn.reporting.run_history import QuotaStep
 from yunikorn.reporting.time_series import Timeline
 from yunikorn.resources import Tally, grow
 from yunikorn.simulation.statistics import DIGITS, seconds

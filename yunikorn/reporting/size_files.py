@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 
-from yunikorn.reporting.report_assertions import Assertion, AssertionResult
 from yunikorn.reporting.cluster_search import SizeSearch, Trial
 from yunikorn.reporting.csv_files import Columns, CsvFile
 from yunikorn.reporting.provenance import Provenance
+from yunikorn.reporting.report_assertions import Assertion, AssertionResult
 from yunikorn.simulation.out_folder import OutFolder
 
 JSON = "size.json"

@@ -16,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from yunikorn.reporting.run_history import UserHistory
 from yunikorn.reporting.observations import RUNNING, WAITING
+from yunikorn.reporting.run_history import UserHistory
 from yunikorn.reporting.time_series import Timeline
 from yunikorn.resources import Resource, Tally, grow
 from yunikorn.simulation.statistics import seconds

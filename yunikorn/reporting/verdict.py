@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 from yunikorn.quantities import VCORE
 from yunikorn.reporting.group_counts import GroupReport
-from yunikorn.reporting.run_history import PartitionHistory, RunHistory
 from yunikorn.reporting.run_figures import Figures
+from yunikorn.reporting.run_history import PartitionHistory, RunHistory
 from yunikorn.reporting.tables import duration, percent, ratio, whole_percent
 from yunikorn.simulation.counters import RefusalReason
 from yunikorn.simulation.report import Report

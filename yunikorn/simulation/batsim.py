@@ -18,8 +18,8 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
-from yunikorn.simulation.machines import MAX_NODES
 from yunikorn.simulation.input_source import InputError
+from yunikorn.simulation.machines import MAX_NODES
 from yunikorn.simulation.trace_dependencies import PREFIX, follow, read_dependencies
 from yunikorn.simulation.trace_line import (
     MAX_PROCESSORS,

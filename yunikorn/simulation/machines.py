@@ -12,8 +12,8 @@ import attrs
 
 from yunikorn.errors import Problem
 from yunikorn.resources import Resource
-from yunikorn.simulation.slurm_values import MIB, NOTHING, parse_whole
 from yunikorn.simulation.input_source import InputError
+from yunikorn.simulation.slurm_values import MIB, NOTHING, parse_whole
 from yunikorn.simulation.trace_line import BadLine, Row, read_lines, take_rows
 from yunikorn.simulation.workload import WorkloadNode
 

@@ -10,6 +10,13 @@ import attrs
 from yunikorn.errors import Problem, UsageError
 from yunikorn.input_files import InputFile
 from yunikorn.simulation.batsim import BatsimOptions, is_batsim, read_batsim
+from yunikorn.simulation.input_source import (
+    InputError,
+    SeedWithoutEffect,
+    read_content,
+    trace_text,
+    yaml_text,
+)
 from yunikorn.simulation.machines import is_sinfo, read_machines, read_sinfo
 from yunikorn.simulation.openb import (
     NODE_COLUMNS,
@@ -26,13 +33,6 @@ from yunikorn.simulation.scenario_reader import (
     read_scenario_file,
 )
 from yunikorn.simulation.slurm import SlurmOptions, is_slurm, read_slurm
-from yunikorn.simulation.input_source import (
-    InputError,
-    SeedWithoutEffect,
-    read_content,
-    trace_text,
-    yaml_text,
-)
 from yunikorn.simulation.swf import SwfOptions, read_swf
 from yunikorn.simulation.swf_jobs import COLUMNS
 from yunikorn.simulation.trace_line import read_rows

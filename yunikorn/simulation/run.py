@@ -18,11 +18,11 @@ from yunikorn.model.context import Timeouts
 from yunikorn.simulation.counters import RefusalReason, RefusalReasons
 from yunikorn.simulation.engine import Progress, Simulation
 from yunikorn.simulation.explain_requests import ExplainRequest, ExplainRequests
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.simulated_rm import RM_ID
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.workload import RESTART, Workload
 
 PERIODS = Timeouts(retention=0)

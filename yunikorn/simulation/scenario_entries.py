@@ -13,12 +13,13 @@ from typing import TypeVar
 
 import attrs
 
-from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.config.source import read_source
+from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.errors import ConfigError
 from yunikorn.model.gang import HARD, SOFT
 from yunikorn.resources import NOTHING, Resource
 from yunikorn.simulation.distributions import DrawnAmounts
+from yunikorn.simulation.input_source import InputError, read_content, yaml_text
 from yunikorn.simulation.machines import MAX_NODES, numbered
 from yunikorn.simulation.rng import Streams
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
@@ -42,7 +43,6 @@ from yunikorn.simulation.scenario_values import (
     read_time,
     unknown,
 )
-from yunikorn.simulation.input_source import InputError, read_content, yaml_text
 from yunikorn.simulation.workload import (
     ConfigEvent,
     NodeEvent,

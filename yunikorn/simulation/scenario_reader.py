@@ -26,6 +26,7 @@ from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.dependencies import find_cycles
 from yunikorn.simulation.distributions import Constant, DrawnAmounts
 from yunikorn.simulation.generator import MANY, Generated
+from yunikorn.simulation.input_source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
 from yunikorn.simulation.rng import streams
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn.simulation.scenario_entries import (
@@ -38,7 +39,6 @@ from yunikorn.simulation.scenario_entries import (
 from yunikorn.simulation.scenario_generate import read_plans
 from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
 from yunikorn.simulation.scenario_values import read_startup
-from yunikorn.simulation.input_source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
 from yunikorn.simulation.workload import (
     ConfigEvent,
     NodeEvent,

@@ -16,6 +16,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import Problem, UsageError
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
+from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.slurm_values import (
     MAX_BYTES,
     NOTHING,
@@ -26,7 +27,6 @@ from yunikorn.simulation.slurm_values import (
     parse_tres,
     parse_whole,
 )
-from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.trace_line import (
     MAX_SECONDS,
     UNKNOWN,

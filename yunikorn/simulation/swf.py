@@ -17,8 +17,8 @@ from yunikorn.errors import Problem, UsageError
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import Resource
 from yunikorn.simulation.arrivals import Arrivals
-from yunikorn.simulation.machines import MAX_NODES, nodes_from_header
 from yunikorn.simulation.input_source import LINES_SHOWN, InputError, remarks_on
+from yunikorn.simulation.machines import MAX_NODES, nodes_from_header
 from yunikorn.simulation.swf_jobs import (
     CANCELLED,
     COLUMNS,

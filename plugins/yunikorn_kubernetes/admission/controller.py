@@ -14,25 +14,25 @@ import attrs
 from yunikorn.clock import Clock
 from yunikorn.config_maps import NAMES
 from yunikorn.errors import ConfigError, UsageError, YunikornError
+from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.admission.config_map_validation import RestScheduler, review_config_map
 from yunikorn_kubernetes.admission.pods import review_pod
 from yunikorn_kubernetes.admission.reviews import Request, ReviewAnswer
-from yunikorn_kubernetes.admission.admission_rules import Rules
-from yunikorn_kubernetes.admission.webhook_server import WebhookServer
 from yunikorn_kubernetes.admission.trust import Trust, has_secret, needed
+from yunikorn_kubernetes.admission.webhook_server import WebhookServer
 from yunikorn_kubernetes.admission.webhooks import Reachable
 from yunikorn_kubernetes.api_server.access_reviews import denied, refused_list
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.api_resources import (
     CONFIG_MAPS,
     NAMESPACES,
     PRIORITY_CLASSES,
     ApiResource,
 )
-from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
+from yunikorn_kubernetes.api_server.chance import RandomSource
+from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass
+from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
 from yunikorn_kubernetes.shim_settings import ShimLogLevels
 
 _log = logging.getLogger("yunikorn.admission")

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from yunikorn_kubernetes.admission.reviews import Submitter
 from yunikorn_kubernetes.admission.admission_rules import Rules
+from yunikorn_kubernetes.admission.reviews import Submitter
 from yunikorn_kubernetes.names import USER_INFO
 
 

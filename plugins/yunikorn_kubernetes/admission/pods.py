@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.admission.objects_under_review import PodLike, pod_like
 from yunikorn_kubernetes.admission.owners import is_missing, owner_text, refusal
 from yunikorn_kubernetes.admission.reviews import (
@@ -20,7 +21,6 @@ from yunikorn_kubernetes.admission.reviews import (
     put,
     put_members,
 )
-from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.names import (
     ALLOW_PREEMPTION,
     APP_ID,

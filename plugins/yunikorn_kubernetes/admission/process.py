@@ -11,10 +11,10 @@ from collections.abc import Callable
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.admission.controller import ADVICE, AdmissionController, AdmissionOptions
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import from_system
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import CredentialsError, find_credentials
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
+from yunikorn_kubernetes.api_server.chance import from_system
 
 __all__ = ["AdmissionOptions", "run"]
 

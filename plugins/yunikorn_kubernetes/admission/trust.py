@@ -34,8 +34,8 @@ from yunikorn_kubernetes.admission.webhooks import (
     validations,
 )
 from yunikorn_kubernetes.api_server.access_reviews import Right
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.api_resources import ApiResource
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 
 _log = logging.getLogger("yunikorn.admission")
 

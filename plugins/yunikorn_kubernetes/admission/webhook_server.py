@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from yunikorn.errors import UsageError
-from yunikorn_kubernetes.admission.webhook_certificates import ServerCertificate
 from yunikorn_kubernetes.admission.reviews import (
     MalformedReview,
     Request,
@@ -21,6 +20,7 @@ from yunikorn_kubernetes.admission.reviews import (
     read_review,
     write_review,
 )
+from yunikorn_kubernetes.admission.webhook_certificates import ServerCertificate
 from yunikorn_kubernetes.admission.webhooks import MUTATE_PATH, VALIDATE_PATH
 
 _log = logging.getLogger("yunikorn.admission")

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from yunikorn.errors import UsageError
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.api_resources import ACCESS_REVIEWS, ApiResource
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 

@@ -12,8 +12,8 @@ import attrs
 import msgspec
 
 from yunikorn.errors import YunikornError
-from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.api_resources import PODS, ApiObject, ApiResource
+from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, Transport, TransportError
 from yunikorn_kubernetes.api_server.watch_lines import (
     Bookmark,

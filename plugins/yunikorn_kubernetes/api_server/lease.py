@@ -16,10 +16,10 @@ import attrs
 
 from yunikorn.clock import Clock
 from yunikorn.errors import YunikornError
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.api_resources import LEASES
 from yunikorn_kubernetes.api_server.api_times import micro_time
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
+from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.objects import Json
 
 _log = logging.getLogger("yunikorn.kubernetes")

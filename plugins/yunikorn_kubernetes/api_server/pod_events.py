@@ -13,12 +13,12 @@ from typing import TypeVar
 import attrs
 
 from yunikorn.clock import Clock
+from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS, EVENTS, ApiObject, ApiResource
+from yunikorn_kubernetes.api_server.api_times import micro_time
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
-from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS, EVENTS, ApiObject, ApiResource
-from yunikorn_kubernetes.api_server.api_times import micro_time
 from yunikorn_kubernetes.objects import Json, ObjectReference
 
 _log = logging.getLogger("yunikorn.kubernetes")

@@ -13,10 +13,10 @@ import attrs
 
 from yunikorn.containment import describe_error
 from yunikorn.errors import CONTAINED
+from yunikorn_kubernetes.api_server.api_resources import ApiObject, ApiResource, key_of
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, Bookmark, WatchEvent, WatchEventType
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.api_resources import ApiObject, ApiResource, key_of
 from yunikorn_kubernetes.objects import ObjectMeta
 
 _log = logging.getLogger("yunikorn.kubernetes")

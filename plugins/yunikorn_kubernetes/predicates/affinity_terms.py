@@ -9,6 +9,15 @@ from typing import Any, NamedTuple
 from yunikorn.api import Node, Task
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_affinity import label_key
+from yunikorn_kubernetes.predicates.running_pods import (
+    Pair,
+    RunningPods,
+    namespace_labels_of,
+    namespace_of,
+    required_pair,
+    tags_of,
+)
+from yunikorn_kubernetes.predicates.selectors import Selector, parse_label_selector, with_prefix
 from yunikorn_kubernetes.predicates.tag_reading import (
     TEXTS,
     UnreadableText,
@@ -19,15 +28,6 @@ from yunikorn_kubernetes.predicates.tag_reading import (
     text_of,
     texts_of,
 )
-from yunikorn_kubernetes.predicates.running_pods import (
-    Pair,
-    RunningPods,
-    namespace_labels_of,
-    namespace_of,
-    required_pair,
-    tags_of,
-)
-from yunikorn_kubernetes.predicates.selectors import Selector, parse_label_selector, with_prefix
 
 NO_LABELS: Mapping[str, str] = {}
 

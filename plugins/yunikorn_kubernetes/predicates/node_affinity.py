@@ -13,6 +13,14 @@ from typing import Any, NamedTuple
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.predicates.selectors import (
+    IN,
+    NOT_IN,
+    OF_NODES,
+    LabelRequirement,
+    equalities,
+    parse_requirement,
+)
 from yunikorn_kubernetes.predicates.tag_reading import (
     TEXTS,
     UnreadableText,
@@ -23,14 +31,6 @@ from yunikorn_kubernetes.predicates.tag_reading import (
     tables_of,
     text_of,
     texts_of,
-)
-from yunikorn_kubernetes.predicates.selectors import (
-    IN,
-    NOT_IN,
-    OF_NODES,
-    LabelRequirement,
-    equalities,
-    parse_requirement,
 )
 
 NODE_NAME = "metadata.name"

@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterable, Mapping
 from yunikorn.api import Ask, Node, Predicate, Task, Where, hookimpl
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.affinity_terms import AffinityTerm, AvoidedTerm, PodCount, read_terms
-from yunikorn_kubernetes.predicates.tag_reading import section
 from yunikorn_kubernetes.predicates.running_pods import (
     RunningPods,
     SelectorIndex,
@@ -21,6 +20,7 @@ from yunikorn_kubernetes.predicates.running_pods import (
     namespace_labels_of,
     namespace_of,
 )
+from yunikorn_kubernetes.predicates.tag_reading import section
 
 MOST_GROUPS = 4096
 """Number of groups whose pods are counted; beyond it, half of them are counted again when they are needed."""

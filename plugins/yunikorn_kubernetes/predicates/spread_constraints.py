@@ -9,6 +9,14 @@ from typing import Any, NamedTuple
 from yunikorn.api import Node, Task
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_affinity import NodeRequirements, label_key, requirements_of
+from yunikorn_kubernetes.predicates.running_pods import Pair, RunningPods, required_pair, tags_of
+from yunikorn_kubernetes.predicates.selectors import (
+    IN,
+    LabelRequirement,
+    Selector,
+    parse_label_selector,
+    with_prefix,
+)
 from yunikorn_kubernetes.predicates.tag_reading import (
     TEXTS,
     UnreadableText,
@@ -18,14 +26,6 @@ from yunikorn_kubernetes.predicates.tag_reading import (
     text_of,
     texts_of,
     whole_of,
-)
-from yunikorn_kubernetes.predicates.running_pods import Pair, RunningPods, required_pair, tags_of
-from yunikorn_kubernetes.predicates.selectors import (
-    IN,
-    LabelRequirement,
-    Selector,
-    parse_label_selector,
-    with_prefix,
 )
 from yunikorn_kubernetes.predicates.taints import tolerations_of, untolerated
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.predicates.selectors import whole
 from yunikorn_kubernetes.predicates.tag_reading import (
     TEXTS,
     UnreadableText,
@@ -24,7 +25,6 @@ from yunikorn_kubernetes.predicates.tag_reading import (
     tables_of,
     text_of,
 )
-from yunikorn_kubernetes.predicates.selectors import whole
 
 EQUAL, EXISTS, LESS, GREATER = "Equal", "Exists", "Lt", "Gt"
 REFUSING = ("NoSchedule", "NoExecute")

@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from yunikorn.api import Ask, Node, Predicate, Task, Where, hookimpl
 from yunikorn_kubernetes import names
-from yunikorn_kubernetes.predicates.tag_reading import section
 from yunikorn_kubernetes.predicates.running_pods import (
     RunningPods,
     SelectorIndex,
@@ -26,6 +25,7 @@ from yunikorn_kubernetes.predicates.spread_constraints import (
     policies_of,
     read_constraints,
 )
+from yunikorn_kubernetes.predicates.tag_reading import section
 
 MOST_GROUPS = 4096
 """Number of groups whose counts are kept; beyond it, half of them are counted again when they are needed."""

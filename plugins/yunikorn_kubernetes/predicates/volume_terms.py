@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from yunikorn_kubernetes.names import LABEL_HOSTNAME
-from yunikorn_kubernetes.predicates.tag_reading import UnreadableText, tables_of
 from yunikorn_kubernetes.predicates.selectors import (
     IN,
     OF_NODES,
@@ -20,6 +19,7 @@ from yunikorn_kubernetes.predicates.selectors import (
     parse_label_selector,
     parse_requirement,
 )
+from yunikorn_kubernetes.predicates.tag_reading import UnreadableText, tables_of
 
 Labels = Mapping[str, str]
 Term = tuple[LabelRequirement, ...]

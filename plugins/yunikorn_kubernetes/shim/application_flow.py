@@ -10,11 +10,11 @@ import attrs
 from yunikorn.interface.messages import TerminationType
 from yunikorn.resources import NOTHING
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
-from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.failures import PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
 from yunikorn_kubernetes.shim.ports import Notices
+from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
+from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import (
     ACCEPTED,
     APPLICATION,

@@ -28,8 +28,8 @@ from yunikorn.interface.messages import (
 from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.runtime.waiting_requests import WaitingGroup, waiting_requests
 from yunikorn_kubernetes.names import TAG_REQUIRED_NODE
-from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.ports import Notices, Writes
+from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import NEW, RESERVING, SCHEDULING
 from yunikorn_kubernetes.shim.tasks import Shown, Task
 

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.access_reviews import FORBIDDEN, UNAUTHORIZED, refused_object
+from yunikorn_kubernetes.api_server.api_resources import LEASES, ApiResource
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.api_resources import LEASES, ApiResource
 from yunikorn_kubernetes.shim.rights import ROLES, check_rights
 
 _log = logging.getLogger("yunikorn.kubernetes")

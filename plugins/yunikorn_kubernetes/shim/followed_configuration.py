@@ -10,12 +10,12 @@ from typing import Protocol
 
 from yunikorn.config_maps import CONFIGS, NAMES
 from yunikorn.errors import ConfigError, YunikornError
+from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange
-from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
-from yunikorn_kubernetes.shim_config_maps import CheckQueues, ClusterConfig, read_config
 from yunikorn_kubernetes.objects import ConfigMap
+from yunikorn_kubernetes.shim_config_maps import CheckQueues, ClusterConfig, read_config
 from yunikorn_kubernetes.shim_settings import ShimLogLevels
 
 _log = logging.getLogger("yunikorn.kubernetes.config")

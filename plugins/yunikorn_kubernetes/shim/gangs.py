@@ -14,10 +14,10 @@ from yunikorn.clock import SECOND, Clock
 from yunikorn.errors import YunikornError
 from yunikorn.interface.messages import TerminationType
 from yunikorn_kubernetes.names import APP_TAG_CREATION_TIME
-from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
-from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.ports import Notices, Writes
+from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
+from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.tasks import Task
 from yunikorn_kubernetes.translation.pod_applications import owner_references
 from yunikorn_kubernetes.translation.task_groups import AnnotatedTaskGroup

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
+from yunikorn_kubernetes.api_server.api_resources import PODS
 from yunikorn_kubernetes.api_server.back_off import BackOff
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.api_resources import PODS
 from yunikorn_kubernetes.names import LEADER
 
 _log = logging.getLogger("yunikorn.kubernetes")

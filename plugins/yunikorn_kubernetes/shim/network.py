@@ -15,18 +15,16 @@ from yunikorn.config_maps import CONFIGS
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
 from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.runtime.async_scheduler import AsyncScheduler
-from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import from_system
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import CredentialsError, find_credentials
+from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
+from yunikorn_kubernetes.api_server.calls import ApiServer
+from yunikorn_kubernetes.api_server.chance import from_system
 from yunikorn_kubernetes.api_server.lease import LeaderElection
 from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
-from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
-from yunikorn_kubernetes.shim_config_maps import ClusterConfig
-from yunikorn_kubernetes.shim_settings import ServiceSettings, ShimLogLevels
 from yunikorn_kubernetes.shim.first_contact import FirstContact
 from yunikorn_kubernetes.shim.followed_configuration import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark
@@ -36,6 +34,8 @@ from yunikorn_kubernetes.shim.server_writes import ServerWrites
 from yunikorn_kubernetes.shim.shim import Registration, Shim
 from yunikorn_kubernetes.shim.translator import TranslationSettings, Translator
 from yunikorn_kubernetes.shim.watches import WATCHED, Watches
+from yunikorn_kubernetes.shim_config_maps import ClusterConfig
+from yunikorn_kubernetes.shim_settings import ServiceSettings, ShimLogLevels
 from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
 from yunikorn_kubernetes.volumes.chosen_volumes import VolumeBinder
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes

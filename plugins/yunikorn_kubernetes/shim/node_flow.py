@@ -6,9 +6,9 @@ import logging
 
 from yunikorn.interface.messages import NewNodeInfo, NodeAction, UpdateNodeInfo
 from yunikorn_kubernetes.objects import Node
+from yunikorn_kubernetes.shim.ports import Notices
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_nodes import ClusterNode
-from yunikorn_kubernetes.shim.ports import Notices
 from yunikorn_kubernetes.shim.shim_states import (
     ALLOCATED,
     DRAINING,

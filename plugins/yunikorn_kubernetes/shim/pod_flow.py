@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
-from yunikorn_kubernetes.shim.shim_cluster import ForeignPod, ShimCluster
 from yunikorn_kubernetes.shim.conditions import UNSCHEDULABLE
 from yunikorn_kubernetes.shim.ports import Notices, Writes
+from yunikorn_kubernetes.shim.shim_cluster import ForeignPod, ShimCluster
 from yunikorn_kubernetes.shim.shim_states import BOUND
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
 from yunikorn_kubernetes.shim.tasks import Task

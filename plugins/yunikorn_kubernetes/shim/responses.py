@@ -15,9 +15,9 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
-from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.node_flow import NodeFlow
+from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import ALLOCATED, COMPLETED, SCHEDULING
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
 from yunikorn_kubernetes.shim.tasks import Task

@@ -7,7 +7,6 @@ from typing import Any
 
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.access_reviews import Right, denied, refused_list, refused_object
-from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.api_resources import (
     EVENTS,
     LEASES,
@@ -16,6 +15,7 @@ from yunikorn_kubernetes.api_server.api_resources import (
     PODS,
     ApiResource,
 )
+from yunikorn_kubernetes.api_server.calls import ApiServer
 
 ROLES = "deploy/kubernetes/scheduler-access.yaml"
 """File with the roles that the scheduler needs."""

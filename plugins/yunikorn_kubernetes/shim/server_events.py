@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from yunikorn_kubernetes.api_server.pod_events import NORMAL, WARNING, PodEvents, reference
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS, NODES, PODS
+from yunikorn_kubernetes.api_server.pod_events import NORMAL, WARNING, PodEvents, reference
 from yunikorn_kubernetes.objects import ConfigMap, ObjectReference, Pod
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
-from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.api_resources import PODS
+from yunikorn_kubernetes.api_server.calls import ApiError
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Json, Pod
 

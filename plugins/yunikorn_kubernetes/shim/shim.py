@@ -27,7 +27,6 @@ from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
 from yunikorn_kubernetes.shim.batches import Batches
 from yunikorn_kubernetes.shim.bindings_under_way import Binder
-from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.conditions import ConditionReader, Conditions
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.failures import PodFailures
@@ -36,6 +35,7 @@ from yunikorn_kubernetes.shim.node_flow import NodeFlow
 from yunikorn_kubernetes.shim.pod_flow import PodFlow
 from yunikorn_kubernetes.shim.ports import Notices, Translation, Volumes, Writes
 from yunikorn_kubernetes.shim.responses import Responses
+from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import RUNNING, SCHEDULER, fire
 from yunikorn_kubernetes.shim.task_flow import TaskFlow
 from yunikorn_kubernetes.translation.pod_applications import is_placeholder, is_terminated

@@ -10,10 +10,10 @@ from yunikorn.interface.messages import Allocation, PreemptionPolicy
 from yunikorn.resources import NOTHING, Resource
 from yunikorn_kubernetes.names import FOREIGN_DEFAULT, TAG_FOREIGN
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
 from yunikorn_kubernetes.shim.batches import Batches
-from yunikorn_kubernetes.shim.shim_nodes import ClusterNode
 from yunikorn_kubernetes.shim.ports import Translation
+from yunikorn_kubernetes.shim.shim_applications import KubernetesApplication
+from yunikorn_kubernetes.shim.shim_nodes import ClusterNode
 from yunikorn_kubernetes.shim.tasks import Task
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from yunikorn.interface.messages import TerminationType
 from yunikorn.text import listed
 from yunikorn_kubernetes.shim.bindings_under_way import Binder
-from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.ports import Notices
+from yunikorn_kubernetes.shim.shim_cluster import ShimCluster
 from yunikorn_kubernetes.shim.shim_states import ALLOCATED, BOUND, COMPLETED, NEW, SCHEDULING, TASK, fire
 from yunikorn_kubernetes.shim.tasks import Task
 

@@ -14,6 +14,14 @@ from yunikorn.resources import NOTHING, Resource
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Json, Namespace, Node, Pod, PriorityClass
 from yunikorn_kubernetes.shim.ports import PodSubmission, Volumes
+from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
+from yunikorn_kubernetes.translation.namespaces import namespace_labels, namespace_tags
+from yunikorn_kubernetes.translation.placeholders import (
+    PlaceholderOwner,
+    PlaceholderSettings,
+    name_suffix,
+    placeholder_pod,
+)
 from yunikorn_kubernetes.translation.pod_applications import (
     DEFAULT_NAMESPACE,
     application_id,
@@ -21,17 +29,9 @@ from yunikorn_kubernetes.translation.pod_applications import (
     new_application,
     queue_name,
 )
-from yunikorn_kubernetes.translation.asks import foreign_kind, pod_tags, preemption_policy, task_group_name
-from yunikorn_kubernetes.translation.namespaces import namespace_labels, namespace_tags
-from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
-from yunikorn_kubernetes.translation.placeholders import (
-    PlaceholderOwner,
-    PlaceholderSettings,
-    name_suffix,
-    placeholder_pod,
-)
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
 from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, AnnotatedTaskGroup, read_gang
+from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
 
 _log = logging.getLogger("yunikorn.kubernetes.translation")
 

@@ -6,9 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import RandomSource
-from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.api_resources import (
     CSI_DRIVERS,
     CSI_NODES,
@@ -24,6 +21,9 @@ from yunikorn_kubernetes.api_server.api_resources import (
     ApiObject,
     ApiResource,
 )
+from yunikorn_kubernetes.api_server.calls import ApiServer
+from yunikorn_kubernetes.api_server.chance import RandomSource
+from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.objects import Namespace, Node, Pod
 from yunikorn_kubernetes.shim.shim import Shim
 from yunikorn_kubernetes.shim.translator import References

@@ -7,8 +7,8 @@ from sys import intern
 from yunikorn.interface.messages import PreemptionPolicy
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Pod, PriorityClass
-from yunikorn_kubernetes.translation.pod_applications import DEFAULT_NAMESPACE, creation_second
 from yunikorn_kubernetes.translation.constraints import pod_constraints, required_node
+from yunikorn_kubernetes.translation.pod_applications import DEFAULT_NAMESPACE, creation_second
 
 NEVER = "Never"
 """Preemption policy of pods that do not preempt others."""

@@ -11,8 +11,8 @@ from yunikorn.errors import QuantityError
 from yunikorn.resources import Tally
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Namespace
-from yunikorn_kubernetes.translation.kubernetes_quantities import CPU, amounts_of
 from yunikorn_kubernetes.translation.compact_json import compact_json
+from yunikorn_kubernetes.translation.kubernetes_quantities import CPU, amounts_of
 
 MEMORY = "memory"
 LONGEST_COUNT = 10

@@ -11,9 +11,9 @@ from sys import intern
 from yunikorn.resources import Resource
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import CSINode, Node
+from yunikorn_kubernetes.translation.compact_json import compact_json
 from yunikorn_kubernetes.translation.constraints import taints_text
 from yunikorn_kubernetes.translation.kubernetes_quantities import amounts_of
-from yunikorn_kubernetes.translation.compact_json import compact_json
 
 RESERVED = ("si/", "si.io/")
 """Prefixes of attributes that the scheduler interprets; labels cannot set them."""

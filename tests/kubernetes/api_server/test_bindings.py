@@ -7,8 +7,8 @@ import datetime
 import random
 
 import pytest
-from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, BindResult, PodRef
 from yunikorn_kubernetes.api_server.api_resources import PODS
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, BindResult, PodRef
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 
 from tests.kubernetes.api_server.memory_server import failure, lost, refused

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager, nullcontext
 
 import pytest
 import trustme
-from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, WatchEvent
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import CredentialsError, ServerAccess
 from yunikorn_kubernetes.api_server.api_resources import PODS
+from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer, WatchEvent
 from yunikorn_kubernetes.api_server.transport import TransportError
 
 pytestmark = pytest.mark.net

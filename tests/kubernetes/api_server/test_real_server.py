@@ -9,14 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
-from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
-from yunikorn_kubernetes.api_server.lease import LeaderElection, LeadershipLost, LeaseTimes
-from yunikorn_kubernetes.api_server.pod_events import WARNING, PodEvents, reference
-from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.api_resources import (
     CONFIG_MAPS,
     CSI_DRIVERS,
@@ -34,6 +28,12 @@ from yunikorn_kubernetes.api_server.api_resources import (
     VOLUME_ATTACHMENTS,
     ApiResource,
 )
+from yunikorn_kubernetes.api_server.calls import STRATEGIC_PATCH, ApiError, ApiServer
+from yunikorn_kubernetes.api_server.chance import seeded
+from yunikorn_kubernetes.api_server.lease import LeaderElection, LeadershipLost, LeaseTimes
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
+from yunikorn_kubernetes.api_server.pod_events import WARNING, PodEvents, reference
+from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 from yunikorn_kubernetes.objects import Pod
 

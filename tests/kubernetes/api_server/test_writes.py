@@ -6,9 +6,9 @@ import asyncio
 import gc
 
 import pytest
-from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
-from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.api_server.api_resources import PODS
+from yunikorn_kubernetes.api_server.calls import ApiError
+from yunikorn_kubernetes.api_server.pod_binding import BindOutcome, PodRef
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.shim.server_writes import ServerWrites

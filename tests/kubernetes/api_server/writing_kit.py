@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from yunikorn_kubernetes.api_server.pod_binding import PodRef
+from yunikorn_kubernetes.api_server.api_resources import PODS
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
+from yunikorn_kubernetes.api_server.pod_binding import PodRef
 from yunikorn_kubernetes.api_server.reflector import Reflector
-from yunikorn_kubernetes.api_server.api_resources import PODS
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
 

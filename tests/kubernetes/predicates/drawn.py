@@ -11,8 +11,8 @@ from msgspec import convert
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.translation.asks import pod_tags
-from yunikorn_kubernetes.translation.translated_nodes import node_attributes
 from yunikorn_kubernetes.translation.compact_json import compact_json
+from yunikorn_kubernetes.translation.translated_nodes import node_attributes
 
 from yunikorn.testing import AskSample, NodeSample, ask, node
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable
 
 import pytest
+from yunikorn_kubernetes.api_server.api_resources import NODES, PODS
 from yunikorn_kubernetes.api_server.calls import ApiServer
 from yunikorn_kubernetes.api_server.chance import seeded
-from yunikorn_kubernetes.api_server.api_resources import NODES, PODS
 from yunikorn_kubernetes.api_server.transport import ServerAnswer
 from yunikorn_kubernetes.shim.first_contact import FirstContact
 

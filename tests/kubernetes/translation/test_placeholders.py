@@ -10,12 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.translation.pod_applications import (
-    application_id,
-    is_placeholder,
-    metadata_conflicts,
-    queue_name,
-)
 from yunikorn_kubernetes.translation.asks import task_group_name
 from yunikorn_kubernetes.translation.placeholders import (
     PlaceholderOwner,
@@ -23,6 +17,12 @@ from yunikorn_kubernetes.translation.placeholders import (
     name_suffix,
     placeholder_name,
     placeholder_pod,
+)
+from yunikorn_kubernetes.translation.pod_applications import (
+    application_id,
+    is_placeholder,
+    metadata_conflicts,
+    queue_name,
 )
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
 from yunikorn_kubernetes.translation.task_groups import AnnotatedGang, read_gang

@@ -8,18 +8,18 @@ import json
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.shim_config_maps import read_config
 from yunikorn_kubernetes.objects import ConfigMap, CSINode, Node, Pod
-from yunikorn_kubernetes.translation.pod_applications import application_id, is_placeholder, queue_name
+from yunikorn_kubernetes.shim_config_maps import read_config
 from yunikorn_kubernetes.translation.asks import pod_tags
-from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
 from yunikorn_kubernetes.translation.placeholders import (
     PlaceholderOwner,
     PlaceholderSettings,
     placeholder_pod,
 )
+from yunikorn_kubernetes.translation.pod_applications import application_id, is_placeholder, queue_name
 from yunikorn_kubernetes.translation.pod_resources import pod_resource
 from yunikorn_kubernetes.translation.task_groups import read_gang
+from yunikorn_kubernetes.translation.translated_nodes import node_attributes, node_resource
 
 from tests.kubernetes.bodies import read
 from tests.kubernetes.cluster import Kubectl

@@ -12,11 +12,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from yunikorn_kubernetes.api_server.calls import ApiServer
-from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.api_connection import ApiConnection
 from yunikorn_kubernetes.api_server.api_credentials import find_credentials
-from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.api_server.api_resources import (
     CSI_DRIVERS,
     CSI_NODES,
@@ -29,6 +26,9 @@ from yunikorn_kubernetes.api_server.api_resources import (
     VOLUME_ATTACHMENTS,
     ApiResource,
 )
+from yunikorn_kubernetes.api_server.calls import ApiServer
+from yunikorn_kubernetes.api_server.chance import seeded
+from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
 from yunikorn_kubernetes.volumes.chosen_volumes import VolumeBinder, VolumeBindError
