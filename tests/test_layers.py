@@ -109,16 +109,19 @@ MAY_IMPORT = {
     KUBERNETES + "names": set(),
     KUBERNETES + "objects": set(),
     KUBERNETES + "predicates": {"yunikorn.api", KUBERNETES + "names"},
-    KUBERNETES + "settings": SHIM,
-    KUBERNETES + "config_maps": SHIM | {KUBERNETES + "settings"},
-    KUBERNETES + "translation": SHIM | {KUBERNETES + "settings"},
+    KUBERNETES + "shim_settings": SHIM,
+    KUBERNETES + "shim_config_maps": SHIM | {KUBERNETES + "shim_settings"},
+    KUBERNETES + "translation": SHIM | {KUBERNETES + "shim_settings"},
     KUBERNETES + "api_server": SHIM,
     KUBERNETES + "volumes": SHIM
     | {KUBERNETES + part for part in ("translation", "api_server", "predicates")},
     KUBERNETES + "admission": SHIM
-    | {KUBERNETES + part for part in ("settings", "config_maps", "translation", "api_server")},
+    | {KUBERNETES + part for part in ("shim_settings", "shim_config_maps", "translation", "api_server")},
     KUBERNETES + "shim": SHIM
-    | {KUBERNETES + part for part in ("settings", "config_maps", "translation", "api_server", "volumes")},
+    | {
+        KUBERNETES + part
+        for part in ("shim_settings", "shim_config_maps", "translation", "api_server", "volumes")
+    },
 }
 """All parts of the package, and the parts that each may import. A new part is added here deliberately."""
 
