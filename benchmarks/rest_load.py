@@ -31,7 +31,7 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.rest import Rest
-from yunikorn.service.settings import RestSettings, Settings
+from yunikorn.service.settings import RestSettings, ServerSettings
 
 CLIENT = Path(__file__).with_name("rest_client.py")
 RATE = 200
@@ -150,7 +150,7 @@ async def _serving(workload: Workload) -> Any:
     registry, clock, rm = Registry.load(third_party=False), SystemClock(), _Placing()
     store = EventStore("benchmark")
     threaded = ThreadedScheduler(lambda own: Scheduler(registry, own, event_receiver=store), clock)
-    settings = Settings(rest=RestSettings(address="127.0.0.1:0"))
+    settings = ServerSettings(rest=RestSettings(address="127.0.0.1:0"))
     async with AsyncScheduler(threaded) as core:
         await core.carry_out(
             lambda scheduler: scheduler.register_resource_manager(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yunikorn.cli.answer_fields import age, amount_text, time_text
-from yunikorn.cli.text_columns import Column, laid_out, shortened
+from yunikorn.cli.text_columns import TextColumn, laid_out, shortened
 from yunikorn.clock import SECOND
 
 
@@ -38,10 +38,10 @@ def test_ages_and_times() -> None:
 
 ROWS = [["root.analytics.team-one.nightly", "Running", "12", "vcore 1, memory 2Gi"]]
 COLUMNS = [
-    Column("queue"),
-    Column("state"),
-    Column("tasks", right=True),
-    Column("pending", whole=True, optional=True),
+    TextColumn("queue"),
+    TextColumn("state"),
+    TextColumn("tasks", right=True),
+    TextColumn("pending", whole=True, optional=True),
 ]
 
 
@@ -61,4 +61,6 @@ def test_a_table_fits_its_terminal(width: int) -> None:
 def test_texts_are_shortened_in_their_middle() -> None:
     assert shortened("root.analytics.nightly", 12) == "root.…ightly"
     assert shortened("abc", 3) == "abc"
-    assert laid_out([Column("name")], [["\N{CJK UNIFIED IDEOGRAPH-4E00}" * 20]], 12)[0][1].endswith("\u4e00")
+    assert laid_out([TextColumn("name")], [["\N{CJK UNIFIED IDEOGRAPH-4E00}" * 20]], 12)[0][1].endswith(
+        "\u4e00"
+    )

@@ -6,7 +6,7 @@ import io
 
 from rich.console import Console
 
-from yunikorn.cli.progress import SELDOM, Meter, progress_bar
+from yunikorn.cli.progress import SELDOM, RateMeter, progress_bar
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.simulation.engine import Progress
 
@@ -15,7 +15,7 @@ HOUR = 3600 * SECOND
 
 def test_line_shows_simulated_time_and_decision_rate() -> None:
     clock = ManualClock()
-    meter = Meter(clock)
+    meter = RateMeter(clock)
     clock.advance(2)
     progress = Progress(
         moment=51 * HOUR + 300 * SECOND, applications=10, submitted=6, ended=4, decisions=5000

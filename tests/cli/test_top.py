@@ -12,13 +12,13 @@ import pytest
 
 from tests.cli.operator_kit import Run, answered
 from tests.rest.kit import Rest
-from yunikorn.cli.rest_client import Address, NotFound, open_server
+from yunikorn.cli.rest_client import NotFound, ServerAddress, open_server
 from yunikorn.cli.terminal import KeyReader
 from yunikorn.cli.top import next_interval
 from yunikorn.cli.top_feed import Feed, Snapshot
-from yunikorn.cli.top_layout import Glyphs, Layout, bar_width
-from yunikorn.cli.top_screen import Choice, Moment, Screen
-from yunikorn.cli.top_views import APPS, NODES, QUEUES, VIEWS, Bar, Totals, queue_records
+from yunikorn.cli.top_layout import Glyphs, TopLayout, bar_width
+from yunikorn.cli.top_screen import Moment, Screen, ViewChoice
+from yunikorn.cli.top_views import APPS, NODES, QUEUES, VIEWS, Totals, UseBar, queue_records
 
 AT = Moment(now=3_723_000_000_000, since=0, interval=2)
 PLAIN, BLOCKS = Glyphs(ascii_only=True), Glyphs(ascii_only=False)
@@ -109,7 +109,7 @@ def test_a_long_list_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.monotonic", lambda: next(ticks) * 0.1)
     pages_of(250, monkeypatch)
     top = feed()
-    with open_server(Address("http://x", 1)) as server:
+    with open_server(ServerAddress("http://x", 1)) as server:
         top.refresh(server)
         assert len(asked) < 8
         assert top.snapshot is not None
@@ -145,7 +145,7 @@ def test_the_size_of_pages_follows_their_time(monkeypatch: pytest.MonkeyPatch) -
     answered(monkeypatch, reply)
     monkeypatch.setattr("time.monotonic", lambda: now)
     top = feed(interval=1e6)
-    with open_server(Address("http://x", 1)) as server:
+    with open_server(ServerAddress("http://x", 1)) as server:
         top.refresh(server)
         assert sizes == [50, 100, 200, 400, 500, 500, 500, 500, 500]
         assert names(top) == nodes.names
@@ -167,7 +167,7 @@ def test_old_figures_are_shown_behind_the_place_of_the_sweep(monkeypatch: pytest
     nodes = Nodes(6)
     answered(monkeypatch, nodes)
     top = feed()
-    with open_server(Address("http://x", 1)) as server:
+    with open_server(ServerAddress("http://x", 1)) as server:
         top.refresh(server, whole=True)
         nodes.names = ["a", "b", *nodes.names[2:]]
         top.hurry()  # ends a refresh after one page
@@ -180,7 +180,7 @@ def test_old_figures_are_shown_behind_the_place_of_the_sweep(monkeypatch: pytest
 def test_a_failure_is_shown_beside_the_old_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     answered(monkeypatch, Nodes(3))
     top = feed()
-    with open_server(Address("http://x", 1)) as server:
+    with open_server(ServerAddress("http://x", 1)) as server:
         top.refresh(server)
         answered(monkeypatch, lambda request: httpx.Response(503, json={"message": "busy\x1b"}))
         top.attempt(server)
@@ -219,7 +219,7 @@ def test_keys_of_a_terminal() -> None:
 
 
 def test_keys_choose_views_orders_and_filters() -> None:
-    choice = Choice(QUEUES)
+    choice = ViewChoice(QUEUES)
     assert choice.press("back-tab")
     assert choice.view is APPS
     for key in ("2", "s", "s", "r"):
@@ -238,7 +238,7 @@ def test_keys_choose_views_orders_and_filters() -> None:
 
 
 def test_scrolling_stays_within_the_rows() -> None:
-    choice = Choice(NODES)
+    choice = ViewChoice(NODES)
     for key, top in (
         ("end", 85),
         ("up", 84),
@@ -267,27 +267,27 @@ def test_the_interval_changes_in_steps() -> None:
 @pytest.mark.parametrize(
     ("bar", "blocks", "plain"),
     [
-        (Bar(0, 10), "░░░░░░░░", "........"),
-        (Bar(5, 10), "████░░░░", "####...."),
-        (Bar(1, 1000), "▏░░░░░░░", "#......."),
-        (Bar(999, 1000), "███████▉", "#######."),
-        (Bar(10, 10), "████████", "########"),
-        (Bar(20, 10), "████████", "########"),
-        (Bar(2, 10, 5), "█▋░░┃░░░", "##..|..."),
-        (Bar(8, 10, 5), "██████▍░", "######.."),
-        (Bar(3, 0), "        ", "        "),
-        (Bar(-3, 10), "░░░░░░░░", "........"),
-        (Bar(10**4000, 10), "████████", "########"),
-        (Bar(1, 10**4000), "░░░░░░░░", "........"),
+        (UseBar(0, 10), "░░░░░░░░", "........"),
+        (UseBar(5, 10), "████░░░░", "####...."),
+        (UseBar(1, 1000), "▏░░░░░░░", "#......."),
+        (UseBar(999, 1000), "███████▉", "#######."),
+        (UseBar(10, 10), "████████", "########"),
+        (UseBar(20, 10), "████████", "########"),
+        (UseBar(2, 10, 5), "█▋░░┃░░░", "##..|..."),
+        (UseBar(8, 10, 5), "██████▍░", "######.."),
+        (UseBar(3, 0), "        ", "        "),
+        (UseBar(-3, 10), "░░░░░░░░", "........"),
+        (UseBar(10**4000, 10), "████████", "########"),
+        (UseBar(1, 10**4000), "░░░░░░░░", "........"),
     ],
 )
-def test_bars(bar: Bar, blocks: str, plain: str) -> None:
+def test_bars(bar: UseBar, blocks: str, plain: str) -> None:
     assert BLOCKS.bar(bar, 8).plain == blocks
     assert PLAIN.bar(bar, 8).plain == plain
 
 
 def test_the_colour_of_a_bar_has_the_use() -> None:
-    found = [str(BLOCKS.bar(Bar(used, 100), 8).spans[0].style) for used in (10, 90, 100, 101)]
+    found = [str(BLOCKS.bar(UseBar(used, 100), 8).spans[0].style) for used in (10, 90, 100, 101)]
     assert found == ["green", "yellow", "yellow", "red"]
 
 
@@ -299,7 +299,7 @@ def snapshot(rest: Rest, view: str) -> Snapshot:
     return Snapshot(view, rest.json("partitions")[0], found, True, 0)
 
 
-def frame(found: Snapshot, choice: Choice, width: int, height: int, glyphs: Glyphs = BLOCKS) -> list[str]:
+def frame(found: Snapshot, choice: ViewChoice, width: int, height: int, glyphs: Glyphs = BLOCKS) -> list[str]:
     """Return the lines of a frame."""
     screen = Screen("http://x", "default", glyphs)
     return [line.plain for line in screen.frame(found, choice, AT, width, height)]
@@ -311,14 +311,14 @@ def test_a_frame_fits_its_terminal(rest: Rest, view: str, width: int) -> None:
     found = snapshot(rest, view)
     for height in (1, 2, 3, 4, 5, 8, 12, 24):
         for glyphs in (PLAIN, BLOCKS):
-            lines = frame(found, Choice(VIEWS[view]), width, height, glyphs)
+            lines = frame(found, ViewChoice(VIEWS[view]), width, height, glyphs)
             assert len(lines) <= height
             if width >= 20:
                 assert max(map(len, lines)) <= width, lines
 
 
 def test_what_a_narrow_terminal_shows(rest: Rest) -> None:
-    lines = frame(snapshot(rest, "queues"), Choice(QUEUES), 40, 12, PLAIN)
+    lines = frame(snapshot(rest, "queues"), ViewChoice(QUEUES), 40, 12, PLAIN)
     assert lines == [
         "yunikorn top  http://x  default  01:02:~",
         "vcore ####.. 7/12  memory #..... 3Gi/24~",
@@ -336,15 +336,15 @@ def test_what_a_narrow_terminal_shows(rest: Rest) -> None:
 
 
 def test_a_snapshot_of_another_view_is_not_shown(rest: Rest) -> None:
-    lines = frame(snapshot(rest, "nodes"), Choice(APPS), 80, 12)
+    lines = frame(snapshot(rest, "nodes"), ViewChoice(APPS), 80, 12)
     assert lines[-2] == "reading..."
 
 
 def test_filters_and_orders_of_rows(rest: Rest) -> None:
     found = snapshot(rest, "nodes")
-    choice = Choice(NODES, wanted="N1")
+    choice = ViewChoice(NODES, wanted="N1")
     assert [line.split()[0] for line in frame(found, choice, 80, 24)[5:6]] == ["n1"]
-    choice = Choice(NODES)
+    choice = ViewChoice(NODES)
     choice.press("s")
     used = [line.split()[0] for line in frame(found, choice, 80, 24)[5:8]]
     choice.press("r")
@@ -367,7 +367,7 @@ def test_quotas_hold_below() -> None:
 
 
 def test_columns_do_not_shrink_between_frames() -> None:
-    layout = Layout()
+    layout = TopLayout()
     key = object()
 
     def titles(name: str) -> str:
@@ -396,7 +396,7 @@ def test_odd_fields_count_as_absent(view: str) -> None:
         one = {field: odd}
         found = queue_records(one) if view == "queues" else [VIEWS[view].keep(one)]
         for order in VIEWS[view].orders:
-            choice = Choice(VIEWS[view])
+            choice = ViewChoice(VIEWS[view])
             choice.order[view] = order
             partition = {"name": odd, "capacity": odd, "applications": odd, "totalNodes": odd}
             assert frame(Snapshot(view, partition, found, False, 0, "gone"), choice, 60, 12)

@@ -16,7 +16,7 @@ from yunikorn.interface import constants
 from yunikorn.interface.callback import OPTIONAL, ResourceManagerCallback
 from yunikorn.interface.checks import LONGEST_NAME
 from yunikorn.interface.messages import PredicatesArgs
-from yunikorn.service.settings import DEFAULT_ADDRESS, Settings
+from yunikorn.service.settings import DEFAULT_ADDRESS, ServerSettings
 
 CHECKOUT = Path(__file__).parents[2]
 PAGE = (CHECKOUT / "docs" / "shims.md").read_text("utf-8")
@@ -65,7 +65,7 @@ def test_page_names_all_errors_of_the_client() -> None:
 
 
 def test_numbers_on_the_page_are_actual() -> None:
-    settings = Settings()
+    settings = ServerSettings()
     assert f"at most {settings.limits.message_bytes >> 20} MiB" in PAGE
     assert f"when {settings.limits.waiting:,} entries wait" in PAGE
     assert f"at most {settings.patience.callback:g} seconds" in PAGE

@@ -17,7 +17,7 @@ from yunikorn.client.blocking import Client
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.service.settings import ServerTls, Settings
+from yunikorn.service.settings import ServerSettings, ServerTls
 
 RM = RegisterResourceManagerRequest("rm")
 EXTENSIONS = "subjectAltName=DNS:scheduler.test,IP:127.0.0.1"
@@ -59,7 +59,7 @@ def test_mutual_tls_authenticates_both_sides(registry: Registry, certificates: P
         async with AsyncClient(harness.address, RM, Shim(), options=ClientOptions(tls=named)) as client:
             assert client.connected
 
-    serve(registry, scenario, Settings(HERE, tls=served))
+    serve(registry, scenario, ServerSettings(HERE, tls=served))
 
 
 @pytest.mark.slow  # waits for a clock
@@ -74,7 +74,7 @@ def test_clients_without_a_trusted_certificate_get_no_session(registry: Registry
             with pytest.raises(ConnectionLost, match="no session after"):
                 await asyncio.to_thread(stranger.start, 0.5)
 
-    serve(registry, scenario, Settings(HERE, tls=served))
+    serve(registry, scenario, ServerSettings(HERE, tls=served))
 
 
 def test_invalid_certificate_files_are_reported(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.call_endings import CallRefusal
 from yunikorn.service.server import Server
-from yunikorn.service.settings import Settings
+from yunikorn.service.settings import ServerSettings
 from yunikorn.states import PAUSED, RUNNING, STOPPED
 from yunikorn.wire.codec import MalformedMessage
 
@@ -133,7 +133,7 @@ def test_client_reconnects_after_a_scheduler_restart(
     async def one_session(scene: asyncio.Event, ready: asyncio.Event) -> dict[str, int]:
 
         async with AsyncScheduler(ThreadedScheduler(make, SystemClock())) as core:
-            server = Server(core, Settings(address))
+            server = Server(core, ServerSettings(address))
             await server.start()
             ready.set()
             await scene.wait()

@@ -30,7 +30,7 @@ from yunikorn.resources import Resource
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.server import Server
-from yunikorn.service.settings import Settings
+from yunikorn.service.settings import ServerSettings
 
 FENCE = "~fence-"
 """Prefix of the ids in fences: invalid entries, sent only for their answers."""
@@ -164,7 +164,7 @@ class OverGrpc(Transport):
     async def _serve(self) -> None:
         over = asyncio.Event()
         async with AsyncScheduler(self._threaded) as core:
-            server = Server(core, Settings("127.0.0.1:0"))
+            server = Server(core, ServerSettings("127.0.0.1:0"))
             self._address = await server.start()
             self._over = asyncio.get_running_loop(), over
             self._ready.set()

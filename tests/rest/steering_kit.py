@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.core.kit import RM
 from tests.rest.kit import DirectCore, Rest
-from yunikorn.rest.access import CERTIFICATE, Gate
+from yunikorn.rest.access import CERTIFICATE, AccessGate
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.audit import Audit
 from yunikorn.rest.credentials import hash_of, parse_credentials
@@ -42,7 +42,9 @@ class Steered(Rest):
         self.time = 0
         """Stopwatch (ns)."""
         self.audit = Audit(audit_log, lambda: self.time)
-        self.gate = Gate(parse_credentials(FILE), reading_is_open, self.audit, Throttle(lambda: self.time))
+        self.gate = AccessGate(
+            parse_credentials(FILE), reading_is_open, self.audit, Throttle(lambda: self.time)
+        )
         steering = Steering(DirectCore(rm.scheduler), self.audit)
         self.site = attrs.evolve(self.site, gate=self.gate, steering=steering, **site)
         self.app = rest_app(self.site, ENDPOINTS)

@@ -36,7 +36,7 @@ from yunikorn.resources import Resource
 from yunikorn.rest import config_shapes, event_json, shapes
 from yunikorn.rest.encoding import EncodedList
 from yunikorn.rest.fields import is_shape, members_of
-from yunikorn.rest.history import Sample
+from yunikorn.rest.history import HistorySample
 from yunikorn.rest.routes import dump
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.runtime.event_store import EventStore
@@ -364,7 +364,7 @@ def answers(name: str) -> Iterator[tuple[str, str, Any]]:
     store = EventStore("instance")
     rm, app, node = CLUSTERS[name](store)
     rest = Rest(rm, store)
-    rest.site.history.add(Sample(START, 3, 2))
+    rest.site.history.add(HistorySample(START, 3, 2))
     user, group = rm.find_app(app).user, "dev" if name == "busy" else ""
     names = {"partition": "default", "queue": "root.a", "application": app, "node": node, "user": user}
     for path, kind in ROUTES.items():

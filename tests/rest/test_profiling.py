@@ -16,7 +16,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tests.core.kit import RM
 from tests.rest.kit import Rest
 from yunikorn.clock import stopwatch
-from yunikorn.rest.pprof import Frame, ProfileWriter, ValueType
+from yunikorn.rest.pprof import ProfileWriter, StackFrame, ValueType
 from yunikorn.rest.profiler import Profiler, Sampler, thread_cpu
 from yunikorn.rest.routes.profiling import MISSING
 
@@ -85,7 +85,7 @@ def rest() -> Rest:
 
 def test_a_profile_has_all_that_was_added() -> None:
     writer = ProfileWriter([ValueType("cpu", "nanoseconds"), ValueType("wall", "nanoseconds")], "wall")
-    outer, inner = Frame("outer", "a.py", 7, 5), Frame("innér", "b.py", 300, 200)
+    outer, inner = StackFrame("outer", "a.py", 7, 5), StackFrame("innér", "b.py", 300, 200)
     writer.add([inner, outer], (1 << 40, 0), thread="core")
     writer.add([outer], (3, 128))
     writer.set_period(ValueType("cpu", "nanoseconds"), 10_000_000, 5)

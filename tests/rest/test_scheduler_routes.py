@@ -16,7 +16,7 @@ from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
 from yunikorn.rest.endpoints import Site
 from yunikorn.rest.health import HealthBoard, check
-from yunikorn.rest.history import KEPT, History, Sample, take_sample
+from yunikorn.rest.history import KEPT, HistorySample, SampledHistory, take_sample
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.rest.shapes import Health
 from yunikorn.runtime.sliced_reads import read_at_once
@@ -173,9 +173,9 @@ def test_history_counts_starting_applications_as_running() -> None:
 
 
 def test_history_has_the_samples_of_a_day() -> None:
-    history = History()
+    history = SampledHistory()
     for number in range(KEPT + 5):
-        history.add(Sample(number, 0, 0))
+        history.add(HistorySample(number, 0, 0))
     assert len(history.samples) == KEPT
     assert history.samples[0].time == 5
 

@@ -22,7 +22,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import NodeAction, RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.endpoints import Call, Site
 from yunikorn.rest.gathering import MOST, Gathering
 from yunikorn.rest.lists import Page
@@ -101,10 +101,10 @@ def test_a_cancelled_reading_is_dropped() -> None:
 def test_an_error_of_a_reading_is_the_callers(registry: Registry) -> None:
     def broken(_: Scheduler) -> Generator[None, None, int]:
         yield
-        raise Refused(404, "there is none")
+        raise RequestRefused(404, "there is none")
 
     with ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()) as core:
-        with pytest.raises(Refused):
+        with pytest.raises(RequestRefused):
             core.read(broken).result(PATIENCE)
         assert core.failure is None
         assert core.read(lambda _: numbers(3, [])).result(PATIENCE) == 3

@@ -22,7 +22,7 @@ from yunikorn.model.context import Timeouts
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.server import Server
-from yunikorn.service.settings import Settings
+from yunikorn.service.settings import ServerSettings
 from yunikorn.wire import v0_11
 from yunikorn.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
 
@@ -126,7 +126,7 @@ class ServiceHarness:
 def serve(
     registry: Registry,
     scenario: Callable[[ServiceHarness], Awaitable[None]],
-    settings: Settings | None = None,
+    settings: ServerSettings | None = None,
     *,
     timeouts: Timeouts | None = None,
     configurations: Configurations | None = None,
@@ -141,7 +141,7 @@ def serve(
     async def run() -> None:
         threaded = ThreadedScheduler(make or new, clock or SystemClock())
         async with asyncio.timeout(PATIENCE), AsyncScheduler(threaded) as core:
-            server = Server(core, settings or Settings(HERE))
+            server = Server(core, settings or ServerSettings(HERE))
             harness = ServiceHarness(core, server, await server.start())
             try:
                 await scenario(harness)

@@ -25,7 +25,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 from yunikorn.service.server_layouts import entries_of, pieces
-from yunikorn.service.settings import Limits, Patience, Settings
+from yunikorn.service.settings import Patience, ServerSettings, ServiceLimits
 from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode
@@ -65,7 +65,7 @@ def test_client_that_never_reads_is_paused_and_disconnected(registry: Registry) 
         await fresh.send(work(2))
         assert len(await fresh.allocations(2)) == 2
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(waiting=100)))
+    serve(registry, scenario, ServerSettings(HERE, limits=ServiceLimits(waiting=100)))
 
 
 def test_all_messages_beyond_the_in_flight_limit_are_accepted(registry: Registry) -> None:
@@ -78,7 +78,7 @@ def test_all_messages_beyond_the_in_flight_limit_are_accepted(registry: Registry
             await stream.send(UpdateRequest("rm", asks=[one]))
         assert len(await stream.allocations(100)) == 100
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(in_flight=2)))
+    serve(registry, scenario, ServerSettings(HERE, limits=ServiceLimits(in_flight=2)))
 
 
 def test_too_large_message_is_rejected(registry: Registry) -> None:
@@ -91,7 +91,7 @@ def test_too_large_message_is_rejected(registry: Registry) -> None:
         assert (await stream.end()).code is Code.RESOURCE_EXHAUSTED
         await harness.becomes("Paused")
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(message_bytes=10_000)))
+    serve(registry, scenario, ServerSettings(HERE, limits=ServiceLimits(message_bytes=10_000)))
 
 
 def test_undecodable_message_ends_only_its_stream(registry: Registry) -> None:
@@ -143,7 +143,7 @@ def test_large_responses_are_split(registry: Registry) -> None:
             largest = max(largest, entries_of(response))
         assert largest == 10
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(entries=10)))
+    serve(registry, scenario, ServerSettings(HERE, limits=ServiceLimits(entries=10)))
 
 
 def test_too_many_calls_are_refused(registry: Registry) -> None:
@@ -158,7 +158,7 @@ def test_too_many_calls_are_refused(registry: Registry) -> None:
         for ending in endings:
             ending.cancel()
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(streams=1)))
+    serve(registry, scenario, ServerSettings(HERE, limits=ServiceLimits(streams=1)))
 
 
 async def first_of(endings: list[asyncio.Task[Ended]], number: int) -> list[Ended]:
@@ -189,7 +189,11 @@ def test_silent_streams_do_not_block_registration_and_health_and_end(registry: R
         await stream.send(work(1))
         assert len(await stream.allocations(1)) == 1
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(streams=5), patience=Patience(message=3.0)))
+    serve(
+        registry,
+        scenario,
+        ServerSettings(HERE, limits=ServiceLimits(streams=5), patience=Patience(message=3.0)),
+    )
 
 
 def test_a_silent_stream_of_callbacks_ends(registry: Registry) -> None:
@@ -197,7 +201,7 @@ def test_a_silent_stream_of_callbacks_ends(registry: Registry) -> None:
         stream = Stream(harness.channel.stream_stream(path(CALLBACKS, CONNECT))())
         assert (await stream.end()).code is Code.DEADLINE_EXCEEDED
 
-    serve(registry, scenario, Settings(HERE, patience=Patience(message=0.02)))
+    serve(registry, scenario, ServerSettings(HERE, patience=Patience(message=0.02)))
 
 
 def test_single_connection_cannot_use_all_streams(registry: Registry) -> None:
@@ -222,12 +226,12 @@ def test_single_connection_cannot_use_all_streams(registry: Registry) -> None:
             if (await another.end()).code is Code.FAILED_PRECONDITION:
                 break
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(connection=3)))
+    serve(registry, scenario, ServerSettings(HERE, limits=ServiceLimits(connection=3)))
 
 
 def test_there_is_room_for_all_streams_of_all_resource_managers() -> None:
     # Three streams of the newer layout, and the callbacks.
-    assert Limits().streams >= 4 * Limits().rms
+    assert ServiceLimits().streams >= 4 * ServiceLimits().rms
 
 
 def test_excess_resource_managers_are_rejected_until_one_ends(registry: Registry) -> None:
@@ -239,7 +243,7 @@ def test_excess_resource_managers_are_rejected_until_one_ends(registry: Registry
         await harness.core.stop("a")
         await harness.register("c")
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(rms=2)))
+    serve(registry, scenario, ServerSettings(HERE, limits=ServiceLimits(rms=2)))
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 100])
@@ -279,7 +283,7 @@ def test_call_without_a_message_ends(registry: Registry, name: str) -> None:
         assert await call.code() is grpc.StatusCode.DEADLINE_EXCEEDED
         assert "no message came within" in await call.details()
 
-    serve(registry, scenario, Settings(HERE, patience=Patience(message=0.02)))
+    serve(registry, scenario, ServerSettings(HERE, patience=Patience(message=0.02)))
 
 
 @pytest.mark.parametrize("name", EMPTY_CALLS)

@@ -24,7 +24,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service import demo, service
 from yunikorn.service.config_files import ConfigFiles
-from yunikorn.service.settings import Budget, Settings
+from yunikorn.service.settings import Budget, ServerSettings
 from yunikorn.service.watchdog import Budgets
 
 ORIGIN = "tarpit of test-plugin (yunikorn-test 1.0)"
@@ -240,7 +240,7 @@ def test_service_checks_budgets_and_reports_them_at_its_end(
     monkeypatch.setattr(service, "Budgets", Watched)
     config = tmp_path / "demo.yaml"
     config.write_text(f"{demo.CONFIG}    predicates: [tarpit]\n", "utf-8")
-    settings = Settings(budget=Budget(call=0.0, interval=0.001, samples=10**9))
+    settings = ServerSettings(budget=Budget(call=0.0, interval=0.001, samples=10**9))
     options = service.ServiceOptions(ConfigFiles([f"demo={config}"]), settings, None, demo=True)
     assert service.serve(options, with_plugins(predicates=[Tarpit]), lambda _: None) == 0
     reported = [one for one in caplog.records if one.name == "yunikorn.plugins"]

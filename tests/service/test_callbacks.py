@@ -17,13 +17,13 @@ from tests.service.kit import CONFIG, work
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.service.settings import Limits, Patience, Settings
+from yunikorn.service.settings import Patience, ServerSettings, ServiceLimits
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.generated import si_v0_11_pb2 as si
 from yunikorn.wire.protocol import CALLBACKS, CONNECT, path
 
 Code = grpc.StatusCode
-IMPATIENT = Settings(HERE, patience=Patience(callback=0.02, silence=3600.0))
+IMPATIENT = ServerSettings(HERE, patience=Patience(callback=0.02, silence=3600.0))
 CONFIGURABLE = Configurations({"": CONFIG}, allow_rm_config=True)
 
 
@@ -281,7 +281,7 @@ def test_client_that_does_not_read_is_disconnected(registry: Registry) -> None:
         assert ended.code is Code.RESOURCE_EXHAUSTED
         assert "it does not read its notices" in ended.text
 
-    serve(registry, scenario, Settings(HERE, limits=Limits(notices=100)))
+    serve(registry, scenario, ServerSettings(HERE, limits=ServiceLimits(notices=100)))
 
 
 # -- configuration, and calls of the RM -------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tests.service.test_server import Certificates, register_over
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.service.certificates import Handshakes, ServerCertificates
-from yunikorn.service.settings import ServerTls, Settings
+from yunikorn.service.settings import ServerSettings, ServerTls
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
@@ -71,7 +71,7 @@ def test_certificates_are_replaced_while_streams_continue(
         await watch.read()
         await old.close()
 
-    serve(registry, scenario, Settings(HERE, tls_of(certificates)))
+    serve(registry, scenario, ServerSettings(HERE, tls_of(certificates)))
 
 
 def test_changed_client_authority_applies_to_new_connections(
@@ -88,7 +88,7 @@ def test_changed_client_authority_applies_to_new_connections(
             await register_over(certificates.channel(harness.address, known))
 
     tls = ServerTls(certificates.certificate, certificates.key, certificates.client_authority)
-    serve(registry, scenario, Settings(HERE, tls))
+    serve(registry, scenario, ServerSettings(HERE, tls))
 
 
 @pytest.mark.parametrize("failure", ["gone", "no key", "another's key", "no certificate"])
@@ -111,7 +111,7 @@ def test_invalid_certificates_change_nothing(
             harness.server.reload_certificates()
         await register_over(certificates.channel(harness.address))
 
-    serve(registry, scenario, Settings(HERE, tls_of(certificates)))
+    serve(registry, scenario, ServerSettings(HERE, tls_of(certificates)))
 
 
 def test_mismatched_key_is_rejected_at_the_start(certificates: Certificates) -> None:
@@ -167,7 +167,7 @@ def test_keys_unsupported_by_grpc_are_rejected(
         certificates.roots = roots
         await register_over(certificates.channel(harness.address))
 
-    serve(registry, scenario, Settings(HERE, tls_of(certificates)))
+    serve(registry, scenario, ServerSettings(HERE, tls_of(certificates)))
     give_key(certificates, UNSERVED[kind]())
     with pytest.raises(UsageError, match=kind):
         ServerCertificates(tls_of(certificates))
@@ -180,7 +180,7 @@ def test_keys_supported_by_grpc_are_used(registry: Registry, certificates: Certi
         assert harness.server.reload_certificates()
         await register_over(certificates.channel(harness.address))
 
-    serve(registry, scenario, Settings(HERE, tls_of(certificates)))
+    serve(registry, scenario, ServerSettings(HERE, tls_of(certificates)))
 
 
 # -- in a process -------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from tests.service.test_reloading import config_map
 from tests.service.test_rest import address_of
 from tests.service.test_steering_served import FREE, UNIX, ask
 from yunikorn.framework.registry import Registry
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.config_changes import ConfigRequest, ConfigResult
 from yunikorn.rest.credentials import hash_of
 from yunikorn.service.config_changes import ConfigChanges
@@ -68,9 +68,9 @@ class Changed:
         options = {"policy_group": "" if "rm_id" in options else "one", **options}
         return await self.changes.change(ConfigRequest(text=text.encode(), **options))
 
-    async def refusal(self, text: str, **options: Any) -> Refused:
+    async def refusal(self, text: str, **options: Any) -> RequestRefused:
         """Return why a change is refused."""
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RequestRefused) as refused:
             await self.change(text, **options)
         return refused.value
 
@@ -348,9 +348,9 @@ def test_the_text_in_use_is_returned_as_it_was_given(changed: Changed) -> None:
         found = await changed.changes.text("one", "")
         assert (found.text.decode(), found.checksum) == (commented, result.new_checksum)
         assert (await changed.changes.text("two", "")).text.decode() == SMALL
-        with pytest.raises(Refused, match="known: one, two"):
+        with pytest.raises(RequestRefused, match="known: one, two"):
             await changed.changes.text("three", "")
-        with pytest.raises(Refused, match="give policyGroup=one"):
+        with pytest.raises(RequestRefused, match="give policyGroup=one"):
             await changed.changes.text("", "first")
 
     changed.run(scenario)

@@ -17,7 +17,7 @@ from tests.service.test_callbacks import Callbacks
 from yunikorn.cli.main import main
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.service.settings import ServerTls, Settings
+from yunikorn.service.settings import ServerSettings, ServerTls
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
@@ -95,7 +95,7 @@ def test_a_certificate_binds_its_client_to_its_rm_id(
         for channel in (mine, other):
             await channel.close()
 
-    serve(registry, scenario, Settings(HERE, certificates.tls, identity=identity))
+    serve(registry, scenario, ServerSettings(HERE, certificates.tls, identity=identity))
 
 
 def test_registrations_and_takeovers_name_the_client(
@@ -120,7 +120,7 @@ def test_registrations_and_takeovers_name_the_client(
         for channel in (one, two):
             await channel.close()
 
-    serve(registry, scenario, Settings(HERE, certificates.tls))
+    serve(registry, scenario, ServerSettings(HERE, certificates.tls))
     lines = caplog.messages
     start = "resource manager rm registered from ipv4:127.0.0.1:"
     assert "CN=one" in next(line for line in lines if line.startswith(start))

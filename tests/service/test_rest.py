@@ -27,7 +27,7 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.rest import Rest
-from yunikorn.service.settings import RestSettings, Settings
+from yunikorn.service.settings import RestSettings, ServerSettings
 
 FREE = "127.0.0.1:0"
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
@@ -166,7 +166,7 @@ def test_a_used_default_address_leaves_the_service_without_rest(
 
         async def start() -> str:
             core = AsyncScheduler(ThreadedScheduler(lambda clock: Scheduler(registry, clock), SystemClock()))
-            settings = Settings(rest=RestSettings(address, is_default=True))
+            settings = ServerSettings(rest=RestSettings(address, is_default=True))
             store = EventStore("instance")
             rest = Rest(core, settings, registry, None, store, SystemClock())
             bound = await rest.start()

@@ -30,14 +30,14 @@ from yunikorn.interface.messages import (
     UpdateResponse,
 )
 from yunikorn.resources import Resource
-from yunikorn.service.settings import Limits, RMLimits, Settings
+from yunikorn.service.settings import RMLimits, ServerSettings, ServiceLimits
 
 ONE = Resource(vcore=1)
 
 
-def limited(**limits: int | None) -> Settings:
+def limited(**limits: int | None) -> ServerSettings:
     """Return settings with these limits per RM."""
-    return Settings(HERE, limits=Limits(per_rm=RMLimits(**limits)))
+    return ServerSettings(HERE, limits=ServiceLimits(per_rm=RMLimits(**limits)))
 
 
 def app(app_id: str, **fields: Any) -> AddApplicationRequest:
@@ -483,7 +483,7 @@ def test_everything_is_accepted_without_limits(registry: Registry) -> None:
 
 
 def test_the_service_has_limits_by_default() -> None:
-    assert attrs.asdict(Limits().per_rm) == {
+    assert attrs.asdict(ServiceLimits().per_rm) == {
         "applications": 100_000,
         "asks": 1_000_000,
         "tags": 1_000,

@@ -24,10 +24,10 @@ from yunikorn.interface.commands import Answer, Command, Update
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest, UpdateRequest, UpdateResponse
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.service.address import Address
+from yunikorn.service.address import HostAddress
 from yunikorn.service.call_endings import CallRefusal
 from yunikorn.service.certificates import ServerCertificates
-from yunikorn.service.settings import Patience, ServerTls, Settings
+from yunikorn.service.settings import Patience, ServerSettings, ServerTls
 from yunikorn.wire import v0_11
 from yunikorn.wire.protocol import CALLBACKS, REGISTER, SCHEDULER, path
 
@@ -139,7 +139,7 @@ def test_only_tls_clients_are_accepted_over_tls(registry: Registry, certificates
         with pytest.raises(grpc.aio.AioRpcError):
             await register_over(grpc.aio.insecure_channel(harness.address))
 
-    serve(registry, scenario, Settings(HERE, ServerTls(certificates.certificate, certificates.key)))
+    serve(registry, scenario, ServerSettings(HERE, ServerTls(certificates.certificate, certificates.key)))
 
 
 def test_only_clients_of_the_authority_are_accepted(registry: Registry, certificates: Certificates) -> None:
@@ -151,7 +151,7 @@ def test_only_clients_of_the_authority_are_accepted(registry: Registry, certific
                 await register_over(certificates.channel(harness.address, stranger))
 
     tls = ServerTls(certificates.certificate, certificates.key, certificates.client_authority)
-    serve(registry, scenario, Settings(HERE, tls))
+    serve(registry, scenario, ServerSettings(HERE, tls))
 
 
 def test_invalid_certificates_are_reported(certificates: Certificates, tmp_path: Path) -> None:
@@ -183,14 +183,14 @@ def test_invalid_certificates_are_reported(certificates: Certificates, tmp_path:
     ],
 )
 def test_valid_addresses_and_their_reachability(text: str, target: str, local: bool) -> None:
-    address = Address.parse(text)
+    address = HostAddress.parse(text)
     assert (address.target, address.is_local) == (target, local)
 
 
 @pytest.mark.parametrize("text", ["", "3333", "host", "host:", "host:x", "host:70000", "::1:3333", "unix:"])
 def test_invalid_addresses_are_rejected(text: str) -> None:
     with pytest.raises(UsageError):
-        Address.parse(text)
+        HostAddress.parse(text)
 
 
 def test_remote_addresses_need_tls_or_an_explicit_option(registry: Registry) -> None:
@@ -198,8 +198,8 @@ def test_remote_addresses_need_tls_or_an_explicit_option(registry: Registry) -> 
         await harness.register()
 
     with pytest.raises(UsageError, match="--insecure-bind if this is intended"):
-        serve(registry, scenario, Settings("0.0.0.0:0"))
-    serve(registry, scenario, Settings("0.0.0.0:0", insecure=True))
+        serve(registry, scenario, ServerSettings("0.0.0.0:0"))
+    serve(registry, scenario, ServerSettings("0.0.0.0:0", insecure=True))
 
 
 def test_address_in_use_is_reported(registry: Registry) -> None:
@@ -208,7 +208,7 @@ def test_address_in_use_is_reported(registry: Registry) -> None:
             raise AssertionError
 
         def again() -> None:
-            serve(registry, never, Settings(harness.address))
+            serve(registry, never, ServerSettings(harness.address))
 
         with pytest.raises(UsageError, match=r"cannot listen at .*: the address is in use"):
             await asyncio.to_thread(again)
@@ -221,7 +221,7 @@ def test_unix_socket_is_served(registry: Registry, tmp_path: Path) -> None:
         assert harness.address == f"unix:{tmp_path}/y.sock"
         await harness.register()
 
-    serve(registry, scenario, Settings(f"unix:{tmp_path}/y.sock"))
+    serve(registry, scenario, ServerSettings(f"unix:{tmp_path}/y.sock"))
 
 
 # -- the end ----------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def test_health_watchers_do_not_delay_the_stop(registry: Registry) -> None:
         assert statuses == [1, 2]
         await stopping
 
-    serve(registry, scenario, Settings(HERE, patience=Patience(stop=3600.0)))
+    serve(registry, scenario, ServerSettings(HERE, patience=Patience(stop=3600.0)))
 
 
 @pytest.mark.parametrize("text", ["short", "x" * 50_000, "ä" * 50_000, "a problem\n" * 5_000])

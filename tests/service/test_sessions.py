@@ -14,7 +14,7 @@ from yunikorn.interface.messages import AllocationAsk, SchedulerAction, UpdateRe
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.service import registrations
-from yunikorn.service.settings import Patience, Settings
+from yunikorn.service.settings import Patience, ServerSettings
 
 Code = grpc.StatusCode
 
@@ -225,7 +225,7 @@ def test_session_without_registration_after_resync_is_ended_and_notified(
         assert ended.code is Code.FAILED_PRECONDITION
         assert "is not registered" in ended.text
 
-    quick = Settings(HERE, patience=Patience(session=0.02))
+    quick = ServerSettings(HERE, patience=Patience(session=0.02))
     serve(registry, scenario, quick, timeouts=Timeouts(session=quick.patience.session_ns))
 
 
@@ -240,7 +240,7 @@ def test_a_registration_without_a_stream_ends_soon(registry: Registry, session: 
         await harness.register("other")
         assert len(harness.server.registrations.current) == 1
 
-    serve(registry, scenario, Settings(HERE, patience=Patience(session=session, stream=0.02)))
+    serve(registry, scenario, ServerSettings(HERE, patience=Patience(session=session, stream=0.02)))
 
 
 def test_resource_managers_are_isolated(registry: Registry) -> None:

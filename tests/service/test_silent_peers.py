@@ -10,7 +10,7 @@ import grpc.aio
 from tests.service.harness import HERE, ServiceHarness, serve
 from tests.service.kit import work
 from yunikorn.framework.registry import Registry
-from yunikorn.service.settings import Patience, Settings
+from yunikorn.service.settings import Patience, ServerSettings
 
 PROBE = b"\0\0\x08\x06" + bytes(5)
 """Header of a PING frame of HTTP/2 that is no answer."""
@@ -80,7 +80,7 @@ def test_a_peer_that_is_silent_is_paused(registry: Registry) -> None:
             await harness.channel.close()
             harness.channel = near
 
-    serve(registry, scenario, Settings(HERE, patience=Patience(keepalive=0.1)))
+    serve(registry, scenario, ServerSettings(HERE, patience=Patience(keepalive=0.1)))
 
 
 def test_a_peer_that_is_idle_and_probes_stays_connected(registry: Registry) -> None:
@@ -102,4 +102,4 @@ def test_a_peer_that_is_idle_and_probes_stays_connected(registry: Registry) -> N
             await harness.channel.close()
             harness.channel = near
 
-    serve(registry, scenario, Settings(HERE, patience=Patience(pings=0.001)))
+    serve(registry, scenario, ServerSettings(HERE, patience=Patience(pings=0.001)))

@@ -20,7 +20,7 @@ from tests.service.test_server import Certificates
 from yunikorn.cli.main import main
 from yunikorn.errors import UsageError
 from yunikorn.rest.credentials import hash_of
-from yunikorn.service.host_address import Address
+from yunikorn.service.host_address import HostAddress
 from yunikorn.service.rest_access import RestAccess
 from yunikorn.service.settings import RestSettings, ServerTls
 
@@ -165,7 +165,7 @@ def test_who_may_read(
 ) -> None:
     settings = RestSettings(is_open=is_open, credentials=credentials if with_file else None)
     access = RestAccess(settings, tls, lambda: 0, lambda: 0)
-    access.check(Address.parse(address), insecure=insecure)
+    access.check(HostAddress.parse(address), insecure=insecure)
     assert access.gate.reading_is_open is reading_is_open
 
 
@@ -175,4 +175,4 @@ def test_addresses_that_need_more(tls: ServerTls | None, with_file: bool, creden
         RestSettings(credentials=credentials if with_file else None), tls, lambda: 0, lambda: 0
     )
     with pytest.raises(UsageError, match=r"--rest 0\.0\.0\.0:1 can be "):
-        access.check(Address.parse("0.0.0.0:1"), insecure=False)
+        access.check(HostAddress.parse("0.0.0.0:1"), insecure=False)

@@ -21,7 +21,7 @@ from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.service.call_endings import OPEN_FILES, CallRefusal
-from yunikorn.service.settings import Patience, Settings
+from yunikorn.service.settings import Patience, ServerSettings
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.protocol import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path
@@ -127,7 +127,7 @@ def test_cancelled_callback_stream_is_not_used(registry: Registry, monkeypatch: 
         assert await stream.allocations(1) == {"app-0": "node-app"}
 
     patience = Patience(callback=2.0 * PATIENCE)
-    serve(registry, scenario, Settings(HERE, accept_unanswered=True, patience=patience))
+    serve(registry, scenario, ServerSettings(HERE, accept_unanswered=True, patience=patience))
 
 
 @pytest.mark.skipif(not os.path.isdir(OPEN_FILES), reason=f"needs {OPEN_FILES}")

@@ -17,7 +17,7 @@ from tests.service.process import Service, Shim, Start
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.service.address import SocketLock
-from yunikorn.service.settings import Settings
+from yunikorn.service.settings import ServerSettings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of the file system")
 
@@ -32,7 +32,7 @@ def test_second_service_is_rejected_and_the_first_continues(registry: Registry, 
 
     async def scenario(harness: ServiceHarness) -> None:
         def again() -> None:
-            serve(registry, never, Settings(address))
+            serve(registry, never, ServerSettings(address))
 
         with pytest.raises(UsageError) as refused:
             await asyncio.to_thread(again)
@@ -41,7 +41,7 @@ def test_second_service_is_rejected_and_the_first_continues(registry: Registry, 
         )
         await harness.register()
 
-    serve(registry, scenario, Settings(address))
+    serve(registry, scenario, ServerSettings(address))
 
 
 def test_socket_of_another_program_is_detected(registry: Registry, tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_socket_of_another_program_is_detected(registry: Registry, tmp_path: Pat
         other.bind(str(path))
         other.listen()
         with pytest.raises(UsageError, match=r"cannot listen at .*y\.sock: .* already listens there"):
-            serve(registry, never, Settings(f"unix:{path}"))
+            serve(registry, never, ServerSettings(f"unix:{path}"))
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
     assert list(tmp_path.iterdir()) == [path], "a refused service leaves no lock behind"
@@ -66,7 +66,7 @@ def test_socket_of_a_killed_service_is_taken_over(registry: Registry, tmp_path: 
     async def scenario(harness: ServiceHarness) -> None:
         await harness.register()
 
-    serve(registry, scenario, Settings(f"unix:{path}"))
+    serve(registry, scenario, ServerSettings(f"unix:{path}"))
     assert list(tmp_path.iterdir()) == [], "neither socket nor lock is left by an orderly end"
 
 
@@ -74,13 +74,13 @@ def test_regular_file_is_not_replaced(registry: Registry, tmp_path: Path) -> Non
     path = tmp_path / "y.sock"
     path.write_text("precious")
     with pytest.raises(UsageError, match="exists, and is not a socket"):
-        serve(registry, never, Settings(f"unix:{path}"))
+        serve(registry, never, ServerSettings(f"unix:{path}"))
     assert path.read_text() == "precious"
 
 
 def test_missing_folder_is_reported(registry: Registry, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"cannot listen at unix:.*gone/y\.sock: .*No such file"):
-        serve(registry, never, Settings(f"unix:{tmp_path}/gone/y.sock"))
+        serve(registry, never, ServerSettings(f"unix:{tmp_path}/gone/y.sock"))
 
 
 def test_only_one_of_two_simultaneous_services_gets_the_socket(tmp_path: Path) -> None:

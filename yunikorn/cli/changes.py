@@ -16,7 +16,15 @@ import click
 
 from yunikorn.cli.answer_fields import children, records, text
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import LONGEST_MESSAGE, NO_PARTITION, NO_ROUTE, PAGE, Record, Server, quoted
+from yunikorn.cli.rest_client import (
+    LONGEST_MESSAGE,
+    NO_PARTITION,
+    NO_ROUTE,
+    PAGE,
+    Record,
+    RestConnection,
+    quoted,
+)
 from yunikorn.cli.server_options import (
     LISTS,
     below_partition,
@@ -54,7 +62,7 @@ def path_of(target: Target, partition: str, name: str, verb: str) -> str:
 
 
 def change_each(
-    server: Server,
+    server: RestConnection,
     target: Target,
     names: Sequence[str],
     partition: str,
@@ -88,7 +96,7 @@ def change_each(
     return status
 
 
-def change_partition(server: Server, partition: str, verb: str, *, as_json: bool) -> int:
+def change_partition(server: RestConnection, partition: str, verb: str, *, as_json: bool) -> int:
     """Change a partition, print the result, and return the exit status."""
     try:
         code, found = server.change("POST", below_partition(partition, verb))
@@ -128,7 +136,9 @@ def reason(found: Record) -> str:
     return text(found, "message")[:LONGEST_MESSAGE] or "refused without a reason"
 
 
-def refusal(server: Server, target: Target, partition: str, name: str, code: int, found: Record) -> str:
+def refusal(
+    server: RestConnection, target: Target, partition: str, name: str, code: int, found: Record
+) -> str:
     """Return the reason why a change was refused, with a suggestion for an unknown name."""
     message = reason(found)
     if code != 404:

@@ -16,7 +16,7 @@ from yunikorn.cli.changes import FAILED, confirmed, reason
 from yunikorn.cli.config_input import ConfigInput
 from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.cli.paths import INPUT
-from yunikorn.cli.rest_client import Record, Server
+from yunikorn.cli.rest_client import Record, RestConnection
 from yunikorn.cli.server_options import connect, connection_options, server_options
 from yunikorn.config.source import LocatedText
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
@@ -114,7 +114,7 @@ class _Given:
 
 
 def _apply(
-    server: Server,
+    server: RestConnection,
     given: _Given,
     query: dict[str, str],
     *,

@@ -12,9 +12,9 @@ from yunikorn.cli.answer_fields import number, records, shown, text, time_text
 from yunikorn.cli.describe import find_object
 from yunikorn.cli.object_tables import named, sized, table
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import QueueNotFound, Server
+from yunikorn.cli.rest_client import QueueNotFound, RestConnection
 from yunikorn.cli.server_options import below_partition, complete, connect, partition_option, server_options
-from yunikorn.cli.text_columns import WIDE, Column, print_table, terminal_width
+from yunikorn.cli.text_columns import WIDE, TextColumn, print_table, terminal_width
 
 MOST = 10_000
 FIELDS = {"app": "application", "queue": "queue", "node": "node"}
@@ -69,19 +69,19 @@ def command(
             echo(json.dumps(one))
         return
     fields = (
-        (Column("time", whole=True), lambda one: time_text(number(one, "time"))),
-        (Column("decision", whole=True), lambda one: shown(text(one, "decision"))),
+        (TextColumn("time", whole=True), lambda one: time_text(number(one, "time"))),
+        (TextColumn("decision", whole=True), lambda one: shown(text(one, "decision"))),
         named("application", "applicationID"),
         named("request", "allocationKey"),
         named("node", "nodeID"),
         sized("size", "resource", optional=True),
-        (Column("queue", optional=True), lambda one: shown(text(one, "queueName"))),
+        (TextColumn("queue", optional=True), lambda one: shown(text(one, "queueName"))),
         named("reason", "message"),
     )
     print_table(*table(found, *fields), width)
 
 
-def _has_decisions(server: Server, partition: str, kind: str, name: str) -> bool:
+def _has_decisions(server: RestConnection, partition: str, kind: str, name: str) -> bool:
     """Return True if the scheduler remembers a decision about an object, which may no longer exist."""
     try:
         path = below_partition(partition, "decisions")

@@ -12,7 +12,7 @@ import click
 from yunikorn.cli.answer_fields import children
 from yunikorn.cli.object_descriptions import describe_app, describe_node, describe_queue
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import Record, Server, quoted
+from yunikorn.cli.rest_client import Record, RestConnection, quoted
 from yunikorn.cli.server_options import (
     LISTS,
     below_partition,
@@ -50,25 +50,25 @@ def command(kind: str, name: str, wide: bool, partition: str, as_json: bool, **c
     DESCRIPTIONS[kind](found, SystemClock().now(), width)
 
 
-def find_object(kind: str, server: Server, partition: str, name: str) -> Record:
+def find_object(kind: str, server: RestConnection, partition: str, name: str) -> Record:
     """Return an app, queue or node; raises `NotFound` with a suggestion."""
     return FINDERS[kind](server, partition, name)
 
 
-def applications(server: Server, partition: str, *kinds: str) -> Iterator[Record]:
+def applications(server: RestConnection, partition: str, *kinds: str) -> Iterator[Record]:
     """Yield the applications of some lists, one list after the other."""
     return chain.from_iterable(
         server.listed(below_partition(partition, f"applications/{kind}")) for kind in kinds
     )
 
 
-def _app(server: Server, partition: str, name: str) -> Record:
+def _app(server: RestConnection, partition: str, name: str) -> Record:
     lists = applications(server, partition, "active", "completed", "rejected")
     path = below_partition(partition, f"application/{quoted(name)}")
     return server.find("application", name, path, lists, LISTS["app"][1])
 
 
-def _queue(server: Server, partition: str, name: str) -> Record:
+def _queue(server: RestConnection, partition: str, name: str) -> Record:
     def tree() -> Iterator[Record]:
         yield from children(server.record(below_partition(partition, "queues")))
 
@@ -78,14 +78,18 @@ def _queue(server: Server, partition: str, name: str) -> Record:
     return server.find("queue", lower, f"{path}?subtree", tree(), LISTS["queue"][1])
 
 
-def _node(server: Server, partition: str, name: str) -> Record:
+def _node(server: RestConnection, partition: str, name: str) -> Record:
     path = below_partition(partition, f"node/{quoted(name)}")
     return server.find(
         "node", name, path, server.listed(below_partition(partition, "nodes")), LISTS["node"][1]
     )
 
 
-FINDERS: dict[str, Callable[[Server, str, str], Record]] = {"app": _app, "queue": _queue, "node": _node}
+FINDERS: dict[str, Callable[[RestConnection, str, str], Record]] = {
+    "app": _app,
+    "queue": _queue,
+    "node": _node,
+}
 DESCRIPTIONS: dict[str, Callable[[Record, int, int | None], None]] = {
     "app": describe_app,
     "queue": describe_queue,

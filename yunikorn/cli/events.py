@@ -10,9 +10,9 @@ import click
 
 from yunikorn.cli.answer_fields import in_short, number, records, shown, text, time_text
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import Record, Server
+from yunikorn.cli.rest_client import Record, RestConnection
 from yunikorn.cli.server_options import connect, server_options
-from yunikorn.cli.text_columns import WIDE, Column, print_table, shortened, terminal_width
+from yunikorn.cli.text_columns import WIDE, TextColumn, print_table, shortened, terminal_width
 from yunikorn.errors import UsageError, printable
 from yunikorn.rest.event_json import CHANGES, DETAILS, TYPES
 
@@ -25,7 +25,7 @@ BATCH = 10_000
 _TYPES = {value: name.lower() for name, value in TYPES.items()}
 _CHANGES = {value: name.lower() for name, value in CHANGES.items() if value}
 _DETAILS = {value: name.lower() for name, value in DETAILS.items() if value}
-COLUMNS = tuple(Column(title) for title in ("time", "type", "object", "change", "of", "message"))
+COLUMNS = tuple(TextColumn(title) for title in ("time", "type", "object", "change", "of", "message"))
 WIDTHS = (24, 9, 24, 30, 20, 0)
 """Widths of the columns while events are followed, when later rows are not known; 0 for the last column."""
 
@@ -61,7 +61,7 @@ def command(
     raise UsageError("the server has ended the stream of events")
 
 
-def latest(server: Server, count: int) -> Iterator[Record]:
+def latest(server: RestConnection, count: int) -> Iterator[Record]:
     """Yield the latest events, oldest first; raises `UsageError`."""
     bounds = server.record("events/batch", count=1)
     end = number(bounds, "HighestID")
@@ -79,7 +79,7 @@ def latest(server: Server, count: int) -> Iterator[Record]:
         following += len(found)
 
 
-def followed(server: Server, count: int) -> Iterator[Record]:
+def followed(server: RestConnection, count: int) -> Iterator[Record]:
     """Yield past events and then new ones, until the server ends the stream; raises `UsageError`."""
     for line in server.lines("events/stream", count=count):
         if "InstanceUUID" in line:

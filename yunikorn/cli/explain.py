@@ -12,7 +12,7 @@ from yunikorn.cli.describe import applications
 from yunikorn.cli.explanation_text import explanation_lines, state_lines
 from yunikorn.cli.get import ENDED
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import NotFound, Record, Server, quoted
+from yunikorn.cli.rest_client import NotFound, Record, RestConnection, quoted
 from yunikorn.cli.server_options import (
     LISTS,
     below_partition,
@@ -69,7 +69,7 @@ def command(
         echo(line)
 
 
-def _explanation(server: Server, partition: str, name: str, queue: str, limit: int | None) -> Record:
+def _explanation(server: RestConnection, partition: str, name: str, queue: str, limit: int | None) -> Record:
     """Return the explanation; of an ended application its state; raises `NotFound`."""
     # Names of queues are decoded twice by the server.
     of = f"queue/{quoted(quoted(queue))}/" if queue else ""

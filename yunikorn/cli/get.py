@@ -16,7 +16,7 @@ from yunikorn.cli.answer_fields import children, text
 from yunikorn.cli.describe import find_object
 from yunikorn.cli.events import DEFAULT_LAST, latest, print_events
 from yunikorn.cli.output import echo
-from yunikorn.cli.rest_client import QueueNotFound, Record, Server
+from yunikorn.cli.rest_client import QueueNotFound, Record, RestConnection
 from yunikorn.cli.server_options import below_partition, complete, connect, partition_option, server_options
 from yunikorn.cli.text_columns import WIDE, print_table, terminal_width
 from yunikorn.clock import SystemClock
@@ -130,14 +130,14 @@ class Wanted:
         return not self.queue or f"{path}.".startswith(f"{self.queue}.")
 
 
-def _queues(server: Server, wanted: Wanted) -> Iterator[Record]:
+def _queues(server: RestConnection, wanted: Wanted) -> Iterator[Record]:
     root = server.record(below_partition(wanted.partition, "queues"))
     for one in children(root):
         if wanted.holds(text(one, "queuename")) and wanted.state in ("", text(one, "status")):
             yield {name: value for name, value in one.items() if name != "children"}
 
 
-def _apps(server: Server, wanted: Wanted) -> Iterator[Record]:
+def _apps(server: RestConnection, wanted: Wanted) -> Iterator[Record]:
     queue, user, state = wanted.queue, wanted.user, wanted.state
     lists = [ENDED.get(state, "active")] if state else ["active"]
     if wanted.ended and not state:
@@ -159,20 +159,20 @@ def _existing(found: Iterator[Record]) -> Iterator[Record]:
         yield from found
 
 
-def _nodes(server: Server, wanted: Wanted) -> Iterator[Record]:
+def _nodes(server: RestConnection, wanted: Wanted) -> Iterator[Record]:
     for one in server.listed(below_partition(wanted.partition, "nodes"), state=wanted.state):
         if wanted.state in ("", object_tables.node_state(one)):
             yield one
 
 
-def _users(server: Server, wanted: Wanted) -> Iterator[Record]:
+def _users(server: RestConnection, wanted: Wanted) -> Iterator[Record]:
     found = server.listed(below_partition(wanted.partition, "usage/users"))
     for one in object_tables.with_queues(found):
         if wanted.holds(text(one, "queuePath")) and wanted.user in ("", text(one, "userName")):
             yield one
 
 
-READERS: dict[str, Callable[[Server, Wanted], Iterator[Record]]] = {
+READERS: dict[str, Callable[[RestConnection, Wanted], Iterator[Record]]] = {
     "queues": _queues,
     "apps": _apps,
     "nodes": _nodes,

@@ -24,7 +24,7 @@ from yunikorn.framework.defaults import import_default
 from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.logs import AreaLevels
-from yunikorn.service.service import Bound, ServiceOptions, serve
+from yunikorn.service.service import BoundAddresses, ServiceOptions, serve
 
 SHIM = "yunikorn_kubernetes.shim.network"
 EXTRA = ("aiohttp", "kubernetes", "msgspec")
@@ -130,7 +130,7 @@ def _shim() -> ModuleType:
         ) from error
 
 
-def _welcome(bound: Bound, config: str | None) -> str:
+def _welcome(bound: BoundAddresses, config: str | None) -> str:
     source = "the ConfigMaps yunikorn-defaults and yunikorn-configs" if config is None else config
     lines = [f"yunikorn {__version__} connects to the cluster at {bound.grpc}, configured by {source}"]
     if bound.rest:

@@ -12,7 +12,7 @@ from yunikorn.cli.changes import FAILED, JSON_BODY, reason
 from yunikorn.cli.output import echo
 from yunikorn.cli.rest_client import Record, open_server
 from yunikorn.cli.server_options import PATIENCE, SAFE_NAME, address_of, connect, server_options
-from yunikorn.cli.text_columns import Column, print_table
+from yunikorn.cli.text_columns import TextColumn, print_table
 from yunikorn.errors import UsageError, printable
 from yunikorn.rest.log_levels import INHERITED, LEVELS
 from yunikorn.text import suggest
@@ -71,7 +71,7 @@ def _show(levels: dict[str, str], *, as_json: bool) -> None:
         echo(json.dumps(levels))
     else:
         rows = [[shown(name), shown(level)] for name, level in levels.items()]
-        print_table([Column("logger"), Column("level")], rows, None)
+        print_table([TextColumn("logger"), TextColumn("level")], rows, None)
 
 
 def _report(found: Record) -> None:

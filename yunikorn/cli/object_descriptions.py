@@ -22,7 +22,7 @@ from yunikorn.cli.answer_fields import (
 )
 from yunikorn.cli.object_tables import Field, aged, counted, joined, named, sized, table
 from yunikorn.cli.rest_client import Record
-from yunikorn.cli.text_columns import Column, print_heading, print_pairs, print_table
+from yunikorn.cli.text_columns import TextColumn, print_heading, print_pairs, print_table
 from yunikorn.quantities import ordered
 
 QUEUE_AMOUNTS = {
@@ -81,7 +81,7 @@ def describe_queue(queue: Record, now: int, width: int | None) -> None:
     types = ordered(name for each in found.values() for name in each)
     if types:
         print_heading("Resources")
-        columns = [Column("type"), *(Column(title, right=True) for title in found)]
+        columns = [TextColumn("type"), *(TextColumn(title, right=True) for title in found)]
         print_table(
             columns, [[name, *(_amount(each, name) for each in found.values())] for name in types], width
         )
@@ -125,7 +125,7 @@ def _part(title: str, found: Sequence[Record], width: int | None, *fields: Field
 
 
 def _states(log: Sequence[Record], width: int | None) -> None:
-    since = Column("since"), lambda one: time_text(number(one, "time"))
+    since = TextColumn("since"), lambda one: time_text(number(one, "time"))
     _part("States", log, width, since, named("state", "applicationState"))
 
 
@@ -152,7 +152,7 @@ def _requests(asks: Sequence[Record], now: int, width: int | None) -> None:
         aged("requestTime", now),
         counted("priority", lambda ask: text(ask, "priority") or "0", optional=True),
         sized("size", "resource"),
-        (Column("refused by nodes"), lambda ask: _reason(records(ask.get("allocationLog")))),
+        (TextColumn("refused by nodes"), lambda ask: _reason(records(ask.get("allocationLog")))),
     )
 
 
@@ -174,7 +174,7 @@ def _tasks(found: Sequence[Record], title: str, field: str, now: int, width: int
         named(title, field),
         aged("allocationTime", now),
         sized("size", "resource"),
-        (Column("remarks", optional=True), _remarks),
+        (TextColumn("remarks", optional=True), _remarks),
     )
 
 

@@ -24,13 +24,13 @@ from yunikorn.cli.answer_fields import (
     texts,
 )
 from yunikorn.cli.rest_client import Record
-from yunikorn.cli.text_columns import Column
+from yunikorn.cli.text_columns import TextColumn
 from yunikorn.quantities import MEMORY, VCORE, ordered
 from yunikorn.states import NODE_DRAINING, SCHEDULABLE
 
 Rows = list[list[str]]
-Table = tuple[list[Column], Rows]
-Field = tuple[Column, Callable[[Record], str]]
+Table = tuple[list[TextColumn], Rows]
+Field = tuple[TextColumn, Callable[[Record], str]]
 """A column, and its cell for an object."""
 
 
@@ -44,17 +44,17 @@ def table(found: Iterable[Record], *fields: Field) -> Table:
 
 def named(title: str, field: str) -> Field:
     """Return the column of a text."""
-    return Column(title), lambda one: shown(text(one, field))
+    return TextColumn(title), lambda one: shown(text(one, field))
 
 
 def counted(title: str, cell: Callable[[Record], object], *, optional: bool = False) -> Field:
     """Return the column of a number."""
-    return Column(title, right=True, optional=optional), lambda one: str(cell(one))
+    return TextColumn(title, right=True, optional=optional), lambda one: str(cell(one))
 
 
 def sized(title: str, field: str, *, optional: bool = False) -> Field:
     """Return the column of amounts of all resource types."""
-    return Column(title, whole=True, optional=optional), lambda one: in_short(amounts(one, field))
+    return TextColumn(title, whole=True, optional=optional), lambda one: in_short(amounts(one, field))
 
 
 def aged(field: str, now: int, *, optional: bool = False) -> Field:
@@ -65,7 +65,7 @@ def aged(field: str, now: int, *, optional: bool = False) -> Field:
 def shares(found: Iterable[Record], used: str, size: str, of: str) -> Iterator[Field]:
     """Yield a column `USED/SIZE` for each resource type; those of vcore and memory are always shown."""
     for name in resource_types(found, used, size):
-        column = Column(f"{name} used/{of}", right=True, optional=name not in (VCORE, MEMORY))
+        column = TextColumn(f"{name} used/{of}", right=True, optional=name not in (VCORE, MEMORY))
         yield column, functools.partial(share_text, used, size, name)
 
 
@@ -154,11 +154,11 @@ def nodes(found: Sequence[Record], now: int) -> Table:
     return table(
         found,
         named("node", "nodeID"),
-        (Column("state"), node_state),
+        (TextColumn("state"), node_state),
         counted("tasks", tasks),
         *shares(found, "allocated", "capacity", "size"),
         sized("occupied", "occupied", optional=True),
-        (Column("reserved for", optional=True), lambda one: joined(one.get("reservations"))),
+        (TextColumn("reserved for", optional=True), lambda one: joined(one.get("reservations"))),
     )
 
 

@@ -21,7 +21,7 @@ DAY = 86_400 * SECOND
 MINUTE = 60 * SECOND
 
 
-class Meter:
+class RateMeter:
     """Meter of the decisions per second of `clock` since its creation."""
 
     def __init__(self, clock: Clock) -> None:
@@ -57,7 +57,7 @@ def progress_bar(console: Console | None, clock: Clock, *, held: bool = False) -
         TextColumn("applications, remaining"),
         TimeRemainingColumn(),
     )
-    meter, steps = Meter(clock), 0
+    meter, steps = RateMeter(clock), 0
     with Bar(*columns, console=console, transient=True) as bar:
         task = bar.add_task("simulating", total=None)
 

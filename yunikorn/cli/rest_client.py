@@ -64,7 +64,7 @@ class UnknownCredentials(UsageError):
 
 
 @attrs.frozen
-class Address:
+class ServerAddress:
     """Address of a server, and the files for TLS."""
 
     url: str
@@ -135,7 +135,7 @@ class Address:
 
 
 @attrs.frozen
-class Part:
+class JsonPart:
     """A JSON value, which may be a page of a list."""
 
     value: Any
@@ -150,7 +150,7 @@ def quoted(name: str) -> str:
     return quote(name, safe="", errors="replace")
 
 
-class Server:
+class RestConnection:
     """An open connection to the REST interface of a scheduler."""
 
     def __init__(self, client: httpx.Client, shown: str) -> None:
@@ -209,7 +209,7 @@ class Server:
                         self._is_foreign("a line of the stream is not a JSON object")
                     yield found
 
-    def part(self, path: str, etag: str, **query: str | int) -> Part | None:
+    def part(self, path: str, etag: str, **query: str | int) -> JsonPart | None:
         """Return a JSON value with its ETag and the token of the next page; raises `UsageError`.
 
         None if the value is still that of `etag`.
@@ -220,7 +220,7 @@ class Server:
         if etag and answer.status_code == 304:
             return None
         headers = self._accepted(answer).headers
-        return Part(self._json(answer), headers.get("etag", ""), headers.get("x-continue", ""))
+        return JsonPart(self._json(answer), headers.get("etag", ""), headers.get("x-continue", ""))
 
     def pieces(self, path: str) -> Iterator[bytes]:
         """Yield the body of an answer in pieces, as they arrive; raises `UsageError`.
@@ -374,7 +374,7 @@ def _httpx() -> Any:
 
 
 @contextlib.contextmanager
-def open_server(address: Address) -> Iterator[Server]:
+def open_server(address: ServerAddress) -> Iterator[RestConnection]:
     """Open a connection to a server; raises `UsageError` if the address or the files are unusable."""
     base, tls, headers = address.base(), address.tls(), address.headers()
     httpx = _httpx()
@@ -389,4 +389,4 @@ def open_server(address: Address) -> Iterator[Server]:
     except (ValueError, httpx.InvalidURL) as error:
         raise UsageError(f"--server: {_brief(error)}") from error
     with client:
-        yield Server(client, address.shown())
+        yield RestConnection(client, address.shown())

@@ -29,17 +29,17 @@ from yunikorn.service.config_files import ConfigFiles
 from yunikorn.service.demo import GROUP
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.logs import AREAS, FORMATS
-from yunikorn.service.service import Bound, Network, ServiceOptions, serve
+from yunikorn.service.service import BoundAddresses, Network, ServiceOptions, serve
 from yunikorn.service.settings import (
     DEFAULT_ADDRESS,
     DEFAULT_REST,
     EVENT_LIMITS,
     LIMITS,
-    Limits,
     Patience,
     RMLimits,
+    ServerSettings,
     ServerTls,
-    Settings,
+    ServiceLimits,
 )
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def command(
         given.settings(),
         address=address,
         accept_unanswered=callback_default == "accept",
-        limits=Limits(per_rm=RMLimits.parse(limits)),
+        limits=ServiceLimits(per_rm=RMLimits.parse(limits)),
         patience=patience,
         identity=rm_identity or "",
     )
@@ -259,7 +259,7 @@ def command(
         return serve(options, load_registry(), lambda bound: echo(_welcome(options, bound)))
 
 
-def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Network]:
+def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, ServerSettings], Network]:
     # Without this default, gRPC prints lines of its own beside our error message.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE" if tls is None else VERBOSITY)
     try:
@@ -274,7 +274,7 @@ def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, Settings], Netw
     return Server
 
 
-def _welcome(options: ServiceOptions, addresses: Bound) -> str:
+def _welcome(options: ServiceOptions, addresses: BoundAddresses) -> str:
     settings, bound = options.settings, addresses.grpc
     if not bound:
         where = "without a network"

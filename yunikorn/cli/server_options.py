@@ -13,7 +13,7 @@ import click
 
 from yunikorn.cli.answer_fields import children, records, text
 from yunikorn.cli.options import option_group
-from yunikorn.cli.rest_client import PAGE, Address, Server, open_server, quoted
+from yunikorn.cli.rest_client import PAGE, RestConnection, ServerAddress, open_server, quoted
 from yunikorn.errors import UsageError
 
 DEFAULT_SERVER = "http://127.0.0.1:9080"
@@ -76,15 +76,15 @@ partition_option = click.option(
 )
 
 
-def connect(options: Mapping[str, Any]) -> AbstractContextManager[Server]:
+def connect(options: Mapping[str, Any]) -> AbstractContextManager[RestConnection]:
     """Open a connection with the values of the options; raises `UsageError` if they are unusable."""
     return open_server(address_of(options, options["timeout"]))
 
 
-def address_of(options: Mapping[str, Any], timeout: float) -> Address:
+def address_of(options: Mapping[str, Any], timeout: float) -> ServerAddress:
     """Return the address of the server with the values of the options; raises `UsageError`."""
     url = options.get("server")
-    return Address(
+    return ServerAddress(
         url if url is not None else os.environ.get(VARIABLE) or DEFAULT_SERVER,
         timeout,
         options.get("tls_ca"),

@@ -16,8 +16,8 @@ from yunikorn.service.settings import (
     Budget,
     EventLimits,
     RestSettings,
+    ServerSettings,
     ServerTls,
-    Settings,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class SharedOptions:
         if self.record_size is not None and self.record is None:
             raise click.BadParameter("needs --record FILE", param_hint="--record-size")
 
-    def settings(self) -> Settings:
+    def settings(self) -> ServerSettings:
         """Return the settings of the service; raises `UsageError`."""
         rest = RestSettings(
             self.rest or DEFAULT_REST,
@@ -66,7 +66,7 @@ class SharedOptions:
             EventLimits.parse(self.event_limits),
         )
         tls = tls_files(self.tls_cert, self.tls_key, self.tls_client_ca)
-        return Settings(
+        return ServerSettings(
             tls=tls, insecure=self.insecure_bind, budget=Budget(call=self.plugin_budget), rest=rest
         )
 

@@ -22,7 +22,7 @@ SHORTEST = 12
 
 
 @attrs.frozen
-class Column:
+class TextColumn:
     """A column of a table."""
 
     title: str
@@ -39,7 +39,7 @@ def terminal_width() -> int | None:
     return max(20, shutil.get_terminal_size().columns) if results().isatty() else None
 
 
-def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None) -> None:
+def print_table(columns: Sequence[TextColumn], rows: Sequence[Sequence[str]], width: int | None) -> None:
     """Print a table with a line of titles; `width` is that of the terminal, None for no limit."""
     lines, left_out = laid_out(columns, rows, width)
     for line in lines:
@@ -50,7 +50,7 @@ def print_table(columns: Sequence[Column], rows: Sequence[Sequence[str]], width:
 
 
 def laid_out(
-    columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int | None
+    columns: Sequence[TextColumn], rows: Sequence[Sequence[str]], width: int | None
 ) -> tuple[list[str], list[str]]:
     """Return the lines of a table, and the titles of the columns that are left out."""
     cells = [
@@ -72,7 +72,7 @@ def laid_out(
     return lines, left_out
 
 
-def _shortest(column: Column, wanted: int) -> int:
+def _shortest(column: TextColumn, wanted: int) -> int:
     return (
         wanted
         if column.right or column.whole
@@ -80,7 +80,9 @@ def _shortest(column: Column, wanted: int) -> int:
     )
 
 
-def _fitted(columns: Sequence[Column], wanted: Sequence[int], kept: Sequence[int], room: int) -> list[int]:
+def _fitted(
+    columns: Sequence[TextColumn], wanted: Sequence[int], kept: Sequence[int], room: int
+) -> list[int]:
     """Return the widths, with the widest texts shortened until the table fits, as far as that is possible."""
     widths = list(wanted)
     while sum(widths[at] for at in kept) > room:

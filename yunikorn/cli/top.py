@@ -21,7 +21,7 @@ from yunikorn.cli.terminal import Terminal, is_interactive
 from yunikorn.cli.text_columns import terminal_width
 from yunikorn.cli.top_feed import Feed
 from yunikorn.cli.top_layout import Glyphs
-from yunikorn.cli.top_screen import Choice, Moment, Screen
+from yunikorn.cli.top_screen import Moment, Screen, ViewChoice
 from yunikorn.cli.top_views import VIEWS
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
@@ -60,7 +60,7 @@ def command(view: str, interval: float, once: bool, partition: str, **connection
         feed.refresh(server, whole=not interactive)
     console = _console()
     screen = Screen(address.shown(), partition, Glyphs(ascii_only=_is_ascii(console)))
-    choice = Choice(VIEWS[view])
+    choice = ViewChoice(VIEWS[view])
     if interactive:
         _live(feed, screen, choice, console, interval)
         return
@@ -85,7 +85,7 @@ def _is_ascii(console: Console) -> bool:
     return console.options.ascii_only or os.environ.get("LC_ALL") in ("C", "POSIX")
 
 
-def _live(feed: Feed, screen: Screen, choice: Choice, console: Console, interval: float) -> None:
+def _live(feed: Feed, screen: Screen, choice: ViewChoice, console: Console, interval: float) -> None:
     """Draw frames until a key or a signal ends that, and leave the terminal as it was."""
     terminal = Terminal(results().fileno())
     try:
@@ -104,7 +104,7 @@ def _live(feed: Feed, screen: Screen, choice: Choice, console: Console, interval
 
 
 def _until_suspended(
-    feed: Feed, screen: Screen, choice: Choice, console: Console, terminal: Terminal
+    feed: Feed, screen: Screen, choice: ViewChoice, console: Console, terminal: Terminal
 ) -> bool:
     """Draw frames; returns True if the process is to be suspended, and False if it is to end."""
     with terminal.taken(), _alternate_screen(console) as live:
@@ -127,7 +127,7 @@ def _until_suspended(
     return False
 
 
-def _apply(key: str, feed: Feed, choice: Choice) -> bool:
+def _apply(key: str, feed: Feed, choice: ViewChoice) -> bool:
     """Apply a key; returns False if the key ends the program."""
     if not choice.is_typing and not choice.is_help:
         if key in ("+", "-"):

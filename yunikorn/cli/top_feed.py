@@ -16,9 +16,9 @@ import attrs
 import click
 
 from yunikorn.cli.answer_fields import records, text
-from yunikorn.cli.rest_client import NotFound, Record, Server, UnknownCredentials
+from yunikorn.cli.rest_client import NotFound, Record, RestConnection, UnknownCredentials
 from yunikorn.cli.server_options import below_partition
-from yunikorn.cli.top_views import QUEUES, View, queue_records
+from yunikorn.cli.top_views import QUEUES, TopView, queue_records
 from yunikorn.errors import UsageError, printable
 
 PAGE, SMALLEST_PAGE, LARGEST_PAGE = 50, 5, 500
@@ -33,7 +33,7 @@ The first sweep may take more, because its figures are missing.
 UNKNOWN_PAUSE = 30.0
 """Seconds between requests of a client that the server does not know; the server counts such attempts."""
 
-OpenServer = Callable[[], AbstractContextManager[Server]]
+OpenServer = Callable[[], AbstractContextManager[RestConnection]]
 
 
 @attrs.frozen
@@ -62,10 +62,10 @@ class _Page:
     """Number of objects to ask for in the next sweep."""
 
 
-class Listing:
+class PagedList:
     """A list of the server, read page by page over several refreshes."""
 
-    def __init__(self, view: View, partition: str) -> None:
+    def __init__(self, view: TopView, partition: str) -> None:
         self._view = view
         self._path = below_partition(partition, view.path)
         self._pages: dict[str, _Page] = {}
@@ -77,7 +77,7 @@ class Listing:
         """Number of objects of the next page that is read for the first time."""
         self.complete = False
 
-    def read(self, server: Server) -> bool:
+    def read(self, server: RestConnection) -> bool:
         """Read the next page; returns True if it is the last one. Raises `UsageError`."""
         known = self._pages.get(self._token)
         limit = known.limit if known is not None else self._size
@@ -135,14 +135,14 @@ class Feed:
     """Snapshots of the view that is wanted, from a thread of its own."""
 
     def __init__(
-        self, connection: OpenServer, partition: str, interval: float, views: Iterable[View]
+        self, connection: OpenServer, partition: str, interval: float, views: Iterable[TopView]
     ) -> None:
         self._open = connection
         self._partition = partition
         self.interval = interval
         """Seconds between refreshes."""
         self._views = {view.title: view for view in views}
-        self._lists = {view.title: Listing(view, partition) for view in self._views.values()}
+        self._lists = {view.title: PagedList(view, partition) for view in self._views.values()}
         self._wanted = next(iter(self._views))
         self._changed = threading.Condition()
         self._hurried = self._stopped = False
@@ -157,7 +157,7 @@ class Feed:
 
     # -- refreshes -------------------------------------------------------------------------------------
 
-    def refresh(self, server: Server, *, whole: bool = False) -> None:
+    def refresh(self, server: RestConnection, *, whole: bool = False) -> None:
         """Ask the server; with `whole` until the list is complete. Raises `UsageError` or `NotFound`."""
         wanted = self._wanted
         at = self._lists[wanted]
@@ -170,14 +170,14 @@ class Feed:
                 break
         self.snapshot = Snapshot(wanted, self._record, at.records(), at.complete, time.monotonic())
 
-    def _found_partition(self, server: Server) -> Record:
+    def _found_partition(self, server: RestConnection) -> Record:
         for one in records(server.value("partitions")):
             name = text(one, "name")
             if self._partition in (name, f"[{text(one, 'clusterId')}]{name}"):
                 return one
         raise NotFound(server.no_partition())
 
-    def attempt(self, server: Server) -> None:
+    def attempt(self, server: RestConnection) -> None:
         """Refresh, and publish a failure of the server beside the figures that are known."""
         self.least_pause = 0.0
         try:

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from yunikorn.cli.text_columns import GAP, SHORTEST, shortened
-from yunikorn.cli.top_views import Bar, Cell, Content, TopColumn
+from yunikorn.cli.top_views import Cell, Content, TopColumn, UseBar
 
 EIGHTHS = " ▏▎▍▌▋▊▉"
 WIDE_BAR = 20
@@ -26,7 +26,7 @@ class Glyphs:
         self.mark = "|" if ascii_only else "┃"
         self.ellipsis = "~" if ascii_only else "…"
 
-    def bar(self, bar: Bar, width: int) -> Text:
+    def bar(self, bar: UseBar, width: int) -> Text:
         """Return a bar, with a mark at the guarantee; blank without a size."""
         if bar.size <= 0:
             return Text(" " * width)
@@ -78,7 +78,7 @@ def bar_width(width: int) -> int:
     return 6
 
 
-class Layout:
+class TopLayout:
     """Widths of the columns, which do not shrink while the width of the terminal is the same."""
 
     def __init__(self) -> None:
@@ -96,8 +96,8 @@ class Layout:
         wanted = []
         for at, column in enumerate(content.columns):
             cells = [row[at] for row in content.rows]
-            longest = max((bars if isinstance(cell, Bar) else cell_len(cell) for cell in cells), default=0)
-            has_bars = any(isinstance(cell, Bar) for cell in cells)
+            longest = max((bars if isinstance(cell, UseBar) else cell_len(cell) for cell in cells), default=0)
+            has_bars = any(isinstance(cell, UseBar) for cell in cells)
             title = len(column.title) if not has_bars else 0
             self._widest[at] = max(longest, title, 0 if width is None else self._widest.get(at, 0))
             wanted.append(self._widest[at])
@@ -119,7 +119,7 @@ class Layout:
 
 
 def _add(line: Text, cell: Cell, width: int, column: TopColumn, style: str, glyphs: Glyphs) -> None:
-    if isinstance(cell, Bar):
+    if isinstance(cell, UseBar):
         line.append_text(glyphs.bar(cell, width))
     else:
         line.append(glyphs.shown(cell, width, column.right), style or None)

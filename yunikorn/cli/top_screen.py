@@ -9,8 +9,8 @@ from yunikorn.cli.answer_fields import NONE, amounts, number, share, shown, text
 from yunikorn.cli.get import ENDED
 from yunikorn.cli.rest_client import Record
 from yunikorn.cli.top_feed import Snapshot
-from yunikorn.cli.top_layout import Glyphs, Layout, bar_width
-from yunikorn.cli.top_views import VIEWS, Bar, Totals, View
+from yunikorn.cli.top_layout import Glyphs, TopLayout, bar_width
+from yunikorn.cli.top_views import VIEWS, TopView, Totals, UseBar
 from yunikorn.clock import SECOND
 from yunikorn.errors import printable
 from yunikorn.quantities import MEMORY, VCORE, ordered
@@ -37,10 +37,10 @@ STALE = 3
 
 
 @attrs.define
-class Choice:
+class ViewChoice:
     """View, order, filter and place that the keys have chosen."""
 
-    view: View
+    view: TopView
     order: dict[str, str] = attrs.Factory(
         lambda: {name: next(iter(view.orders)) for name, view in VIEWS.items()}
     )
@@ -150,9 +150,11 @@ class Screen:
     def __init__(self, shown_address: str, partition: str, glyphs: Glyphs) -> None:
         self._title = f"{printable(shown_address)}  {printable(partition)}"
         self._glyphs = glyphs
-        self._layout = Layout()
+        self._layout = TopLayout()
 
-    def frame(self, snapshot: Snapshot, choice: Choice, at: Moment, width: int, height: int) -> list[Text]:
+    def frame(
+        self, snapshot: Snapshot, choice: ViewChoice, at: Moment, width: int, height: int
+    ) -> list[Text]:
         """Return the lines of a frame, at most `height`."""
         if choice.is_help:
             return [self._fitted(line, width) for line in _help()][:height]
@@ -173,7 +175,7 @@ class Screen:
         blank = [Text()] * max(0, page - len(visible))
         return [*above, *table, *blank, status, *below][:height]
 
-    def whole(self, snapshot: Snapshot, choice: Choice, at: Moment, width: int | None) -> list[Text]:
+    def whole(self, snapshot: Snapshot, choice: ViewChoice, at: Moment, width: int | None) -> list[Text]:
         """Return all rows below the totals, for a pipe or a file; `width` is None for no limit."""
         rows = self._rows(snapshot, choice, at.now)
         totals, order = _totals(snapshot, at.now), choice.order[choice.view.title]
@@ -205,11 +207,11 @@ class Screen:
         for name in ordered({VCORE, MEMORY, *size}):
             line.append("  " if line else "")
             line.append(f"{printable(name)} ")
-            line.append_text(self._glyphs.bar(Bar(used.get(name, 0), size.get(name, 0)), bar_width(width)))
+            line.append_text(self._glyphs.bar(UseBar(used.get(name, 0), size.get(name, 0)), bar_width(width)))
             line.append(f" {share(used, size, name)}")
         return line
 
-    def _rows(self, snapshot: Snapshot, choice: Choice, now: int) -> list[Record]:
+    def _rows(self, snapshot: Snapshot, choice: ViewChoice, now: int) -> list[Record]:
         if snapshot.view != choice.view.title:
             return []
         order = choice.order[choice.view.title]
@@ -217,7 +219,7 @@ class Screen:
             snapshot.found, order, choice.backwards, choice.wanted, _totals(snapshot, now)
         )
 
-    def _tabs(self, choice: Choice) -> Text:
+    def _tabs(self, choice: ViewChoice) -> Text:
         line = Text()
         for name in VIEWS:
             style = "bold" if name == choice.view.title else "bright_black"
@@ -226,7 +228,7 @@ class Screen:
         line.append(f"  by {order}{', reversed' if choice.backwards else ''}")
         return line
 
-    def _keys(self, choice: Choice) -> Text:
+    def _keys(self, choice: ViewChoice) -> Text:
         if choice.is_typing:
             return Text("Enter keeps the filter, Esc removes it", "bright_black")
         return Text("q quit  Tab view  s order  / filter  ? help", "bright_black")
@@ -257,7 +259,7 @@ def _counts(partition: Record) -> Text:
     )
 
 
-def _status(snapshot: Snapshot, choice: Choice, rows: int, visible: int) -> Text:
+def _status(snapshot: Snapshot, choice: ViewChoice, rows: int, visible: int) -> Text:
     if snapshot.view != choice.view.title:
         return Text("reading...", "bright_black")
     place = f"{choice.top + 1}-{choice.top + visible} of {rows}" if rows else NONE

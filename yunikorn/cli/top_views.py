@@ -44,7 +44,7 @@ MOST_TIMES = 1000
 
 
 @attrs.frozen
-class Bar:
+class UseBar:
     """Use of a resource, drawn as a bar."""
 
     used: int
@@ -63,7 +63,7 @@ def ratio(used: int, size: int) -> float:
     return max(0, min(used, MOST_TIMES * size)) / size if size > 0 else 0.0
 
 
-Cell = str | Bar
+Cell = str | UseBar
 
 
 @attrs.frozen
@@ -102,7 +102,7 @@ Order = Callable[[Record, Totals], Any]
 
 
 @attrs.frozen
-class View:
+class TopView:
     """A view: a list of the REST interface, and its presentation."""
 
     title: str
@@ -179,8 +179,8 @@ def _bars(
         yield column, functools.partial(share_text, used, size, name)
 
 
-def _bar(used: str, size: str, mark: str, name: str, one: Record) -> Bar:
-    return Bar(*(amounts(one, field).get(name, 0) for field in (used, size, mark)))
+def _bar(used: str, size: str, mark: str, name: str, one: Record) -> UseBar:
+    return UseBar(*(amounts(one, field).get(name, 0) for field in (used, size, mark)))
 
 
 # -- queues ----------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def _queues(found: Sequence[Record], at: Totals, order: str) -> Content:
     )
 
 
-QUEUES = View(
+QUEUES = TopView(
     title="queues",
     path="queues",
     field="queuename",
@@ -275,7 +275,7 @@ def _nodes(found: Sequence[Record], at: Totals, order: str) -> Content:
     )
 
 
-NODES = View(
+NODES = TopView(
     title="nodes",
     path="nodes",
     field="nodeID",
@@ -317,7 +317,7 @@ def _apps(found: Sequence[Record], at: Totals, order: str) -> Content:
         _counted("age", 6, lambda one: age(number(one, "submissionTime"), at.now)),
         (
             TopColumn("started", 2),
-            lambda one: Bar(number(one, TASKS), number(one, TASKS) + number(one, WAITING)),
+            lambda one: UseBar(number(one, TASKS), number(one, TASKS) + number(one, WAITING)),
         ),
         _counted("tasks", 1, lambda one: number(one, TASKS)),
         _counted("waiting", 1, lambda one: number(one, WAITING)),
@@ -326,7 +326,7 @@ def _apps(found: Sequence[Record], at: Totals, order: str) -> Content:
     )
 
 
-APPS = View(
+APPS = TopView(
     title="apps",
     path="applications/active",
     field="applicationID",

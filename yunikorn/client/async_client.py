@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from yunikorn.client.callback_stream import perform
 from yunikorn.client.client_options import ClientOptions
 from yunikorn.client.client_session import ClientSession
-from yunikorn.client.connection import ClientError, ConnectionLost, Interrupted, OutOfStep
+from yunikorn.client.connection import ClientError, ConnectionLost, OutOfStep, SessionInterrupted
 from yunikorn.errors import CONTAINED, UsageError
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (
@@ -240,7 +240,7 @@ class AsyncClient:
             await session.open()
             self._report_to(session)
             await session.run()
-        except Interrupted as trouble:
+        except SessionInterrupted as trouble:
             self.last_trouble = str(trouble)
         except ClientError as trouble:
             self.last_trouble = str(trouble)

@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc.aio
 
-from yunikorn.client.connection import CallFailed, Interrupted, receive
+from yunikorn.client.connection import CallFailed, SessionInterrupted, receive
 from yunikorn.errors import CONTAINED
 from yunikorn.interface.callback import OPTIONAL, implements
 from yunikorn.interface.messages import (
@@ -59,16 +59,16 @@ class CallbackStream:
         self._writing = asyncio.Lock()
 
     async def open(self, patience: float) -> None:
-        """Send the RM's id and capabilities, and wait for the confirmation; raise `Interrupted`."""
+        """Send the RM's id and capabilities, and wait for the confirmation; raise `SessionInterrupted`."""
         capabilities = callbacks.to_capabilities(self._methods)
         await self._send(FromResourceManager(open=Open(rm_id=self._rm_id, capabilities=capabilities)))
         try:
             async with asyncio.timeout(patience):
                 data = await receive(self._call, WHAT)
         except TimeoutError:
-            raise Interrupted(f"{WHAT} was not opened within {patience:g} s") from None
+            raise SessionInterrupted(f"{WHAT} was not opened within {patience:g} s") from None
         if data is None:
-            raise Interrupted(f"{WHAT} ended before it was open")
+            raise SessionInterrupted(f"{WHAT} ended before it was open")
 
     async def hear(self) -> None:
         """Receive messages until the end of the stream."""
@@ -115,7 +115,7 @@ class CallbackStream:
         try:
             await self._send(message)
             found: FromScheduler = await answer
-        except Interrupted as error:
+        except SessionInterrupted as error:
             raise CallFailed(str(error)) from error
         finally:
             self._open_calls.pop(message.call, None)
@@ -128,7 +128,7 @@ class CallbackStream:
             async with self._writing:
                 await self._call.write(message.SerializeToString())
         except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.InvalidStateError) as error:
-            raise Interrupted(f"{WHAT} broke: {error}") from error
+            raise SessionInterrupted(f"{WHAT} broke: {error}") from error
 
     # -- calls of the scheduler ---------------------------------------------------------------------------
 

@@ -13,7 +13,14 @@ import grpc.aio
 
 from yunikorn.client.callback_stream import CallbackStream
 from yunikorn.client.client_options import ClientOptions
-from yunikorn.client.connection import CallFailed, Interrupted, OutOfStep, channel_to, receive, register
+from yunikorn.client.connection import (
+    CallFailed,
+    OutOfStep,
+    SessionInterrupted,
+    channel_to,
+    receive,
+    register,
+)
 from yunikorn.errors import UsageError
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -141,7 +148,7 @@ class ClientSession:
     # -- from the beginning to the end --------------------------------------------------------------------
 
     async def open(self) -> None:
-        """Register, and open all streams; raise `Interrupted` or an error for users."""
+        """Register, and open all streams; raise `SessionInterrupted` or an error for users."""
         await register(self._channel, self._registration, self._options.patience)
         layout = self._options.layout
         rm_id = self._registration.rm_id
@@ -244,12 +251,12 @@ class ClientSession:
             if response.action is SchedulerAction.RESYNC and not self._leaving:
                 raise OutOfStep("the scheduler requests a full report")
         if not self._leaving:
-            raise Interrupted(f"{what}, although the client did not end it")
+            raise SessionInterrupted(f"{what}, although the client did not end it")
 
     async def _keep_hearing(self, callbacks: CallbackStream) -> None:
         await callbacks.hear()
         if not self._leaving:
-            raise Interrupted("the stream of callbacks ended, although the client did not end it")
+            raise SessionInterrupted("the stream of callbacks ended, although the client did not end it")
 
 
 async def _first_failure(needed: list[asyncio.Task[None]], beside: asyncio.Task[None]) -> None:

@@ -34,11 +34,11 @@ class CallFailed(ClientError):
     """Failure of a call, for the scheduler's reason, or by a lost connection before the answer."""
 
 
-class Interrupted(Exception):
+class SessionInterrupted(Exception):
     """End of a session after which another one can begin; internal to the client."""
 
 
-class OutOfStep(Interrupted):
+class OutOfStep(SessionInterrupted):
     """Request of the scheduler for a full report, by RESYNC."""
 
 
@@ -55,7 +55,7 @@ RESYNC = "RESYNC"
 
 
 def judge(code: grpc.StatusCode, text: str, what: str) -> Exception:
-    """Return the error for the end of a call: `Interrupted` if a new session may begin, else a final one."""
+    """Return the error for the end of a call: `SessionInterrupted` if a new session may begin, else a final one."""
     said = "\n".join(printable(line) for line in text.splitlines())
     if code is grpc.StatusCode.ABORTED:
         if text.startswith(RESYNC):
@@ -63,7 +63,7 @@ def judge(code: grpc.StatusCode, text: str, what: str) -> Exception:
         return TakenOver(f"{what}: {said}")
     if code in FINAL_CODES:
         return Refused(f"{what}: {said} ({code.name})")
-    return Interrupted(f"{what}: {said or 'the connection was lost'} ({code.name})")
+    return SessionInterrupted(f"{what}: {said or 'the connection was lost'} ({code.name})")
 
 
 KEEPALIVE = 20_000
@@ -108,7 +108,7 @@ async def receive(call: Any, what: str) -> bytes | None:
     except grpc.aio.AioRpcError as error:
         raise judge(error.code(), error.details() or "", what) from error
     except grpc.aio.UsageError as error:
-        raise Interrupted(f"{what}: {error}") from error
+        raise SessionInterrupted(f"{what}: {error}") from error
     if isinstance(data, bytes):
         return data
     code = await call.code()

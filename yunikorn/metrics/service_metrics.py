@@ -18,7 +18,7 @@ Read = Callable[[Callable[[Scheduler], Generator[None, None, CoreFigures]]], Awa
 """Carries out a reading of the core in slices, such as `AsyncScheduler.read`."""
 
 
-class Inbox(Protocol):
+class MeasuredInbox(Protocol):
     """Inbox of a core; both numbers may be read from any thread."""
 
     @property
@@ -41,7 +41,7 @@ class ServiceMetrics:
     def __init__(
         self,
         read: Read,
-        inbox: Inbox,
+        inbox: MeasuredInbox,
         plugin_time: Mapping[tuple[str, str], float] | None = None,
         statistics: PluginStatistics | None = None,
         sinks: Iterable[SinkLoad] = (),

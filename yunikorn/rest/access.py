@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import attrs
 from starlette.requests import Request
 
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.audit import Action, Audit
-from yunikorn.rest.credentials import Credential, Credentials, Role
+from yunikorn.rest.credentials import Credential, OperatorCredentials, Role
 from yunikorn.rest.throttle import Throttle
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ RETRY = 60
 """Seconds after which an address that failed too often may try again."""
 
 
-class Access(enum.Enum):
+class RouteAccess(enum.Enum):
     """Credentials that a route needs."""
 
     OPEN = "open"
@@ -47,7 +47,7 @@ class Access(enum.Enum):
     """The role `admin`."""
 
 
-_ROLES = {Access.KNOWN: Role.VIEW, Access.OPERATE: Role.OPERATE, Access.ADMIN: Role.ADMIN}
+_ROLES = {RouteAccess.KNOWN: Role.VIEW, RouteAccess.OPERATE: Role.OPERATE, RouteAccess.ADMIN: Role.ADMIN}
 
 
 @attrs.frozen
@@ -72,13 +72,13 @@ class Caller:
         return Action(address=self.address, what=what, target=target or {}, name=self.name, role=self.role)
 
     def check_queue(self, queue: Queue) -> None:
-        """Raise `Refused` unless the client may administer a queue.
+        """Raise `RequestRefused` unless the client may administer a queue.
 
         Admin ACLs of the queue and of those above it decide, if there are any; the role otherwise.
         """
         who = self.credential
         if who is None:
-            raise Refused(403, OFF)
+            raise RequestRefused(403, OFF)
         if who.role is Role.ADMIN:
             return
         acls = [one for one in queue.chain if one.admin_acl.names_anyone]
@@ -86,7 +86,7 @@ class Caller:
             _check_role(who, Role.OPERATE, f"queue {queue.path} has no adminacl that names them")
         elif not queue.admin_allowed(who.name, who.groups):
             owners = ", ".join(one.path for one in acls)
-            raise Refused(
+            raise RequestRefused(
                 403,
                 f"{who.name} may not administer queue {queue.path}: the role admin is needed, or an entry for"
                 f" {who.name} or one of their groups in the adminacl of {owners}",
@@ -101,35 +101,35 @@ def _check_role(who: Credential, needed: Role, remark: str = "") -> None:
         more = f"; {remark}" if remark else ""
         role = f"the role {who.role.value} of {who.name}"
         text = f"{role} does not suffice: the role {needed.value} is needed{more}"
-        raise Refused(403, text)
+        raise RequestRefused(403, text)
 
 
 @attrs.define(eq=False)
-class Gate:
+class AccessGate:
     """Check of the credentials of all requests."""
 
-    credentials: Credentials | None = None
+    credentials: OperatorCredentials | None = None
     """Credentials in use; None if changes are off."""
     reading_is_open: bool = True
     """True if reading needs no credentials."""
     audit: Audit | None = None
     throttle: Throttle = attrs.field(factory=lambda: Throttle(lambda: 0))
 
-    async def admit(self, request: Request, access: Access) -> Caller:
-        """Return who makes a request; raises `Refused` for a client that may not make it."""
+    async def admit(self, request: Request, access: RouteAccess) -> Caller:
+        """Return who makes a request; raises `RequestRefused` for a client that may not make it."""
         address = request.client.host if request.client is not None else ""
-        if access is Access.OPEN or (access is Access.READ and self.credentials is None):
+        if access is RouteAccess.OPEN or (access is RouteAccess.READ and self.credentials is None):
             return Caller(address)
-        changes = access is not Access.READ and request.method != "GET"
+        changes = access is not RouteAccess.READ and request.method != "GET"
         caller = Caller(address)
         try:
             if self.credentials is None:
-                raise Refused(403, OFF)
+                raise RequestRefused(403, OFF)
             if changes and is_foreign(request):
-                raise Refused(403, UNKNOWN_SITE)
+                raise RequestRefused(403, UNKNOWN_SITE)
             found = self._identify(request, self.credentials, address)
             if found is None:
-                if access is Access.READ and self.reading_is_open:
+                if access is RouteAccess.READ and self.reading_is_open:
                     return caller
                 if changes:
                     self.throttle.fail(address)
@@ -137,14 +137,16 @@ class Gate:
             caller = Caller(address, found)
             if access in _ROLES:
                 _check_role(found, _ROLES[access])
-        except Refused as refused:
+        except RequestRefused as refused:
             if self.audit is not None and (changes or "authorization" in request.headers):
                 await self._note(caller, request, refused)
             raise
         return caller
 
-    def _identify(self, request: Request, credentials: Credentials, address: str) -> Credential | None:
-        """Return the credential of a request, or None if the request has none; raises `Refused`."""
+    def _identify(
+        self, request: Request, credentials: OperatorCredentials, address: str
+    ) -> Credential | None:
+        """Return the credential of a request, or None if the request has none; raises `RequestRefused`."""
         given = request.headers.getlist("authorization")
         if not given:
             return credentials.of_certificate(getattr(request.state, CERTIFICATE, "") or "")
@@ -154,7 +156,7 @@ class Gate:
             found = _credential_of(given[0], credentials, with_basic=not changes)
         if self.throttle.is_over(address, "" if found is None else found.name):
             text = "too many failed attempts from this address"
-            raise Refused(429, text, {"retry-after": str(RETRY)})
+            raise RequestRefused(429, text, {"retry-after": str(RETRY)})
         if found is None:
             self.throttle.fail(address)
             basic = changes and given[0][:6].lower() == "basic "
@@ -163,7 +165,7 @@ class Gate:
         self.throttle.succeed(address, found.name)
         return found
 
-    async def _note(self, caller: Caller, request: Request, refused: Refused) -> None:
+    async def _note(self, caller: Caller, request: Request, refused: RequestRefused) -> None:
         if refused.status == 429 or self.audit is None:
             return
         if caller.credential is None and self.throttle.is_over(caller.address):
@@ -172,14 +174,14 @@ class Gate:
         await self.audit.refuse(action, refused.message)
 
 
-def _unknown(message: str, changes: bool) -> Refused:
+def _unknown(message: str, changes: bool) -> RequestRefused:
     """Return the refusal of unknown credentials; browsers ask for them in answers to GET requests."""
     bearer = 'Bearer realm="yunikorn"'
     challenge = bearer if changes else f'Basic realm="yunikorn", charset="UTF-8", {bearer}'
-    return Refused(401, message, {"www-authenticate": challenge})
+    return RequestRefused(401, message, {"www-authenticate": challenge})
 
 
-def _credential_of(header: str, credentials: Credentials, *, with_basic: bool) -> Credential | None:
+def _credential_of(header: str, credentials: OperatorCredentials, *, with_basic: bool) -> Credential | None:
     scheme, _, value = header.partition(" ")
     value = value.strip()
     if scheme.lower() == "bearer":

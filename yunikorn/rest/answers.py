@@ -32,7 +32,7 @@ GZIP_FORMAT = 31
 """Parameter of zlib for gzip."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that cannot be answered, with the status and the text of the answer."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:

@@ -15,7 +15,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from yunikorn.errors import YunikornError
-from yunikorn.rest.answers import TEXT, Answer, Refused, cross_origin, error, plain_error
+from yunikorn.rest.answers import TEXT, Answer, RequestRefused, cross_origin, error, plain_error
 from yunikorn.rest.endpoints import Call, Endpoint, Site
 from yunikorn.rest.guards import unless_gone
 from yunikorn.rest.paths import SAFE, Spelling
@@ -87,7 +87,7 @@ class _Path:
         try:
             caller = await self._site.gate.admit(request, endpoint.access)
             answer = await endpoint.answer(Call(self._site, request, caller))
-        except Refused as refused:
+        except RequestRefused as refused:
             return error(refused.status, refused.message, {**headers, **refused.headers})
         except CoreStopped:
             return error(503, STOPPING, headers)

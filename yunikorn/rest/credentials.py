@@ -63,7 +63,7 @@ class Credential:
     """Common name of the certificate's subject; empty for a token."""
 
 
-class Credentials:
+class OperatorCredentials:
     """Credentials of a file."""
 
     def __init__(self, entries: Iterable[Credential]) -> None:
@@ -95,7 +95,7 @@ def hash_of(token: str) -> str:
     return HASH + digest_of(token).hex()
 
 
-def read_credentials(file: Path, *, certificates: bool) -> Credentials:
+def read_credentials(file: Path, *, certificates: bool) -> OperatorCredentials:
     """Read a file of credentials; raises `UsageError` with all problems and their lines.
 
     Entries with a certificate are refused unless `certificates` is True: without TLS and an authority, no
@@ -113,7 +113,7 @@ def read_credentials(file: Path, *, certificates: bool) -> Credentials:
         raise UsageError("\n".join(f"--rest-credentials {file}: {one}" for one in error.problems)) from error
 
 
-def parse_credentials(text: str, *, certificates: bool = True) -> Credentials:
+def parse_credentials(text: str, *, certificates: bool = True) -> OperatorCredentials:
     """Read credentials from a text; raises `ConfigError` with all problems."""
     try:
         node, problems = compose(text)
@@ -130,7 +130,7 @@ def parse_credentials(text: str, *, certificates: bool = True) -> Credentials:
         problems.append(_problem("", node, "there is no entry: `yunikorn token NAME --role ROLE` prints one"))
     if problems:
         raise ConfigError(sorted(problems, key=lambda one: (one.line, one.column)))
-    return Credentials(one for one in found if one is not None)
+    return OperatorCredentials(one for one in found if one is not None)
 
 
 def _without_values(problems: Iterable[Problem]) -> list[Problem]:

@@ -13,13 +13,13 @@ from starlette.requests import ClientDisconnect, Request
 
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest.access import NOBODY, Access, Caller, Gate
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.access import NOBODY, AccessGate, Caller, RouteAccess
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.encoding import encoded
 from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.health import HealthBoard
-from yunikorn.rest.history import History
+from yunikorn.rest.history import SampledHistory
 from yunikorn.rest.log_levels import LogLevels
 from yunikorn.rest.paths import decoded_twice
 from yunikorn.rest.profiler import Profiler
@@ -45,7 +45,7 @@ class Site:
     """Metrics of the service; None if they are off."""
     events: EventHub | None = attrs.field(default=None, kw_only=True)
     """Streams of events, and the store that they read; None if no events are kept."""
-    gate: Gate = attrs.field(factory=Gate)
+    gate: AccessGate = attrs.field(factory=AccessGate)
     """Check of credentials; everything may be read and nothing changed by default."""
     steering: Steering | None = None
     """Core and audit log for the routes that change something; None if changes are off."""
@@ -57,7 +57,7 @@ class Site:
     """Returns why the service is not ready although its core is; empty if it is ready."""
     patience: float = 30.0
     """Seconds in which the body of a request must arrive."""
-    history: History = attrs.field(factory=History)
+    history: SampledHistory = attrs.field(factory=SampledHistory)
     health: HealthBoard = attrs.field(
         default=attrs.Factory(lambda site: HealthBoard(site.stopwatch), takes_self=True)
     )
@@ -93,7 +93,7 @@ class Call:
         return value
 
     def name(self, name: str) -> str:
-        """Return a parameter of the path that is decoded twice; raises `Refused`."""
+        """Return a parameter of the path that is decoded twice; raises `RequestRefused`."""
         return decoded_twice(self.text(name))
 
     def query(self, name: str) -> str:
@@ -116,18 +116,18 @@ class Call:
                 task.cancel()
 
     async def body(self, most: int) -> bytes:
-        """Return the body of the request; raises `Refused` if it is too large or too slow."""
+        """Return the body of the request; raises `RequestRefused` if it is too large or too slow."""
         found = bytearray()
         try:
             async with asyncio.timeout(self.site.patience):
                 async for part in self.request.stream():
                     found += part
                     if len(found) > most:
-                        raise Refused(413, f"the body is larger than {most} bytes")
+                        raise RequestRefused(413, f"the body is larger than {most} bytes")
         except TimeoutError:
-            raise Refused(408, f"the body has not arrived within {self.site.patience:g} s") from None
+            raise RequestRefused(408, f"the body has not arrived within {self.site.patience:g} s") from None
         except ClientDisconnect:
-            raise Refused(400, "the body is incomplete") from None
+            raise RequestRefused(400, "the body is incomplete") from None
         return bytes(found)
 
     async def json(self, value: object, *, conditional: bool = True) -> Answer:
@@ -179,13 +179,13 @@ class Route:
     """JSON schema of the request's body."""
     cross_origin: bool = True
     """True if pages of other origins may read the answers."""
-    access: Access = Access.READ
+    access: RouteAccess = RouteAccess.READ
     """Credentials that the route needs."""
 
     @property
     def changes(self) -> bool:
         """True if requests change something."""
-        return self.method != "GET" and self.access not in (Access.OPEN, Access.READ)
+        return self.method != "GET" and self.access not in (RouteAccess.OPEN, RouteAccess.READ)
 
     def __call__(self, answer: Handler, summary: str = "") -> Endpoint:
         """Return the endpoint that answers requests by a function, described by its docstring by default."""

@@ -47,7 +47,7 @@ class StreamLimits:
 
 
 @attrs.define(eq=False)
-class Stream:
+class OpenStream:
     """A stream in progress."""
 
     host: str
@@ -68,7 +68,7 @@ class EventHub:
         """Create without streams; `now` is the time in nanoseconds since 1970."""
         self.store = store
         self._limits = limits or StreamLimits()
-        self.streams: list[Stream] = []
+        self.streams: list[OpenStream] = []
         """Streams in progress, oldest first."""
         self.refused = 0
         """Number of streams that were refused."""
@@ -98,17 +98,17 @@ class EventHub:
         of_host, limits = sum(stream.host == host for stream in self.streams), self.limits
         return len(self.streams) < limits.streams and of_host < limits.per_host
 
-    def open(self, host: str, position: int) -> Stream:
+    def open(self, host: str, position: int) -> OpenStream:
         """Return a new stream from a position on; `close` must follow."""
         if not self.streams:
             self._loop = asyncio.get_running_loop()
             self._noticed = False
             self.store.add_waker(self._notice)
-        stream = Stream(host, self._now(), position)
+        stream = OpenStream(host, self._now(), position)
         self.streams.append(stream)
         return stream
 
-    def close(self, stream: Stream) -> None:
+    def close(self, stream: OpenStream) -> None:
         """Remove a stream."""
         self.streams.remove(stream)
         if not self.streams:
@@ -186,7 +186,7 @@ class EventHub:
         return found[:count]
 
 
-def end(stream: Stream) -> None:
+def end(stream: OpenStream) -> None:
     """End a stream soon."""
     stream.is_over = True
     stream.wake.set()
@@ -224,7 +224,7 @@ class EventStream(Answer):
             self.hub.close(stream)
             watcher.cancel()
 
-    async def _pieces(self, stream: Stream) -> AsyncIterator[bytes]:
+    async def _pieces(self, stream: OpenStream) -> AsyncIterator[bytes]:
         store = self.hub.store
         yield self._begin(store.instance)
         while not stream.is_over:
@@ -273,7 +273,7 @@ class EventStream(Answer):
         return b"event: closed\ndata: %b\n" % line if self.as_messages else line
 
 
-async def _watch(receive: Receive, stream: Stream) -> None:
+async def _watch(receive: Receive, stream: OpenStream) -> None:
     """End a stream when its client has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass

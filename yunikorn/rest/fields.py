@@ -42,7 +42,7 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 @attrs.frozen
-class Member:
+class ShapeField:
     """A field of a shape, as its JSON text and its schema need it."""
 
     attribute: str
@@ -56,17 +56,17 @@ class Member:
     """True if the value is a shape, or a sequence of shapes."""
 
 
-def members_of(shape: type[Any]) -> tuple[Member, ...]:
+def members_of(shape: type[Any]) -> tuple[ShapeField, ...]:
     """Return the fields of a shape in their order."""
     kind: Any = shape  # mypy does not accept classes as hashable arguments
     return _members_of(kind)
 
 
 @cache
-def _members_of(shape: Any) -> tuple[Member, ...]:
+def _members_of(shape: Any) -> tuple[ShapeField, ...]:
     types = typing.get_type_hints(shape)
     return tuple(
-        Member(
+        ShapeField(
             field.name,
             field.metadata[_NAME] or camel_case(field.name),
             field.metadata[_OMITTED],

@@ -32,7 +32,7 @@ VALID = 30 * SECOND
 
 
 @attrs.define
-class Findings:
+class CheckFindings:
     """Findings of the checks, for all partitions together."""
 
     errors: int = 0
@@ -119,7 +119,7 @@ def _listed(name: str, description: str, prefix: str, found: Iterable[str]) -> s
 
 def check(scheduler: Scheduler) -> Generator[None, None, shapes.Health]:
     """Check all partitions."""
-    found = Findings(errors=sum(failure.count for failure in scheduler.failures))
+    found = CheckFindings(errors=sum(failure.count for failure in scheduler.failures))
     for _, at in scheduler.all_partitions():
         partition = at.partition
         found.failed_nodes += partition.rejected_nodes
@@ -129,7 +129,7 @@ def check(scheduler: Scheduler) -> Generator[None, None, shapes.Health]:
     return found.health()
 
 
-def _check_partition(partition: Partition, found: Findings) -> Generator[None, None, None]:
+def _check_partition(partition: Partition, found: CheckFindings) -> Generator[None, None, None]:
     if has_negative(partition.cluster.total) or has_negative(partition.used):
         found.negative_partitions.append(partition.name)
     nodes = list(partition.nodes.values())
@@ -149,7 +149,7 @@ def _check_partition(partition: Partition, found: Findings) -> Generator[None, N
             return
 
 
-def _check_nodes(partition: Partition, found: Findings) -> Generator[None, None, None]:
+def _check_nodes(partition: Partition, found: CheckFindings) -> Generator[None, None, None]:
     for node in list(partition.nodes.values()):
         if partition.nodes.get(node.id) is not node:
             continue
@@ -173,14 +173,14 @@ def _orphans_on(node: Node, partition: Partition) -> list[str]:
     ]
 
 
-def _check_applications(partition: Partition, found: Findings) -> Generator[None, None, None]:
+def _check_applications(partition: Partition, found: CheckFindings) -> Generator[None, None, None]:
     for app in list(partition.applications.values()):
         yield from _check_application(app, partition, found)
         yield
 
 
 def _check_application(
-    app: Application, partition: Partition, found: Findings
+    app: Application, partition: Partition, found: CheckFindings
 ) -> Generator[None, None, None]:
     # Not the items: a tuple for each would keep the garbage collector busy.
     for index, uuid in enumerate(list(app.allocations)):

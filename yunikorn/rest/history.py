@@ -24,7 +24,7 @@ KEPT = 1440
 
 
 @attrs.frozen
-class Sample:
+class HistorySample:
     """Numbers at a time."""
 
     time: int
@@ -35,7 +35,7 @@ class Sample:
     """Number of allocations."""
 
 
-def take_sample(scheduler: Scheduler) -> Generator[None, None, Sample]:
+def take_sample(scheduler: Scheduler) -> Generator[None, None, HistorySample]:
     """Count the running applications and the allocations of all partitions."""
     now, applications, containers = scheduler.clock.now(), 0, 0
     for _, at in scheduler.all_partitions():
@@ -45,21 +45,21 @@ def take_sample(scheduler: Scheduler) -> Generator[None, None, Sample]:
             if index % STEP == STEP - 1:
                 yield
         yield
-    return Sample(now, applications, containers)
+    return HistorySample(now, applications, containers)
 
 
-class History:
+class SampledHistory:
     """The samples of a day, oldest first."""
 
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=KEPT)
+        self._samples: deque[HistorySample] = deque(maxlen=KEPT)
 
     @property
-    def samples(self) -> Sequence[Sample]:
+    def samples(self) -> Sequence[HistorySample]:
         """All samples, oldest first."""
         return tuple(self._samples)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: HistorySample) -> None:
         """Add a sample; the oldest one is dropped if there are too many."""
         self._samples.append(sample)
 

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.endpoints import COUNT, Call, Query
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.paths import SAFE
@@ -47,10 +47,10 @@ class Page:
 
     @classmethod
     def of(cls, call: Call) -> Page:
-        """Return the page that a request wants; raises `Refused`."""
+        """Return the page that a request wants; raises `RequestRefused`."""
         given, token = call.query("limit"), call.query("continue")
         if token and not given:
-            raise Refused(400, '"continue" needs "limit"')
+            raise RequestRefused(400, '"continue" needs "limit"')
         limit = min(unsigned(given, "limit"), LARGEST_PAGE) if given else None
         return cls(limit, _id_of(token) if token else "")
 
@@ -89,14 +89,14 @@ def _parts(things: Collection[T]) -> Iterator[list[T]]:
 
 
 def unsigned(text: str, name: str) -> int:
-    """Return the number of a parameter that YuniKorn does not have, from 1 on; raises `Refused`."""
+    """Return the number of a parameter that YuniKorn does not have, from 1 on; raises `RequestRefused`."""
     if not (text.isascii() and text.isdigit() and len(text) <= 20 and 1 <= int(text) < 1 << 64):
-        raise Refused(400, f'{name}: expected a whole number from 1 on, got "{text[:40]}"')
+        raise RequestRefused(400, f'{name}: expected a whole number from 1 on, got "{text[:40]}"')
     return int(text)
 
 
 def limit_of(call: Call, usual: int, most: int) -> int:
-    """Return the parameter `limit`, `most` if it is larger, and `usual` if it is absent; raises `Refused`."""
+    """Return the parameter `limit`, `most` if it is larger, and `usual` if it is absent; raises `RequestRefused`."""
     given = call.query("limit")
     return min(unsigned(given, "limit"), most) if given else usual
 
@@ -105,7 +105,7 @@ def _id_of(token: str) -> str:
     try:
         return base64.urlsafe_b64decode(token.encode("ascii")).decode("utf-8")
     except (binascii.Error, ValueError) as problem:
-        raise Refused(400, '"continue" is not a token of this server') from problem
+        raise RequestRefused(400, '"continue" is not a token of this server') from problem
 
 
 async def listed(call: Call, reading: Callable[[Scheduler, Gathering], Slices[str]]) -> Answer:

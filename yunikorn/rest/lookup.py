@@ -10,7 +10,7 @@ from yunikorn.config.legal_names import is_group_name, is_queue_name, is_user_na
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.model.queue import ROOT, Queue
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.endpoints import Call
 from yunikorn.runtime.decision_store import is_below
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -32,7 +32,7 @@ SIMILAR = 1000
 
 
 def find_partition(scheduler: Scheduler, name: str) -> tuple[str, PartitionScheduler]:
-    """Return a partition and the id of its resource manager; raises `Refused`.
+    """Return a partition and the id of its resource manager; raises `RequestRefused`.
 
     Of several partitions with the same name, the one of the resource manager that registered first is found;
     the name with the id, `[RM]NAME`, finds each of them.
@@ -40,54 +40,54 @@ def find_partition(scheduler: Scheduler, name: str) -> tuple[str, PartitionSched
     for rm_id, at in scheduler.all_partitions():
         if name in (at.name, at.partition.name):
             return rm_id, at
-    raise Refused(404, "Partition not found")
+    raise RequestRefused(404, "Partition not found")
 
 
 def check_queue_name(path: str) -> None:
-    """Raise `Refused` for a path that no queue can have."""
+    """Raise `RequestRefused` for a path that no queue can have."""
     if not all(is_queue_name(level) for level in path.split(".")):
-        raise Refused(400, BAD_QUEUE)
+        raise RequestRefused(400, BAD_QUEUE)
 
 
 def check_user_name(name: str) -> None:
-    """Raise `Refused` for a name that no user can have."""
+    """Raise `RequestRefused` for a name that no user can have."""
     if not is_user_name(name):
-        raise Refused(400, "Invalid user name")
+        raise RequestRefused(400, "Invalid user name")
 
 
 def check_group_name(name: str) -> None:
-    """Raise `Refused` for a name that no group can have; `*` is all groups without a limit of their own."""
+    """Raise `RequestRefused` for a name that no group can have; `*` is all groups without a limit of their own."""
     if name != "*" and not is_group_name(name):
-        raise Refused(400, "Invalid group name")
+        raise RequestRefused(400, "Invalid group name")
 
 
 def find_queue(at: PartitionScheduler, path: str) -> Queue:
-    """Return a queue by its full path, ignoring case; raises `Refused`."""
+    """Return a queue by its full path, ignoring case; raises `RequestRefused`."""
     lower = path.lower()
     queue = at.partition.queue(lower) if lower.partition(".")[0] == ROOT else None
     if queue is None:
-        raise Refused(404, NO_QUEUE)
+        raise RequestRefused(404, NO_QUEUE)
     return queue
 
 
 def find_application(at: PartitionScheduler, app_id: str, queue: Queue | None = None) -> Application:
-    """Return an application that has not ended, in any queue or in this one; raises `Refused`."""
+    """Return an application that has not ended, in any queue or in this one; raises `RequestRefused`."""
     app = at.partition.applications.get(app_id)
     if app is None or (queue is not None and app.queue is not queue):
-        raise Refused(404, "Application not found")
+        raise RequestRefused(404, "Application not found")
     return app
 
 
 def known_state(text: str, known: Iterable[str]) -> str:
-    """Return the state of a filter in small letters, or an empty text; raises `Refused` if it is unknown."""
+    """Return the state of a filter in small letters, or an empty text; raises `RequestRefused` if it is unknown."""
     states = [state.lower() for state in known]
     if text and text.lower() not in states:
-        raise Refused(400, f"Only following states are allowed: {', '.join(states)}")
+        raise RequestRefused(400, f"Only following states are allowed: {', '.join(states)}")
     return text.lower()
 
 
 async def refuse_unknown_queue(call: Call, partition: str, path: str) -> None:
-    """Raise `Refused` with the nearest name unless a queue exists, or an application waits for it."""
+    """Raise `RequestRefused` with the nearest name unless a queue exists, or an application waits for it."""
 
     def read(scheduler: Scheduler) -> Generator[None, None, list[str] | None]:
         _, at = find_partition(scheduler, partition)
@@ -101,4 +101,4 @@ async def refuse_unknown_queue(call: Call, partition: str, path: str) -> None:
     known = await call.read(read)
     if known is not None:
         # A comparison with many names takes long, so it is not made in the core's thread.
-        raise Refused(404, NO_QUEUE + await asyncio.to_thread(suggest, path, known))
+        raise RequestRefused(404, NO_QUEUE + await asyncio.to_thread(suggest, path, known))

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from yunikorn import __version__
-from yunikorn.rest.access import Access
+from yunikorn.rest.access import RouteAccess
 from yunikorn.rest.endpoints import Endpoint
-from yunikorn.rest.fields import Member, is_shape, members_of
+from yunikorn.rest.fields import ShapeField, is_shape, members_of
 from yunikorn.rest.lookup import QUEUE_PATTERN
 from yunikorn.rest.shapes import Error
 
@@ -52,8 +52,8 @@ SCHEMES = {
 _CHANGING: list[dict[str, list[str]]] = [{"token": []}, {"certificate": []}]
 _READING: list[dict[str, list[str]]] = [*_CHANGING, {"basic": []}]
 _SECURITY = {
-    Access.OPEN: [],
-    Access.READ: [{}, *_READING],
+    RouteAccess.OPEN: [],
+    RouteAccess.READ: [{}, *_READING],
 }
 
 
@@ -69,7 +69,7 @@ def _statuses(endpoint: Endpoint) -> tuple[int, ...]:
     """Return the statuses of errors of an endpoint."""
     if 301 in endpoint.errors:
         return tuple(endpoint.errors)
-    refusals = {Access.OPEN: (), Access.READ: (401, 429)}.get(endpoint.access, (401, 403, 429))
+    refusals = {RouteAccess.OPEN: (), RouteAccess.READ: (401, 429)}.get(endpoint.access, (401, 403, 429))
     return tuple(sorted({*endpoint.errors, *refusals, 500, 503}))
 
 
@@ -215,7 +215,7 @@ class _Schemas:
         }
         return name
 
-    def _property(self, member: Member) -> dict[str, Any]:
+    def _property(self, member: ShapeField) -> dict[str, Any]:
         schema = self.of(member.type)
         if not member.omitted and types.NoneType in typing.get_args(member.type):
             schema = {"anyOf": [schema, {"type": "null"}]}

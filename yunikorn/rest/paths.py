@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.routing import compile_path
 
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 
 SAFE = "/:@!$&'()*+,;=-._~"
 """Characters that need no escape in a path."""
@@ -22,10 +22,10 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 def decoded_twice(value: str) -> str:
-    """Return a name decoded like a query value; raises `Refused` for an invalid escape."""
+    """Return a name decoded like a query value; raises `RequestRefused` for an invalid escape."""
     bad = _BAD_ESCAPE.search(value)
     if bad is not None:
-        raise Refused(400, f'invalid URL escape "{value[bad.start() : bad.start() + 3]}"')
+        raise RequestRefused(400, f'invalid URL escape "{value[bad.start() : bad.start() + 3]}"')
     return unquote_to_bytes(value.replace("+", " ")).decode("utf-8", "replace")
 
 

@@ -20,7 +20,7 @@ _DURATION, _PERIOD_TYPE, _PERIOD, _DEFAULT_TYPE = 10, 11, 12, 14
 
 
 @attrs.frozen
-class Frame:
+class StackFrame:
     """A place in the code."""
 
     function: str
@@ -45,12 +45,12 @@ class ProfileWriter:
         """`types` are those of the values of each sample; `default` is the name of the one that is shown."""
         self._texts: dict[str, int] = {"": 0}
         self._functions: dict[tuple[str, str], int] = {}
-        self._locations: dict[Frame, int] = {}
+        self._locations: dict[StackFrame, int] = {}
         self._parts: list[bytes] = [_block(_SAMPLE_TYPE, self._type(one)) for one in types]
         if default:
             self._parts.append(_number(_DEFAULT_TYPE, self._text(default)))
 
-    def add(self, stack: Iterable[Frame], values: Sequence[int], **labels: str) -> None:
+    def add(self, stack: Iterable[StackFrame], values: Sequence[int], **labels: str) -> None:
         """Add a sample: its stack, innermost frame first, and a value for each type."""
         places = b"".join(_varint(self._location(frame)) for frame in stack)
         text = _block(1, places) + _block(2, b"".join(map(_varint, values)))
@@ -74,7 +74,7 @@ class ProfileWriter:
     def _type(self, kind: ValueType) -> bytes:
         return _number(1, self._text(kind.name)) + _number(2, self._text(kind.unit))
 
-    def _location(self, frame: Frame) -> int:
+    def _location(self, frame: StackFrame) -> int:
         known = self._locations.get(frame)
         if known is None:
             known = self._locations[frame] = len(self._locations) + 1
@@ -82,7 +82,7 @@ class ProfileWriter:
             self._parts.append(_block(_LOCATION, _number(1, known) + _block(4, line)))
         return known
 
-    def _function(self, frame: Frame) -> int:
+    def _function(self, frame: StackFrame) -> int:
         key = (frame.function, frame.file)
         known = self._functions.get(key)
         if known is None:

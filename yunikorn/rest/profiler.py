@@ -23,7 +23,7 @@ from types import CodeType, FrameType
 import attrs
 
 from yunikorn.clock import MILLISECOND, SECOND
-from yunikorn.rest.pprof import Frame, ProfileWriter, ValueType
+from yunikorn.rest.pprof import ProfileWriter, StackFrame, ValueType
 
 PERIOD = 10 * MILLISECOND
 """Time between two samples (ns)."""
@@ -54,9 +54,9 @@ def stack_of(frame: FrameType | None) -> Stack:
     return tuple(found)
 
 
-def frames_of(stack: Stack) -> list[Frame]:
+def frames_of(stack: Stack) -> list[StackFrame]:
     """Return a stack as a profile has it, with the names of functions."""
-    return [Frame(code.co_qualname, code.co_filename, line, code.co_firstlineno) for code, line in stack]
+    return [StackFrame(code.co_qualname, code.co_filename, line, code.co_firstlineno) for code, line in stack]
 
 
 def stacks() -> dict[str, Stack]:
@@ -214,6 +214,8 @@ def heap_profile() -> bytes:
         [ValueType("inuse_objects", "count"), ValueType("inuse_space", "bytes")], "inuse_space"
     )
     for one in tracemalloc.take_snapshot().statistics("traceback"):
-        stack = [Frame(place.filename, place.filename, place.lineno) for place in reversed(one.traceback)]
+        stack = [
+            StackFrame(place.filename, place.filename, place.lineno) for place in reversed(one.traceback)
+        ]
         writer.add(stack, (one.count, one.size))
     return writer.data()

@@ -1,7 +1,7 @@
 """HTTP server of the REST interface, in the event loop of the service.
 
 uvicorn serves the application. It leaves connections open whose request never arrives, and waits without
-limit for clients that take no data; `Connection` closes both.
+limit for clients that take no data; `ClientConnection` closes both.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ServerLimits:
     """Maximum size of the header of a request."""
 
 
-class Connection(HttpToolsProtocol):
+class ClientConnection(HttpToolsProtocol):
     """Connection of a client, closed if a request header or the reading of an answer takes too long."""
 
     limits = ServerLimits()
@@ -177,7 +177,7 @@ class RestServer:
         limits = limits or ServerLimits()
         guarded: ASGIApp = HostCheck(app, {*LOOPBACK, *hosts}) if hosts else app
         guarded = Crowd(guarded, limits.requests)
-        protocol = type("Connection", (Connection,), {"limits": limits})
+        protocol = type("Connection", (ClientConnection,), {"limits": limits})
         config = uvicorn.Config(
             guarded,
             http=protocol,
@@ -200,7 +200,7 @@ class RestServer:
         self._task: asyncio.Task[None] | None = None
 
     @property
-    def connections(self) -> set[Connection]:
+    def connections(self) -> set[ClientConnection]:
         """Open connections."""
         return self._server.server_state.connections  # type: ignore[return-value]
 

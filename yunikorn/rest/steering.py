@@ -11,7 +11,7 @@ import attrs
 from yunikorn.errors import UsageError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.access import Caller
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.audit import FAILED, REFUSED, Audit, AuditUnavailable
 from yunikorn.rest.config_changes import ConfigChanger
 from yunikorn.rest.fields import always
@@ -28,7 +28,7 @@ class Steerable(Protocol):
 
 
 @attrs.frozen(kw_only=True)
-class Change:
+class AuditedChange:
     """Effect of a request."""
 
     changed: bool = always("false if everything was as requested before")
@@ -50,22 +50,26 @@ class Steering:
         caller: Caller,
         what: str,
         target: Mapping[str, str],
-        operation: Callable[[Scheduler], Change],
-    ) -> Change:
-        """Change the core; raises `Refused`, also for a `UsageError` of the operation."""
+        operation: Callable[[Scheduler], AuditedChange],
+    ) -> AuditedChange:
+        """Change the core; raises `RequestRefused`, also for a `UsageError` of the operation."""
 
-        async def in_core() -> Change:
+        async def in_core() -> AuditedChange:
             found = await self.core.carry_out(lambda core: _contained(core, operation))
-            if isinstance(found, Refused):
+            if isinstance(found, RequestRefused):
                 raise found
             return found
 
         return await self.change(caller, what, target, in_core)
 
     async def change(
-        self, caller: Caller, what: str, target: Mapping[str, str], make: Callable[[], Awaitable[Change]]
-    ) -> Change:
-        """Make a change between its two entries in the audit log; raises `Refused`.
+        self,
+        caller: Caller,
+        what: str,
+        target: Mapping[str, str],
+        make: Callable[[], Awaitable[AuditedChange]],
+    ) -> AuditedChange:
+        """Make a change between its two entries in the audit log; raises `RequestRefused`.
 
         A change that has begun ends with its entry, even if the client disconnects.
         """
@@ -75,16 +79,20 @@ class Steering:
         return await asyncio.shield(work)
 
     async def _change(
-        self, caller: Caller, what: str, target: Mapping[str, str], make: Callable[[], Awaitable[Change]]
-    ) -> Change:
+        self,
+        caller: Caller,
+        what: str,
+        target: Mapping[str, str],
+        make: Callable[[], Awaitable[AuditedChange]],
+    ) -> AuditedChange:
         action = caller.action(what, target)
         try:
             number = await self.audit.begin(action)
         except AuditUnavailable as error:
-            raise Refused(503, str(error)) from error
+            raise RequestRefused(503, str(error)) from error
         try:
             change = await make()
-        except Refused as refused:
+        except RequestRefused as refused:
             outcome = REFUSED if refused.status == 403 else FAILED
             await self.audit.fail(action, number, refused.message, outcome)
             raise
@@ -95,11 +103,13 @@ class Steering:
         return change
 
 
-def _contained(core: Scheduler, operation: Callable[[Scheduler], Change]) -> Change | Refused:
+def _contained(
+    core: Scheduler, operation: Callable[[Scheduler], AuditedChange]
+) -> AuditedChange | RequestRefused:
     """Return a refusal instead of raising it: other exceptions than ours stop the core."""
     try:
         return operation(core)
-    except Refused as refused:
+    except RequestRefused as refused:
         return refused
     except UsageError as error:
-        return Refused(409, str(error))
+        return RequestRefused(409, str(error))

@@ -15,23 +15,23 @@ from yunikorn.errors import UsageError
 from yunikorn.recording.recording_writer import FileIsLocked, open_locked
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.host_address import UNIX
-from yunikorn.service.host_address import Address as Address
-from yunikorn.service.settings import Settings
+from yunikorn.service.host_address import HostAddress as HostAddress
+from yunikorn.service.settings import ServerSettings
 
 
-def socket_lock(settings: Settings) -> SocketLock | None:
+def socket_lock(settings: ServerSettings) -> SocketLock | None:
     """Return the lock of a Unix socket, or None for other addresses; raises `UsageError`."""
-    address = Address.parse(settings.address)
+    address = HostAddress.parse(settings.address)
     return None if address.host else SocketLock(address.target.removeprefix(UNIX))
 
 
-def bind(server: grpc.aio.Server, settings: Settings, certificates: ServerCertificates | None) -> str:
+def bind(server: grpc.aio.Server, settings: ServerSettings, certificates: ServerCertificates | None) -> str:
     """Bind a server to the address of the settings; returns the address with the bound port.
 
     Raises `UsageError` if the address is taken, or if other machines could reach the server without TLS and
     the settings do not allow that.
     """
-    address = Address.parse(settings.address)
+    address = HostAddress.parse(settings.address)
     if settings.tls is None and not address.is_local and not settings.insecure:
         raise UsageError(
             f"{address.target} can be reached by other machines, without encryption and authentication:"
@@ -50,7 +50,7 @@ def bind(server: grpc.aio.Server, settings: Settings, certificates: ServerCertif
     return address.at_port(port)
 
 
-def _unbound(address: Address, certificates: ServerCertificates | None) -> UsageError:
+def _unbound(address: HostAddress, certificates: ServerCertificates | None) -> UsageError:
     what = "the address is in use, or is not an address of this machine"
     if certificates is not None:
         # gRPC raises the same error for all of these causes.

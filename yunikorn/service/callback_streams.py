@@ -37,7 +37,7 @@ from yunikorn.service.peers import Peer
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.server_layouts import LARGE, Decoding
-from yunikorn.service.settings import Settings
+from yunikorn.service.settings import ServerSettings
 from yunikorn.service.streams import end_of, send
 from yunikorn.wire import callbacks
 from yunikorn.wire.generated.callbacks_pb2 import Done, Failure, FromResourceManager, FromScheduler, Opened
@@ -213,7 +213,9 @@ class RemoteCallback:
     not asked for a while, because all other RMs would wait as well. Late answers are ignored.
     """
 
-    def __init__(self, remote: RemoteRM, methods: Iterable[str], settings: Settings, peer: Peer) -> None:
+    def __init__(
+        self, remote: RemoteRM, methods: Iterable[str], settings: ServerSettings, peer: Peer
+    ) -> None:
         self.remote = remote
         self.peer = peer
         self.methods = tuple(methods)

@@ -27,7 +27,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.config_changes import (
     ConfigChange,
     ConfigRequest,
@@ -80,37 +80,39 @@ class ConfigChanges:
         self._source = source
 
     async def change(self, request: ConfigRequest) -> ConfigResult:
-        """Check a configuration, and use it unless it has problems or `dry_run` is set; raises `Refused`."""
+        """Check a configuration, and use it unless it has problems or `dry_run` is set; raises `RequestRefused`."""
         async with self._reloading.lock:
             try:
                 target = await self._target(request.policy_group, request.rm_id)
                 return await self._change(request, target)
             except UsageError as error:
-                raise Refused(409, str(error)) from error
+                raise RequestRefused(409, str(error)) from error
 
     async def text(self, policy_group: str, rm_id: str) -> ConfigText:
-        """Return the text of a policy group, or that of a resource manager itself; raises `Refused`."""
+        """Return the text of a policy group, or that of a resource manager itself; raises `RequestRefused`."""
         found = (await self._target(policy_group, rm_id)).text
         text = found.encode() if isinstance(found, str) else found
         return ConfigText(text, checksum_of(_decoded(text)))
 
     async def _target(self, policy_group: str, rm_id: str) -> _Target:
-        """Return the configuration that a request means; raises `Refused`."""
+        """Return the configuration that a request means; raises `RequestRefused`."""
         sessions = await self._core.call(lambda core: list(core.sessions()))
         source = self._source()
         if source:
             if not sessions:
-                raise Refused(409, f"this process does not schedule yet; its configuration is {source}")
+                raise RequestRefused(
+                    409, f"this process does not schedule yet; its configuration is {source}"
+                )
             rm_id = rm_id or sessions[0].rm_id
         if rm_id:
             found = [one for one in sessions if one.rm_id == rm_id]
             if not found:
                 known = ", ".join(one.rm_id for one in sessions) or "none"
-                raise Refused(404, f"no resource manager '{rm_id}' is registered; registered: {known}")
+                raise RequestRefused(404, f"no resource manager '{rm_id}' is registered; registered: {known}")
             if found[0].policy_group is not None and not source:
                 group = found[0].policy_group
                 text = f"resource manager {rm_id} has the configuration of policy group '{group}'"
-                raise Refused(409, f"{text}: give policyGroup={group} (--policy-group {group})")
+                raise RequestRefused(409, f"{text}: give policyGroup={group} (--policy-group {group})")
             config = await self._core.call(lambda core: core.configuration(rm_id))
             return _Target(text=config.text, rm_ids=(rm_id,))
         try:
@@ -120,7 +122,7 @@ class ConfigChanges:
             what = f"no policy group is called '{policy_group}'"
             if not policy_group:
                 what = "give policyGroup (--policy-group): there is no default policy group"
-            raise Refused(404, f"{what}; known: {known or 'none'}") from error
+            raise RequestRefused(404, f"{what}; known: {known or 'none'}") from error
         users = [
             one.rm_id
             for one in sessions
@@ -138,7 +140,7 @@ class ConfigChanges:
         checksum = checksum_of(_decoded(target.text))
         if request.match and request.match != checksum:
             text = "the configuration has changed meanwhile: its checksum is now"
-            raise Refused(412, f"{text} {checksum}", {"etag": f'"{checksum}"'})
+            raise RequestRefused(412, f"{text} {checksum}", {"etag": f'"{checksum}"'})
         result = ConfigResult(
             applied=False,
             checksum=checksum,
@@ -176,9 +178,9 @@ class ConfigChanges:
         if request.dry_run:
             return result
         if source:
-            raise Refused(409, f"nothing was changed: {elsewhere}")
+            raise RequestRefused(409, f"nothing was changed: {elsewhere}")
         if in_config_map:
-            raise Refused(409, f"nothing was changed: {in_config_map}")
+            raise RequestRefused(409, f"nothing was changed: {in_config_map}")
         if target.group is None:
             rm_id = target.rm_ids[0]
             await self._core.carry_out(ReloadConfiguration(rm_id, request.text))
@@ -195,17 +197,17 @@ class ConfigChanges:
         await self._core.carry_out(lambda core: use(core, configurations, texts, folders, commit))
 
     async def _persist(self, group: str, file: Path, text: bytes, in_use: str | bytes) -> None:
-        """Use a configuration and replace its file; raises `Refused` or `UsageError`."""
+        """Use a configuration and replace its file; raises `RequestRefused` or `UsageError`."""
         place = Path(os.path.realpath(file))  # a link stays a link
         try:
             if await asyncio.to_thread(place.read_bytes) != in_use:
-                raise Refused(
+                raise RequestRefused(
                     409,
                     f"{file} was changed but not reloaded: reload it first (SIGHUP), or give ?persist=false",
                 )
             written = await asyncio.to_thread(_write_beside, place, text)
         except OSError as error:
-            raise Refused(409, _unwritable(file, error)) from error
+            raise RequestRefused(409, _unwritable(file, error)) from error
 
         def commit() -> None:
             try:

@@ -12,7 +12,7 @@ UNIX = "unix:"
 
 
 @attrs.frozen
-class Address:
+class HostAddress:
     """Address at which a service listens."""
 
     target: str
@@ -23,7 +23,7 @@ class Address:
     """True if only this machine can reach the address."""
 
     @classmethod
-    def parse(cls, text: str) -> Address:
+    def parse(cls, text: str) -> HostAddress:
         """Parse `HOST:PORT`, `[IPv6]:PORT`, `:PORT` (all interfaces) or `unix:PATH`; raises `UsageError`."""
         if text.startswith(UNIX):
             if text == UNIX:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import grpc
 
 from yunikorn.service.call_endings import CallRefusal, Context, refuse
-from yunikorn.service.settings import Limits, Patience
+from yunikorn.service.settings import Patience, ServiceLimits
 
 M = TypeVar("M")
 
@@ -27,7 +27,7 @@ RM_MISSING = ": the first message must name the resource manager"
 class OpenStreams:
     """Counter of the open streams of RMs; registrations, health and reflection are not counted."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServiceLimits) -> None:
         self._limits = limits
         self.tasks: set[asyncio.Task[None]] = set()
         """Tasks that serve the open streams."""

@@ -22,7 +22,7 @@ from yunikorn.service.call_endings import CallRefusal, Context, not_registered
 from yunikorn.service.peers import Peer
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.server_layouts import LARGE
-from yunikorn.service.settings import Settings
+from yunikorn.service.settings import ServerSettings
 from yunikorn.states import PAUSED, STOPPED
 from yunikorn.wire import v0_11
 from yunikorn.wire.codec import Decoder
@@ -44,7 +44,7 @@ class TooMany(UsageError):
 class Registrations:
     """Current registrations by RM. Used in the event loop, except where a comment says otherwise."""
 
-    def __init__(self, core: AsyncScheduler, settings: Settings) -> None:
+    def __init__(self, core: AsyncScheduler, settings: ServerSettings) -> None:
         self.core = core
         self.settings = settings
         self.current: dict[str, RemoteRM] = {}

@@ -19,7 +19,7 @@ from yunikorn.service.server_layouts import ServerLayout, entries_of
 
 if TYPE_CHECKING:
     from yunikorn.service.peers import Peer
-    from yunikorn.service.settings import Limits
+    from yunikorn.service.settings import ServiceLimits
 
 
 class SessionControl(Protocol):
@@ -148,7 +148,7 @@ class RemoteRM:
     otherwise.
     """
 
-    def __init__(self, rm_id: str, sessions: SessionControl, limits: Limits, peer: Peer) -> None:
+    def __init__(self, rm_id: str, sessions: SessionControl, limits: ServiceLimits, peer: Peer) -> None:
         self.rm_id = rm_id
         self.label = f"resource manager {shown(rm_id)}"
         """Name of the RM in texts."""

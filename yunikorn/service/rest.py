@@ -27,10 +27,10 @@ from yunikorn.runtime.event_store import EventStore
 from yunikorn.service.certificates import check_files
 from yunikorn.service.config_changes import ConfigChanges
 from yunikorn.service.config_files import Reloading, watch
-from yunikorn.service.host_address import UNIX, Address
+from yunikorn.service.host_address import UNIX, HostAddress
 from yunikorn.service.logs import AREAS
 from yunikorn.service.rest_access import RestAccess
-from yunikorn.service.settings import RestSettings, ServerTls, Settings
+from yunikorn.service.settings import RestSettings, ServerSettings, ServerTls
 from yunikorn.web.all_pages import pages
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Rest:
     def __init__(
         self,
         core: AsyncScheduler,
-        settings: Settings,
+        settings: ServerSettings,
         registry: Registry,
         metrics: ServiceMetrics | None,
         store: EventStore,
@@ -148,19 +148,19 @@ def _server_limits(settings: RestSettings) -> ServerLimits:
     return attrs.evolve(usual, requests=max(usual.requests, settings.events.streams + OTHERS))
 
 
-def parse(text: str) -> Address:
+def parse(text: str) -> HostAddress:
     """Parse the address of the REST interface; raises `UsageError`."""
     if text.startswith(UNIX):
         raise UsageError(f"--rest {text}: REST is served at HOST:PORT only, or `off`")
     try:
-        return Address.parse(text)
+        return HostAddress.parse(text)
     except UsageError as error:
         # The text of the error is about gRPC, whose addresses may also be Unix sockets.
         example = "[::1]:9080" if text.count(":") > 1 else "127.0.0.1:9080"
         raise UsageError(f"--rest {text}: give HOST:PORT, such as {example}, or off") from error
 
 
-def _listen(address: Address) -> socket.socket:
+def _listen(address: HostAddress) -> socket.socket:
     """Return a socket that listens at an address; raises `UsageError`."""
     port = int(address.target.rpartition(":")[2])
     try:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from yunikorn.errors import UsageError
-from yunikorn.rest.access import Gate
+from yunikorn.rest.access import AccessGate
 from yunikorn.rest.audit import Audit
 from yunikorn.rest.credentials import read_credentials, weak_permissions
 from yunikorn.rest.throttle import Throttle
-from yunikorn.service.host_address import Address
+from yunikorn.service.host_address import HostAddress
 from yunikorn.service.settings import RestSettings, ServerTls
 
 _log = logging.getLogger("yunikorn.rest")
@@ -29,13 +29,13 @@ class RestAccess:
     ) -> None:
         """Read the credentials and open the audit log; raises `UsageError` for files that cannot be used."""
         self._settings, self._tls = settings, tls
-        self.gate = Gate(throttle=Throttle(stopwatch))
+        self.gate = AccessGate(throttle=Throttle(stopwatch))
         self.audit: Audit | None = None
         if settings.credentials is not None:
             self._read(settings.credentials)
             self.audit = self.gate.audit = Audit(settings.audit_log, now)
 
-    def check(self, address: Address, *, insecure: bool) -> None:
+    def check(self, address: HostAddress, *, insecure: bool) -> None:
         """Set whether reading is open at an address.
 
         Raises `UsageError` if other machines could read without encryption or without credentials.

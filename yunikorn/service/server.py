@@ -25,7 +25,7 @@ from yunikorn.service.peers import Peer
 from yunikorn.service.reflection import reflect
 from yunikorn.service.registrations import Registrations, TooMany, decode_registration
 from yunikorn.service.server_layouts import SERVER_LAYOUTS, Decoding, ServerLayout
-from yunikorn.service.settings import Settings
+from yunikorn.service.settings import ServerSettings
 from yunikorn.service.streams import UpdateStreams
 from yunikorn.wire import protocol
 from yunikorn.wire.codec import MalformedMessage
@@ -50,7 +50,7 @@ class Server:
     config_source = ""
     """Configurations are those of the service and of resource managers."""
 
-    def __init__(self, core: AsyncScheduler, settings: Settings) -> None:
+    def __init__(self, core: AsyncScheduler, settings: ServerSettings) -> None:
         self.registrations = Registrations(core, settings)
         self.health = Health()
         self._core, self._settings = core, settings
@@ -177,7 +177,7 @@ def _registration_refused(error: YunikornError) -> CallRefusal:
     return refusal_of(error)
 
 
-def _options(settings: Settings) -> list[tuple[str, int]]:
+def _options(settings: ServerSettings) -> list[tuple[str, int]]:
     keepalive = round(settings.patience.keepalive * 1000)
     return [
         ("grpc.max_receive_message_length", settings.limits.message_bytes),

@@ -40,7 +40,7 @@ from yunikorn.service.config_files import (
     Texts,
     watch,
 )
-from yunikorn.service.settings import Settings
+from yunikorn.service.settings import ServerSettings
 from yunikorn.service.stop_signals import StopSignals
 from yunikorn.service.watchdog import (
     Budgets,
@@ -106,7 +106,7 @@ class Network(Protocol):
 
 
 @attrs.frozen
-class Bound:
+class BoundAddresses:
     """Addresses at which a service listens; empty for none."""
 
     grpc: str
@@ -118,8 +118,8 @@ class ServiceOptions:
     """Options of a service."""
 
     files: ConfigFiles
-    settings: Settings
-    network: Callable[[AsyncScheduler, Settings], Network] | None
+    settings: ServerSettings
+    network: Callable[[AsyncScheduler, ServerSettings], Network] | None
     """Factory of the server; None for a service without network."""
     allow_rm_config: bool = False
     watch: bool = False
@@ -136,7 +136,10 @@ class ServiceOptions:
 
 
 def serve(
-    options: ServiceOptions, registry: Registry, announce: Callable[[Bound], None], clock: Clock | None = None
+    options: ServiceOptions,
+    registry: Registry,
+    announce: Callable[[BoundAddresses], None],
+    clock: Clock | None = None,
 ) -> int:
     """Serve until a signal arrives; returns the exit status.
 
@@ -220,7 +223,7 @@ class _Service:
         made.workers = lambda: WorkerFigures(len(workers), workers.stuck, workers.given_up)
         return made
 
-    async def run(self, announce: Callable[[Bound], None]) -> int:
+    async def run(self, announce: Callable[[BoundAddresses], None]) -> int:
         """Run from start to end; returns the exit status."""
         try:
             bound = await self._listen()
@@ -245,10 +248,10 @@ class _Service:
         ended = None if self._network is None else self._network.ended
         return ended.result() if ended is not None and ended.done() else 0
 
-    async def _listen(self) -> Bound:
+    async def _listen(self) -> BoundAddresses:
         rest = "" if self._rest is None else await self._rest.start()
         try:
-            return Bound("" if self._network is None else await self._network.start(), rest)
+            return BoundAddresses("" if self._network is None else await self._network.start(), rest)
         except UsageError:
             if self._rest is not None:
                 await self._rest.stop()

@@ -59,7 +59,7 @@ LIMITS = {field.name.replace("_", "-"): field.name for field in attrs.fields(RML
 
 
 @attrs.frozen
-class Limits:
+class ServiceLimits:
     """Limits of a service. Calls and messages beyond a limit are refused with a status."""
 
     message_bytes: int = 64 << 20
@@ -188,7 +188,7 @@ class RestSettings:
 
 
 @attrs.frozen
-class Settings:
+class ServerSettings:
     """Settings of the network side of a service."""
 
     address: str = DEFAULT_ADDRESS
@@ -198,7 +198,7 @@ class Settings:
     """True to allow connections from other machines without TLS."""
     accept_unanswered: bool = False
     """True if a node may take the request when the RM does not answer in time."""
-    limits: Limits = Limits()
+    limits: ServiceLimits = ServiceLimits()
     patience: Patience = Patience()
     budget: Budget = Budget()
     identity: str = ""

@@ -64,7 +64,7 @@ def _with_unit(text: str, unit: str) -> str:
 
 
 @attrs.frozen(kw_only=True)
-class Bar:
+class AmountBar:
     """Use of one resource type, with positions in percent of the whole bar."""
 
     name: str
@@ -87,7 +87,7 @@ class Bar:
 
 def bar(
     name: str, used: int, of: int | None, *, waiting: int = 0, guaranteed: int = 0, of_what: str = ""
-) -> Bar:
+) -> AmountBar:
     """Return the bar of a use `of` a size; without a size, the bar is as long as everything it shows."""
     size = of if of is not None else max(used + waiting, guaranteed)
     size = max(size, 1)
@@ -101,7 +101,7 @@ def bar(
         label += f", {amount(name, waiting)} waiting"
     if guaranteed:
         label += f", {amount(name, guaranteed)} guaranteed"
-    return Bar(
+    return AmountBar(
         name=name,
         text=text,
         label=label,

@@ -11,7 +11,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.allocation import Allocation, TerminationType
 from yunikorn.model.application import Application
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.applications import in_steps, read_allocation, read_summary
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.explain_shapes import WaitExplanation
@@ -19,9 +19,9 @@ from yunikorn.rest.routes.explanations import read_awaited, read_explanation
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import FINAL_STATES
 from yunikorn.web.application_rows import count_waiting
-from yunikorn.web.frame import Frame, Unknown, read_frame_at
-from yunikorn.web.page_server import View
-from yunikorn.web.paging import Part, part_of, wanted_number
+from yunikorn.web.frame import PageFrame, Unknown, read_frame_at
+from yunikorn.web.page_server import PageContent
+from yunikorn.web.paging import PagePosition, part_of, wanted_number
 
 GROUPS = 25
 """Largest number of groups of waiting requests that are explained."""
@@ -65,13 +65,13 @@ class TaskRow:
 class OneApplication:
     """An application as it was read."""
 
-    frame: Frame
+    frame: PageFrame
     shape: shapes.Application | None
     """None if a policy decides about its acceptance."""
     explanation: WaitExplanation | None
     tasks: Counter[str]
     allocations: Sequence[shapes.Allocation]
-    part: Part
+    part: PagePosition
 
 
 def _read_page(
@@ -95,7 +95,7 @@ def _read_page(
 
 
 def _read(
-    scheduler: Scheduler, frame: Frame, at: PartitionScheduler, app: Application, number: int
+    scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, app: Application, number: int
 ) -> Generator[None, None, OneApplication]:
     shape, every = read_summary(app, at.name), list(app.allocations.values())
     part = part_of(len(every), number)
@@ -131,7 +131,7 @@ def _count(app: Application, every: Sequence[Allocation]) -> Generator[None, Non
     return found
 
 
-def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, app_id: str) -> Unknown:
+def _unknown(scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, app_id: str) -> Unknown:
     elsewhere = [
         (f"{app_id} in partition {name.key}", frame.at(name.key).url("/application", id=app_id))
         for name, (_, other) in zip(frame.partitions, scheduler.all_partitions(), strict=True)
@@ -198,11 +198,11 @@ def task_rows(allocations: Sequence[shapes.Allocation], span: Span) -> list[Task
     ]
 
 
-async def view(call: Call) -> View:
+async def view(call: Call) -> PageContent:
     """Return the page."""
     app_id = call.query("id")
     if not app_id:
-        raise Refused(400, "The address names no application: /application?id=ID.")
+        raise RequestRefused(400, "The address names no application: /application?id=ID.")
     key, number = call.query("partition"), wanted_number(call)
     found = await call.read(lambda core: _read_page(core, key, app_id, number))
     content: dict[str, object] = {"id": app_id, "app": found.shape, "explanation": found.explanation}
@@ -220,6 +220,6 @@ async def view(call: Call) -> View:
             "part": found.part,
             "is_over": found.shape.application_state in FINAL_STATES,
         }
-    return View(
+    return PageContent(
         template="application.html", title=app_id, section="/applications", frame=found.frame, content=content
     )

@@ -13,9 +13,9 @@ from yunikorn.rest.endpoints import Call
 from yunikorn.rest.partitions import active_applications_of
 from yunikorn.states import APPLICATION, FINAL_STATES
 from yunikorn.web.application_rows import AppRow, read_rows
-from yunikorn.web.frame import Frame, read_frame_at
-from yunikorn.web.page_server import View
-from yunikorn.web.paging import Part, sorted_part, wanted_number
+from yunikorn.web.frame import PageFrame, read_frame_at
+from yunikorn.web.page_server import PageContent
+from yunikorn.web.paging import PagePosition, sorted_part, wanted_number
 
 ACTIVE, WAITING, ENDED, ALL = "active", "waiting", "ended", "all"
 GROUPS = {ACTIVE: "active", WAITING: "with waiting tasks", ENDED: "ended", ALL: "all"}
@@ -25,7 +25,7 @@ ORDERS = {"newest": "newest first", "oldest": "oldest first", "waiting": "most w
 
 
 @attrs.frozen
-class Filter:
+class ApplicationFilter:
     """Applications that a page shows, and their order."""
 
     state: str
@@ -35,7 +35,7 @@ class Filter:
     order: str
 
     @classmethod
-    def of(cls, call: Call) -> Filter:
+    def of(cls, call: Call) -> ApplicationFilter:
         """Return the filter of a request; unknown states and orders are the default."""
         states = {one.lower() for one in APPLICATION.states}
         state, order = call.query("state").lower(), call.query("order")
@@ -97,12 +97,12 @@ def _share(app: Application, size: Mapping[str, int]) -> float:
     return max((amount / max(1, size.get(name, 0)) for name, amount in app.pending.items()), default=0)
 
 
-Found = tuple[Frame, list[AppRow], Part]
+Found = tuple[PageFrame, list[AppRow], PagePosition]
 
 
-async def view(call: Call) -> View:
+async def view(call: Call) -> PageContent:
     """Return the page."""
-    wanted, number = Filter.of(call), wanted_number(call)
+    wanted, number = ApplicationFilter.of(call), wanted_number(call)
     key = call.query("partition")
 
     def read(scheduler: Scheduler) -> Generator[None, None, Found]:
@@ -120,7 +120,7 @@ async def view(call: Call) -> View:
         return frame, (yield from read_rows(chosen, is_known, at.name)), part
 
     frame, rows, part = await call.read(read)
-    return View(
+    return PageContent(
         template="applications.html",
         title="Applications",
         section="/applications",

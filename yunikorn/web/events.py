@@ -8,8 +8,8 @@ from yunikorn.api import Event
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.endpoints import Call
 from yunikorn.web.event_rows import LOOKED_AT, NAMES, Wanted, latest_rows
-from yunikorn.web.frame import Frame, read_frame
-from yunikorn.web.page_server import View
+from yunikorn.web.frame import PageFrame, read_frame
+from yunikorn.web.page_server import PageContent
 
 COUNT = 100
 """Number of events on the page."""
@@ -28,19 +28,19 @@ def _filter(kind: str, text: str) -> Wanted | None:
     return wanted
 
 
-async def view(call: Call) -> View:
+async def view(call: Call) -> PageContent:
     """Return the page."""
     kind, text = call.query("type").upper(), call.query("q").strip()
     kind = kind if kind in NAMES else ""
     key = call.query("partition")
 
-    def read(scheduler: Scheduler) -> Generator[None, None, Frame]:
+    def read(scheduler: Scheduler) -> Generator[None, None, PageFrame]:
         yield
         return read_frame(scheduler, key)[0]
 
     frame = await call.read(read)
     rows = await latest_rows(call, COUNT, _filter(kind, text.lower()))
-    return View(
+    return PageContent(
         template="events.html",
         title="Events",
         section="/events",

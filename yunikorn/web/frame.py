@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.lookup import find_partition
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
@@ -34,7 +34,7 @@ class PartitionName:
 
 
 @attrs.frozen
-class Frame:
+class PageFrame:
     """Frame of a page."""
 
     now: int = 0
@@ -48,7 +48,7 @@ class Frame:
         key = "" if self.current is None or self.current.is_first else self.current.key
         return address(path, **{"partition": key, **query})
 
-    def at(self, key: str) -> Frame:
+    def at(self, key: str) -> PageFrame:
         """Return the frame of a page about another partition."""
         found = next((one for one in self.partitions if one.key == key), self.current)
         return attrs.evolve(self, current=found)
@@ -61,13 +61,13 @@ def address(path: str, **query: object) -> str:
     return f"{path}?{text}" if text else path
 
 
-class Unknown(Refused):
+class Unknown(RequestRefused):
     """Refusal of a page about an unknown object."""
 
     def __init__(
         self,
         message: str,
-        frame: Frame,
+        frame: PageFrame,
         name: str = "",
         known: Collection[str] = (),
         link: Callable[[str], str] = str,
@@ -87,7 +87,7 @@ class Unknown(Refused):
         return [*self.elsewhere, *((one, self._link(one)) for one in similar)]
 
 
-def read_frame(scheduler: Scheduler, wanted: str = "") -> tuple[Frame, PartitionScheduler | None]:
+def read_frame(scheduler: Scheduler, wanted: str = "") -> tuple[PageFrame, PartitionScheduler | None]:
     """Return the frame of a page about a partition, by default the first one, and the partition.
 
     The partition is None if there is none at all. Raises `Unknown` for an unknown name.
@@ -98,19 +98,19 @@ def read_frame(scheduler: Scheduler, wanted: str = "") -> tuple[Frame, Partition
     for rm_id, at in known:
         names.append(PartitionName(at.partition.name if at.name in taken else at.name, rm_id, not names))
         taken.add(at.name)
-    frame = Frame(scheduler.clock.now(), tuple(names), names[0] if names else None)
+    frame = PageFrame(scheduler.clock.now(), tuple(names), names[0] if names else None)
     if not wanted:
         return frame, known[0][1] if known else None
     try:
         _, at = find_partition(scheduler, wanted)
-    except Refused:
+    except RequestRefused:
         every = [(one.key, address("/", partition=one.key)) for one in names[:SHOWN]]
         raise Unknown(f"There is no partition {wanted}.", frame, elsewhere=every) from None
     index = next(index for index, (_, one) in enumerate(known) if one is at)
     return attrs.evolve(frame, current=names[index]), at
 
 
-def read_frame_at(scheduler: Scheduler, wanted: str) -> tuple[Frame, PartitionScheduler]:
+def read_frame_at(scheduler: Scheduler, wanted: str) -> tuple[PageFrame, PartitionScheduler]:
     """Return the frame of a page that needs a partition, and the partition; raises `Unknown`."""
     frame, at = read_frame(scheduler, wanted)
     if at is None:

@@ -11,9 +11,9 @@ from collections.abc import AsyncIterator
 
 import attrs
 
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.endpoints import Call, Route
-from yunikorn.rest.event_streams import EVENT_STREAM, HEARTBEAT, EventStream, Stream
+from yunikorn.rest.event_streams import EVENT_STREAM, HEARTBEAT, EventStream, OpenStream
 from yunikorn.web.rendering import HEADERS
 
 PAUSE = 1.0
@@ -29,7 +29,7 @@ class ChangeStream(EventStream):
 
     pause: float = PAUSE
 
-    async def _pieces(self, stream: Stream) -> AsyncIterator[bytes]:
+    async def _pieces(self, stream: OpenStream) -> AsyncIterator[bytes]:
         store = self.hub.store
         yield b"retry: 2000\nevent: open\ndata: %b\n\n" % store.instance.encode()
         is_settled = True
@@ -54,9 +54,9 @@ async def live(call: Call) -> Answer:
     """Notices of changes for open pages."""
     hub = call.site.events
     if hub is None:
-        raise Refused(404, "no events are kept, so there are no notices of changes")
+        raise RequestRefused(404, "no events are kept, so there are no notices of changes")
     client = call.request.client
     host = client.host if client is not None else ""
     if not hub.has_room(host):
-        raise Refused(503, "Too many streaming connections")
+        raise RequestRefused(503, "Too many streaming connections")
     return ChangeStream(hub=hub, host=host, position=hub.store.bounds[1], as_messages=True, headers=HEADERS)

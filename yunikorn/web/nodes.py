@@ -11,15 +11,15 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.node import Node
 from yunikorn.quantities import ordered
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.applications import in_steps, present, read_allocation
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.nodes import BUCKETS, buckets_of, read_summary, read_utilization
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.web.amounts import Bar, bar
-from yunikorn.web.frame import Frame, Unknown, read_frame_at
-from yunikorn.web.page_server import View
-from yunikorn.web.paging import Part, part_of, sorted_part, wanted_number
+from yunikorn.web.amounts import AmountBar, bar
+from yunikorn.web.frame import PageFrame, Unknown, read_frame_at
+from yunikorn.web.page_server import PageContent
+from yunikorn.web.paging import PagePosition, part_of, sorted_part, wanted_number
 
 COLUMNS = 3
 """Largest number of resource types with a column of bars."""
@@ -31,7 +31,7 @@ STEP = 20
 
 
 @attrs.frozen
-class Filter:
+class NodeFilter:
     """Nodes that a page shows, and their order."""
 
     state: str
@@ -42,7 +42,7 @@ class Filter:
     bucket: int
 
     @classmethod
-    def of(cls, call: Call) -> Filter:
+    def of(cls, call: Call) -> NodeFilter:
         """Return the filter of a request; unknown values are the default."""
         state, order, bucket = call.query("state"), call.query("order"), call.query("use")
         number = BUCKETS.index(bucket) if bucket in BUCKETS else -1
@@ -106,7 +106,7 @@ class NodeRow:
 
 
 @attrs.frozen(kw_only=True)
-class Column:
+class HistogramColumn:
     """A range of use in a histogram."""
 
     name: str
@@ -119,28 +119,28 @@ class Column:
 
 
 @attrs.frozen(kw_only=True)
-class Histogram:
+class UseHistogram:
     """Nodes by their use of one resource type."""
 
     type: str
-    columns: Sequence[Column]
+    columns: Sequence[HistogramColumn]
 
 
 @attrs.frozen(kw_only=True)
 class NodeList:
     """Nodes of a page."""
 
-    frame: Frame
+    frame: PageFrame
     rows: Sequence[NodeRow]
-    part: Part
+    part: PagePosition
     sizes: Mapping[str, int]
     utilization: Sequence[shapes.TypeUtilization]
     total: int
 
 
-def bars_of(node: shapes.Node, names: Sequence[str]) -> list[Bar | None]:
+def bars_of(node: shapes.Node, names: Sequence[str]) -> list[AmountBar | None]:
     """Return the bars of a node; use by foreign tasks counts, for it leaves less room."""
-    found: list[Bar | None] = []
+    found: list[AmountBar | None] = []
     for name in names:
         size = node.capacity.get(name, 0)
         foreign = node.occupied.get(name, 0)
@@ -150,7 +150,7 @@ def bars_of(node: shapes.Node, names: Sequence[str]) -> list[Bar | None]:
 
 
 def _read_nodes(
-    scheduler: Scheduler, key: str, wanted: Filter, number: int
+    scheduler: Scheduler, key: str, wanted: NodeFilter, number: int
 ) -> Generator[None, None, NodeList]:
     frame, at = read_frame_at(scheduler, key)
     known = at.partition.nodes
@@ -167,7 +167,7 @@ def _read_nodes(
     return NodeList(frame=frame, rows=rows, part=part, sizes=sizes, utilization=utilization, total=len(every))
 
 
-def histograms_of(found: NodeList, wanted: Filter) -> list[Histogram]:
+def histograms_of(found: NodeList, wanted: NodeFilter) -> list[UseHistogram]:
     """Return a histogram for each of the first resource types, in their order."""
     by_type = {one.type: one for one in found.utilization}
     histograms = []
@@ -180,7 +180,7 @@ def histograms_of(found: NodeList, wanted: Filter) -> list[Histogram]:
             is_chosen = wanted.type == name and wanted.bucket == index
             chosen = {"type": name, "use": one.bucket_name} if not is_chosen else {"type": "", "use": ""}
             columns.append(
-                Column(
+                HistogramColumn(
                     name=one.bucket_name,
                     count=one.num_of_nodes,
                     x=f"{10 * index + 0.5:.1f}%",
@@ -190,16 +190,16 @@ def histograms_of(found: NodeList, wanted: Filter) -> list[Histogram]:
                     is_chosen=is_chosen,
                 )
             )
-        histograms.append(Histogram(type=name, columns=columns))
+        histograms.append(UseHistogram(type=name, columns=columns))
     return histograms
 
 
-async def list_view(call: Call) -> View:
+async def list_view(call: Call) -> PageContent:
     """Return the page with all nodes."""
-    wanted, key, number = Filter.of(call), call.query("partition"), wanted_number(call)
+    wanted, key, number = NodeFilter.of(call), call.query("partition"), wanted_number(call)
     found = await call.read(lambda core: _read_nodes(core, key, wanted, number))
     columns = [name for name in ordered(found.sizes) if found.sizes[name]][:COLUMNS]
-    return View(
+    return PageContent(
         template="nodes.html",
         title="Nodes",
         section="/nodes",
@@ -224,10 +224,10 @@ async def list_view(call: Call) -> View:
 class OneNode:
     """A node with a part of its allocations."""
 
-    frame: Frame
+    frame: PageFrame
     node: shapes.Node
     allocations: Sequence[shapes.Allocation]
-    part: Part
+    part: PagePosition
     reserved_by: Sequence[tuple[str, str]]
     """Keys of requests that have reserved the node, with their applications."""
 
@@ -246,7 +246,7 @@ def _read_node(scheduler: Scheduler, key: str, node_id: str, number: int) -> Gen
     return OneNode(frame=frame, node=shape, allocations=allocations, part=part, reserved_by=reserved_by)
 
 
-def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, node_id: str) -> Unknown:
+def _unknown(scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, node_id: str) -> Unknown:
     elsewhere = [
         (f"{node_id} in partition {name.key}", frame.at(name.key).url("/node", id=node_id))
         for name, (_, other) in zip(frame.partitions, scheduler.all_partitions(), strict=True)
@@ -262,16 +262,16 @@ def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, node_id
     )
 
 
-async def node_view(call: Call) -> View:
+async def node_view(call: Call) -> PageContent:
     """Return the page of one node."""
     node_id = call.query("id")
     if not node_id:
-        raise Refused(400, "The address names no node: /node?id=ID.")
+        raise RequestRefused(400, "The address names no node: /node?id=ID.")
     key, number = call.query("partition"), wanted_number(call)
     found = await call.read(lambda core: _read_node(core, key, node_id, number))
     node = found.node
     types = ordered({*node.capacity, *node.allocated, *node.occupied})
-    return View(
+    return PageContent(
         template="node.html",
         title=node_id,
         section="/nodes",

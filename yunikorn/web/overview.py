@@ -24,10 +24,10 @@ from yunikorn.rest.routes.plugins import installed_plugins
 from yunikorn.rest.routes.scheduler import latest_health
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import ACCEPTED, FINAL_STATES, NEW
-from yunikorn.web.amounts import Bar, bar
+from yunikorn.web.amounts import AmountBar, bar
 from yunikorn.web.event_rows import EventRow, latest_rows
-from yunikorn.web.frame import Frame, read_frame
-from yunikorn.web.page_server import View
+from yunikorn.web.frame import PageFrame, read_frame
+from yunikorn.web.page_server import PageContent
 from yunikorn.web.plugins import fault_rows
 
 MOST_WAITING = 3
@@ -48,7 +48,7 @@ POINTS = 240
 
 
 @attrs.frozen(kw_only=True)
-class WaitingApplication:
+class WaitingRow:
     """An application that waits for much, and the reason."""
 
     application: shapes.Application
@@ -63,10 +63,10 @@ class WaitingApplication:
 class PartitionView:
     """A partition at a glance."""
 
-    frame: Frame
+    frame: PageFrame
     shape: shapes.Partition
     root: shapes.Queue
-    bars: Sequence[Bar]
+    bars: Sequence[AmountBar]
     running: int
     """Number of applications with running tasks."""
     finishing: int
@@ -82,10 +82,10 @@ class WaitingBoard:
     def __init__(self, stopwatch: Callable[[], int]) -> None:
         self._stopwatch = stopwatch
         self._until = stopwatch()
-        self._latest: Sequence[WaitingApplication] | None = None
+        self._latest: Sequence[WaitingRow] | None = None
         self._making: asyncio.Task[None] | None = None
 
-    async def latest(self, call: Call) -> Sequence[WaitingApplication] | None:
+    async def latest(self, call: Call) -> Sequence[WaitingRow] | None:
         """Return the explanations, made again if they are out of date; None while there are none yet."""
         if self._stopwatch() >= self._until and (self._making is None or self._making.done()):
             self._making = asyncio.ensure_future(self._make(call))
@@ -102,10 +102,10 @@ class WaitingBoard:
         self._until = begun + max(FRESH, SHARE * (self._stopwatch() - begun))
 
 
-def read_waiting(scheduler: Scheduler) -> Generator[None, None, list[WaitingApplication]]:
+def read_waiting(scheduler: Scheduler) -> Generator[None, None, list[WaitingRow]]:
     """Explain the applications that wait for the largest shares of their partitions."""
     frame, _ = read_frame(scheduler)
-    found: list[WaitingApplication] = []
+    found: list[WaitingRow] = []
     for name, (_, at) in zip(frame.partitions[:EXPLAINED], scheduler.all_partitions(), strict=False):
         size = dict(at.partition.cluster.total)
         for share, app in (yield from _waiting_most(at, size)):
@@ -113,7 +113,7 @@ def read_waiting(scheduler: Scheduler) -> Generator[None, None, list[WaitingAppl
                 continue
             explanation = yield from read_explanation(scheduler, at, app, 1)
             found.append(
-                WaitingApplication(
+                WaitingRow(
                     application=read_summary(app, at.name),
                     share=100 * share,
                     explanation=explanation,
@@ -139,7 +139,9 @@ def _waiting_most(
     return [(share, app) for share, _, app in heapq.nlargest(MOST_WAITING, most)]
 
 
-def read_views(scheduler: Scheduler, key: str) -> Generator[None, None, tuple[Frame, list[PartitionView]]]:
+def read_views(
+    scheduler: Scheduler, key: str
+) -> Generator[None, None, tuple[PageFrame, list[PartitionView]]]:
     """Read all partitions at a glance, or of the one that is chosen."""
     frame, _ = read_frame(scheduler, key)
     found = []
@@ -150,7 +152,7 @@ def read_views(scheduler: Scheduler, key: str) -> Generator[None, None, tuple[Fr
     return frame, found
 
 
-def _view_of(frame: Frame, shape: shapes.Partition, root: shapes.Queue) -> PartitionView:
+def _view_of(frame: PageFrame, shape: shapes.Partition, root: shapes.Queue) -> PartitionView:
     size, used = shape.capacity.capacity, shape.capacity.used_capacity
     states = shape.applications
     starting = states.get(NEW, 0) + states.get(ACCEPTED, 0)
@@ -209,7 +211,7 @@ class Overview:
             self._checked = self._checking.result()
         return self._checked
 
-    async def view(self, call: Call) -> View:
+    async def view(self, call: Call) -> PageContent:
         """Return the page."""
         key = call.query("partition")
         frame, partitions = await call.read(lambda core: read_views(core, key))
@@ -218,7 +220,7 @@ class Overview:
         faults = fault_rows(await installed_plugins(call))
         events: Sequence[EventRow] = await latest_rows(call, EVENTS)
         samples = call.site.history.samples
-        return View(
+        return PageContent(
             template="overview.html",
             title="Cluster",
             section="/",

@@ -14,11 +14,11 @@ from starlette.requests import Request
 
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.errors import YunikornError
-from yunikorn.rest.answers import TEXT, Answer, Refused
+from yunikorn.rest.answers import TEXT, Answer, RequestRefused
 from yunikorn.rest.app import STOPPING
 from yunikorn.rest.endpoints import Call, Endpoint, Route
 from yunikorn.runtime.threaded import CoreStopped
-from yunikorn.web.frame import Frame, Unknown
+from yunikorn.web.frame import PageFrame, Unknown
 from yunikorn.web.rendering import FOLDER, HEADERS, HTML, YEAR, Renderer, StaticFile, StaticFiles
 
 _log = logging.getLogger("yunikorn.rest")
@@ -36,7 +36,7 @@ API = ("/ws/", "/debug/", "/livez", "/readyz")
 
 
 @attrs.frozen(kw_only=True)
-class View:
+class PageContent:
     """Content of a page: a template and everything that it shows."""
 
     template: str
@@ -44,13 +44,13 @@ class View:
     """Title without the name of the product."""
     section: str
     """Path of the section in the navigation."""
-    frame: Frame
+    frame: PageFrame
     content: Mapping[str, Any]
     live: bool = True
     """True if the page is updated while it is shown."""
 
 
-MakeView = Callable[[Call], Awaitable[View]]
+MakeView = Callable[[Call], Awaitable[PageContent]]
 
 
 @attrs.define(eq=False)
@@ -78,7 +78,7 @@ class PageServer:
         async def answer(call: Call) -> Answer:
             try:
                 return await self._shared(call, make)
-            except Refused as refused:
+            except RequestRefused as refused:
                 return await self._refusal(refused)
             except CoreStopped:
                 return self._error(503, STOPPING)
@@ -141,7 +141,7 @@ class PageServer:
         )
         return Answer(pieces=pieces, content_type=HTML, headers=HEADERS, conditional=True)
 
-    async def _refusal(self, refused: Refused) -> Answer:
+    async def _refusal(self, refused: RequestRefused) -> Answer:
         if not isinstance(refused, Unknown):
             return self._error(refused.status, refused.message)
         suggestions = await asyncio.to_thread(refused.suggestions)
@@ -151,10 +151,10 @@ class PageServer:
         self,
         status: int,
         message: str,
-        frame: Frame | None = None,
+        frame: PageFrame | None = None,
         suggestions: list[tuple[str, str]] | None = None,
     ) -> Answer:
-        frame = frame or Frame()
+        frame = frame or PageFrame()
         context = {
             "frame": frame,
             "now": frame.now,

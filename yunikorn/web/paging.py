@@ -19,7 +19,7 @@ STEP = 250
 
 
 @attrs.frozen
-class Part:
+class PagePosition:
     """Position of the rows that a page shows."""
 
     number: int
@@ -47,10 +47,10 @@ def wanted_number(call: Call) -> int:
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 9 else 1
 
 
-def part_of(total: int, number: int, size: int = SIZE) -> Part:
+def part_of(total: int, number: int, size: int = SIZE) -> PagePosition:
     """Return the part of a list of this length on a page, or on the last page if the list is shorter."""
     pages = max(1, -(-total // size))
-    return Part(min(number, pages), pages, total, size)
+    return PagePosition(min(number, pages), pages, total, size)
 
 
 def sorted_part(
@@ -59,7 +59,7 @@ def sorted_part(
     key: Callable[[T], Any],
     number: int,
     size: int = SIZE,
-) -> Generator[None, None, tuple[list[T], Part]]:
+) -> Generator[None, None, tuple[list[T], PagePosition]]:
     """Return the wanted things of a page in the order of their keys, which must be unique.
 
     `things` must be a copy, because this pauses. Things are filtered and get their keys once.

@@ -11,8 +11,8 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.plugin_shapes import InstalledPlugin, PluginFault, Plugins
 from yunikorn.rest.routes.plugins import installed_plugins
-from yunikorn.web.frame import Frame, read_frame
-from yunikorn.web.page_server import View
+from yunikorn.web.frame import PageFrame, read_frame
+from yunikorn.web.page_server import PageContent
 
 TIMES = 20
 """Number of plugins and operations whose time is shown."""
@@ -45,11 +45,11 @@ def by_kind(plugins: Sequence[InstalledPlugin]) -> list[tuple[str, list[Installe
     return sorted(found.items())
 
 
-async def view(call: Call) -> View:
+async def view(call: Call) -> PageContent:
     """Return the page."""
     key = call.query("partition")
 
-    def read(scheduler: Scheduler) -> Generator[None, None, Frame]:
+    def read(scheduler: Scheduler) -> Generator[None, None, PageFrame]:
         yield
         return read_frame(scheduler, key)[0]
 
@@ -66,7 +66,7 @@ async def view(call: Call) -> View:
     )
     used = [one for one in plugins.plugins if one.in_use]
     calls = [(one, each) for one in plugins.plugins for each in one.calls]
-    return View(
+    return PageContent(
         template="plugins.html",
         title="Plugins",
         section="/plugins",

@@ -10,15 +10,15 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import ordered
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.queues import read_queue, read_tree
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.web.amounts import Bar, bar
+from yunikorn.web.amounts import AmountBar, bar
 from yunikorn.web.application_rows import AppRow, read_rows
-from yunikorn.web.frame import Frame, Unknown, read_frame_at
-from yunikorn.web.page_server import View
-from yunikorn.web.paging import Part, sorted_part, wanted_number
+from yunikorn.web.frame import PageFrame, Unknown, read_frame_at
+from yunikorn.web.page_server import PageContent
+from yunikorn.web.paging import PagePosition, sorted_part, wanted_number
 
 COLUMNS = 3
 """Largest number of resource types with a column of bars in the tree."""
@@ -38,7 +38,7 @@ class QueueRow:
     name: str
     """Last level of the path."""
     depth: int
-    bars: Sequence[Bar | None]
+    bars: Sequence[AmountBar | None]
     """Bars of the resource types that have columns; None for a type that the queue has nothing of."""
     is_open: bool
     is_waiting: bool
@@ -54,9 +54,9 @@ class _Entry:
     """Sizes within which the queue has to stay: its quotas, or those of a queue above."""
 
 
-def bars_of(queue: shapes.Queue, sizes: Sizes, names: Sequence[str]) -> list[Bar | None]:
+def bars_of(queue: shapes.Queue, sizes: Sizes, names: Sequence[str]) -> list[AmountBar | None]:
     """Return the bars of a queue for these resource types."""
-    found: list[Bar | None] = []
+    found: list[AmountBar | None] = []
     for name in names:
         used = queue.allocated_resource.get(name, 0)
         waiting = queue.pending_resource.get(name, 0)
@@ -131,21 +131,21 @@ def _matching(entries: list[_Entry], text: str, only_waiting: bool) -> list[_Ent
     return found[::-1]
 
 
-def read_queues(scheduler: Scheduler, key: str) -> Generator[None, None, tuple[Frame, shapes.Queue]]:
+def read_queues(scheduler: Scheduler, key: str) -> Generator[None, None, tuple[PageFrame, shapes.Queue]]:
     """Read all queues of a partition."""
     frame, at = read_frame_at(scheduler, key)
     tree = at.partition.queues
     return frame, (yield from read_tree(tree, tree.root, at.name))
 
 
-async def tree_view(call: Call) -> View:
+async def tree_view(call: Call) -> PageContent:
     """Return the page with all queues."""
     text, only_waiting, key = call.query("q").strip(), call.query("waiting") == "1", call.query("partition")
     frame, root = await call.read(lambda core: read_queues(core, key))
     columns = types_of(root)[:COLUMNS]
     # The rows of a thousand queues take some ten milliseconds.
     rows = rows_of(root, columns, text, only_waiting=only_waiting)
-    return View(
+    return PageContent(
         template="queues.html",
         title="Queues",
         section="/queues",
@@ -164,13 +164,13 @@ async def tree_view(call: Call) -> View:
 class OneQueue:
     """A queue with its surroundings."""
 
-    frame: Frame
+    frame: PageFrame
     queue: shapes.Queue
     sizes: Sizes
     children: Sequence[shapes.Queue]
-    children_part: Part
+    children_part: PagePosition
     rows: Sequence[AppRow]
-    part: Part
+    part: PagePosition
 
 
 def _read_one(scheduler: Scheduler, key: str, path: str, number: int) -> Generator[None, None, OneQueue]:
@@ -209,7 +209,7 @@ def _read_one(scheduler: Scheduler, key: str, path: str, number: int) -> Generat
     )
 
 
-def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, path: str) -> Unknown:
+def _unknown(scheduler: Scheduler, frame: PageFrame, at: PartitionScheduler, path: str) -> Unknown:
     elsewhere = [
         (f"{path} in partition {name.key}", frame.at(name.key).url("/queue", name=path))
         for name, (_, other) in zip(frame.partitions, scheduler.all_partitions(), strict=True)
@@ -221,17 +221,17 @@ def _unknown(scheduler: Scheduler, frame: Frame, at: PartitionScheduler, path: s
     )
 
 
-async def queue_view(call: Call) -> View:
+async def queue_view(call: Call) -> PageContent:
     """Return the page of one queue."""
     name = call.query("name")
     if not name:
-        raise Refused(400, "The address names no queue: /queue?name=PATH.")
+        raise RequestRefused(400, "The address names no queue: /queue?name=PATH.")
     key, number = call.query("partition"), wanted_number(call)
     found = await call.read(lambda core: _read_one(core, key, name, number))
     queue, types = found.queue, types_of(found.queue)
     columns = types[:COLUMNS]
     path = queue.queuename.split(".")
-    return View(
+    return PageContent(
         template="queue.html",
         title=queue.queuename,
         section="/queues",

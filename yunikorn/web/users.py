@@ -10,14 +10,14 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.quantities import ordered
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Refused
+from yunikorn.rest.answers import RequestRefused
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.lists import Page
 from yunikorn.rest.partitions import book_usage, read_group, read_user
-from yunikorn.web.amounts import Bar, bar
-from yunikorn.web.frame import Frame, Unknown, read_frame_at
-from yunikorn.web.page_server import View
-from yunikorn.web.paging import Part, sorted_part, wanted_number
+from yunikorn.web.amounts import AmountBar, bar
+from yunikorn.web.frame import PageFrame, Unknown, read_frame_at
+from yunikorn.web.page_server import PageContent
+from yunikorn.web.paging import PagePosition, sorted_part, wanted_number
 
 COLUMNS = 3
 """Largest number of resource types with a column of bars."""
@@ -33,23 +33,23 @@ class UsageRow:
 
     name: str
     usage: shapes.QueueUsage
-    bars: Sequence[Bar | None]
+    bars: Sequence[AmountBar | None]
 
 
 @attrs.frozen(kw_only=True)
 class Users:
     """Users and groups of a page."""
 
-    frame: Frame
+    frame: PageFrame
     users: Sequence[shapes.UserUsage]
-    part: Part
+    part: PagePosition
     groups: Sequence[shapes.GroupUsage]
     sizes: dict[str, int]
 
 
 def row_of(name: str, usage: shapes.QueueUsage, columns: Sequence[str], sizes: dict[str, int]) -> UsageRow:
     """Return the row of a use; bars are as long as the limit, or as the cluster."""
-    bars: list[Bar | None] = []
+    bars: list[AmountBar | None] = []
     for one in columns:
         used, limit = usage.resource_usage.get(one, 0), usage.max_resources.get(one)
         if not used and limit is None:
@@ -82,7 +82,7 @@ def _read_users(scheduler: Scheduler, key: str, text: str, number: int) -> Gener
     return Users(frame=frame, users=users, part=part, groups=groups, sizes=dict(partition.cluster.total))
 
 
-async def list_view(call: Call) -> View:
+async def list_view(call: Call) -> PageContent:
     """Return the page with all users, and the groups with limits."""
     text, key, number = call.query("q").strip(), call.query("partition"), wanted_number(call)
     found = await call.read(lambda core: _read_users(core, key, text.lower(), number))
@@ -97,7 +97,7 @@ async def list_view(call: Call) -> View:
         for one in found.groups
         if one.queues is not None
     ]
-    return View(
+    return PageContent(
         template="users.html",
         title="Users",
         section="/users",
@@ -108,7 +108,7 @@ async def list_view(call: Call) -> View:
 
 def _read_user(
     scheduler: Scheduler, key: str, name: str
-) -> Generator[None, None, tuple[Frame, shapes.UserUsage, dict[str, int]]]:
+) -> Generator[None, None, tuple[PageFrame, shapes.UserUsage, dict[str, int]]]:
     frame, at = read_frame_at(scheduler, key)
     partition = at.partition
     yield from book_usage(partition)
@@ -119,17 +119,17 @@ def _read_user(
     return frame, (yield from read_user(partition, name)), dict(partition.cluster.total)
 
 
-async def user_view(call: Call) -> View:
+async def user_view(call: Call) -> PageContent:
     """Return the page of one user."""
     name = call.query("name")
     if not name:
-        raise Refused(400, "The address names no user: /user?name=NAME.")
+        raise RequestRefused(400, "The address names no user: /user?name=NAME.")
     key = call.query("partition")
     frame, user, sizes = await call.read(lambda core: _read_user(core, key, name))
     every = [] if user.queues is None else list(_through(user.queues))
     types = ordered({one for usage in every for one in (*usage.resource_usage, *usage.max_resources)})
     columns = types[:COLUMNS]
-    return View(
+    return PageContent(
         template="user.html",
         title=name,
         section="/users",

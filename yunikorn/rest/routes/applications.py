@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.applications import WORKING, is_waiting, read_application
 from yunikorn.rest.endpoints import Call, Query, Route
 from yunikorn.rest.gathering import Gathering
@@ -48,7 +48,7 @@ Wanted = Callable[[Application], bool]
 
 
 def _filters(call: Call) -> Wanted:
-    """Return the filter by user, queue and state of a request; raises `Refused` for an unknown state."""
+    """Return the filter by user, queue and state of a request; raises `RequestRefused` for an unknown state."""
     user, queue = call.query("user"), call.query("queue").lower()
     state = known_state(call.query("state"), APPLICATION.states)
 
@@ -67,7 +67,7 @@ def _status(call: Call) -> str:
     status = call.query("status").lower()
     if status and status not in STATUSES:
         names = ",".join(STATUSES)
-        raise Refused(400, f"Only following active statuses are allowed: {names}")
+        raise RequestRefused(400, f"Only following active statuses are allowed: {names}")
     return status
 
 
@@ -133,7 +133,9 @@ async def by_state(call: Call) -> Answer:
     def read(scheduler: Scheduler, gathering: Gathering) -> Slices[str]:
         _, at = find_partition(scheduler, name)
         if kind not in (ACTIVE, COMPLETED, REJECTION):
-            raise Refused(400, "Only following application states are allowed: active, rejected, completed")
+            raise RequestRefused(
+                400, "Only following application states are allowed: active, rejected, completed"
+            )
         status = _status(call) if kind == ACTIVE else ""
 
         def wanted(app: Application) -> bool:
@@ -160,7 +162,7 @@ async def _of_queue(call: Call) -> Answer:
         check_queue_name(path)
         queue = find_queue(at, path)
         if kind is not None and kind.lower() != ACTIVE:
-            raise Refused(400, "Only following application states are allowed: active")
+            raise RequestRefused(400, "Only following application states are allowed: active")
         status = _status(call) if kind is not None else ""
 
         def wanted(app: Application) -> bool:

@@ -9,7 +9,7 @@ import attrs
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.output.decisions import Decision, DecisionKind
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.encoding import SLICE
 from yunikorn.rest.endpoints import COUNT, Call, Query, Route
 from yunikorn.rest.fields import NONE, always, optional
@@ -68,7 +68,7 @@ async def decisions(call: Call) -> Answer:
     events = call.site.events
     store = None if events is None or not events.store.is_tracking else events.store.decisions
     if store is None:
-        raise Refused(500, DISABLED)
+        raise RequestRefused(500, DISABLED)
     wish = Wish(source, call.query("application"), path.lower(), call.query("node"))
     found = await _found(call, store, wish, limit)
     if not found and path and not await _found(call, store, Wish(source, queue=path.lower()), 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.endpoints import COUNT, Call, Query, Route
 from yunikorn.rest.event_json import EventBatch
 from yunikorn.rest.event_streams import EVENT_STREAM, EventHub, EventStream
@@ -23,19 +23,19 @@ LARGEST = 2**64
 def _hub(call: Call) -> EventHub:
     events = call.site.events
     if events is None or not events.store.is_tracking:
-        raise Refused(500, DISABLED)
+        raise RequestRefused(500, DISABLED)
     return events
 
 
 def unsigned(text: str, default: int) -> int:
-    """Return the number in a parameter, or the default if it is absent; raises `Refused`."""
+    """Return the number in a parameter, or the default if it is absent; raises `RequestRefused`."""
     if not text:
         return default
     if not (text.isascii() and text.isdigit()):
-        raise Refused(400, f"strconv.ParseUint: parsing {json.dumps(text)}: invalid syntax")
+        raise RequestRefused(400, f"strconv.ParseUint: parsing {json.dumps(text)}: invalid syntax")
     significant = text.lstrip("0")
     if len(significant) > len(str(LARGEST)) or int(significant or "0") >= LARGEST:
-        raise Refused(400, f"strconv.ParseUint: parsing {json.dumps(text)}: value out of range")
+        raise RequestRefused(400, f"strconv.ParseUint: parsing {json.dumps(text)}: value out of range")
     return int(significant or "0")
 
 
@@ -55,7 +55,7 @@ async def batch(call: Call) -> Answer:
     most = hub.limits.records
     count = unsigned(call.query("count"), most)
     if count == 0:
-        raise Refused(400, '0 is not a valid value for "count"')
+        raise RequestRefused(400, '0 is not a valid value for "count"')
     start = unsigned(call.query("start"), 0)
     lowest, following = hub.store.bounds
     lines: list[bytes] = []
@@ -85,7 +85,7 @@ async def stream(call: Call) -> Answer:
     host = client.host if client is not None else ""
     if not hub.has_room(host):
         hub.refused += 1
-        raise Refused(503, "Too many streaming connections")
+        raise RequestRefused(503, "Too many streaming connections")
     position = hub.position_for(unsigned(call.query("count"), 0))
     detailed = DETAILS.name in call.request.query_params
     as_messages = EVENT_STREAM in call.request.headers.get("accept", "").lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yunikorn.metrics.families import CONTENT_TYPE
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.endpoints import Call, Route
 from yunikorn.runtime.threaded import CoreStopped
 
@@ -18,7 +18,7 @@ async def metrics(call: Call) -> Answer:
     """
     source = call.site.metrics
     if source is None:
-        raise Refused(404, OFF)
+        raise RequestRefused(404, OFF)
     status = 500
     try:
         text = await source.scrape()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.node import Node
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.endpoints import Call, Query, Route
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
@@ -59,7 +59,7 @@ def node(call: Call, scheduler: Scheduler) -> Slices[shapes.Node]:
     nodes = find_partition(scheduler, call.text("partition"))[1].partition.nodes
     found = nodes.get(call.text("node"))
     if found is None:
-        raise Refused(404, "Node not found")
+        raise RequestRefused(404, "Node not found")
     return (yield from read_node(found))
 
 

@@ -9,7 +9,7 @@ import asyncio
 import sys
 import tracemalloc
 
-from yunikorn.rest.answers import TEXT, Answer, Refused, plain_error
+from yunikorn.rest.answers import TEXT, Answer, RequestRefused, plain_error
 from yunikorn.rest.endpoints import Call, Endpoint, Query, Route
 from yunikorn.rest.lists import unsigned
 from yunikorn.rest.pprof import CONTENT_TYPE
@@ -69,7 +69,7 @@ async def profile(call: Call) -> Answer:
     given = call.query("seconds")
     seconds = unsigned(given, "seconds") if given else DEFAULT_SECONDS
     if seconds > MOST_SECONDS:
-        raise Refused(400, f'{seconds} is not a valid value for "seconds": at most {MOST_SECONDS}')
+        raise RequestRefused(400, f'{seconds} is not a valid value for "seconds": at most {MOST_SECONDS}')
     profiler = call.site.profiler
     if profiler.busy:
         headers = {**FOR_PPROF, "retry-after": str(MOST_SECONDS)}

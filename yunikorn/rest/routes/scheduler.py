@@ -7,8 +7,8 @@ from collections.abc import Generator
 
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
-from yunikorn.rest.access import Access
-from yunikorn.rest.answers import TEXT, Answer, Refused
+from yunikorn.rest.access import RouteAccess
+from yunikorn.rest.answers import TEXT, Answer, RequestRefused
 from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.health import check
 
@@ -62,30 +62,30 @@ def _nothing(_: Scheduler) -> Generator[None, None, None]:
     yield
 
 
-@Route("/livez", content_type="text/plain", errors=(503,), access=Access.OPEN)
+@Route("/livez", content_type="text/plain", errors=(503,), access=RouteAccess.OPEN)
 async def live(call: Call) -> Answer:
     """Liveness probe.
 
     It fails after the core has stopped, when only a restart helps.
     """
     if not call.site.core_alive():
-        raise Refused(503, "the core has stopped")
+        raise RequestRefused(503, "the core has stopped")
     return _plain("ok\n")
 
 
-@Route("/readyz", content_type="text/plain", errors=(503,), access=Access.OPEN)
+@Route("/readyz", content_type="text/plain", errors=(503,), access=RouteAccess.OPEN)
 async def ready(call: Call) -> Answer:
     """Readiness probe: the core makes progress.
 
     The rest of the service has to be ready, too.
     """
     if reason := call.site.unready():
-        raise Refused(503, reason)
+        raise RequestRefused(503, reason)
     try:
         async with asyncio.timeout(READY):
             await call.site.core.read(_nothing)
     except TimeoutError:
-        raise Refused(503, f"the core has not answered for {READY:g} s") from None
+        raise RequestRefused(503, f"the core has not answered for {READY:g} s") from None
     return _plain("ok\n")
 
 

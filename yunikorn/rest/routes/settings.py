@@ -8,14 +8,14 @@ import attrs
 
 from yunikorn.errors import UsageError
 from yunikorn.rest import shapes
-from yunikorn.rest.access import Access
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.access import RouteAccess
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.config_changes import ConfigChanger, ConfigRequest, ConfigResult
 from yunikorn.rest.endpoints import Call, Query, Route
 from yunikorn.rest.log_levels import INHERITED, LEVELS
 from yunikorn.rest.routes.configuration import LARGEST, YAML
 from yunikorn.rest.routes.steering import json_body, steering_of
-from yunikorn.rest.steering import Change
+from yunikorn.rest.steering import AuditedChange
 
 _CHECKSUM = re.compile(r'(?:W/)?"?([0-9A-Fa-f]{64})"?')
 _MOST_AUDITED = 100
@@ -33,7 +33,7 @@ _OWNERS = (
     content_type="application/x-yaml",
     queries=_OWNERS,
     errors=(400, 404, 409),
-    access=Access.ADMIN,
+    access=RouteAccess.ADMIN,
 )
 async def configuration_text(call: Call) -> Answer:
     """Text of a configuration in use, as it was given; its `ETag` is the checksum."""
@@ -46,15 +46,15 @@ async def configuration_text(call: Call) -> Answer:
 def _changer(call: Call) -> ConfigChanger:
     changer = steering_of(call).configuration
     if changer is None:
-        raise Refused(409, "this scheduler has no configurations that can be changed here")
+        raise RequestRefused(409, "this scheduler has no configurations that can be changed here")
     return changer
 
 
 def _owner(call: Call) -> tuple[str, str]:
-    """Return the policy group and the resource manager of a request, one of them empty; raises `Refused`."""
+    """Return the policy group and the resource manager of a request, one of them empty; raises `RequestRefused`."""
     policy_group, rm_id = call.query("policyGroup"), call.query("rm")
     if policy_group and rm_id:
-        raise Refused(400, "give either `policyGroup` or `rm`")
+        raise RequestRefused(400, "give either `policyGroup` or `rm`")
     return policy_group, rm_id
 
 
@@ -69,7 +69,7 @@ def _owner(call: Call) -> tuple[str, str]:
     ),
     errors=(400, 404, 408, 409, 412, 413, 422),
     body="application/x-yaml",
-    access=Access.ADMIN,
+    access=RouteAccess.ADMIN,
 )
 async def change_configuration(call: Call) -> Answer:
     """Check a configuration, whose text is the body of the request, and use it."""
@@ -88,12 +88,14 @@ async def change_configuration(call: Call) -> Answer:
         return await call.json(await changer.change(request), conditional=False)
     outcome: list[ConfigResult] = []
 
-    async def make() -> Change:
+    async def make() -> AuditedChange:
         result = await changer.change(request)
         outcome.append(result)
         if result.problems:
-            raise Refused(422, "; ".join(problem.message for problem in result.problems[:_MOST_AUDITED]))
-        return Change(
+            raise RequestRefused(
+                422, "; ".join(problem.message for problem in result.problems[:_MOST_AUDITED])
+            )
+        return AuditedChange(
             changed=bool(result.changes),
             before={"checksum": result.checksum},
             after={
@@ -113,7 +115,7 @@ async def change_configuration(call: Call) -> Answer:
     status = 200
     try:
         await steering.change(call.caller, "apply configuration", target, make)
-    except Refused as refused:
+    except RequestRefused as refused:
         if not outcome:
             raise
         status = refused.status
@@ -128,20 +130,20 @@ def _in_words(change: object) -> dict[str, object]:
 
 
 def _flag(call: Call, name: str, *, default: bool) -> bool:
-    """Return a query parameter that is `true`, `false`, or present without a value; raises `Refused`."""
+    """Return a query parameter that is `true`, `false`, or present without a value; raises `RequestRefused`."""
     given = call.query(name).lower()
     if given not in ("", "true", "false"):
-        raise Refused(400, f"{name}: expected true or false")
+        raise RequestRefused(400, f"{name}: expected true or false")
     return default if not given else given == "true"
 
 
 def _match(header: str) -> str:
-    """Return the checksum of the header `If-Match`; empty for any. Raises `Refused`."""
+    """Return the checksum of the header `If-Match`; empty for any. Raises `RequestRefused`."""
     if header.strip() in ("", "*"):
         return ""
     found = _CHECKSUM.fullmatch(header.strip())
     if found is None:
-        raise Refused(400, "If-Match: expected the checksum of a configuration, 64 hexadecimal digits")
+        raise RequestRefused(400, "If-Match: expected the checksum of a configuration, 64 hexadecimal digits")
     return found[1].upper()
 
 
@@ -156,7 +158,7 @@ async def log_levels(call: Call) -> Answer:
 
 @Route(
     "/ws/v1/loglevel",
-    Change,
+    AuditedChange,
     method="PUT",
     errors=(400, 408, 413),
     body="application/json",
@@ -173,25 +175,25 @@ async def log_levels(call: Call) -> Answer:
         "required": ["levels"],
         "additionalProperties": False,
     },
-    access=Access.ADMIN,
+    access=RouteAccess.ADMIN,
 )
 async def set_log_levels(call: Call) -> Answer:
     """Set log levels until the end of the process."""
     body, levels = await json_body(call, ("levels",)), call.site.log_levels
     given = body.get("levels")
     if not isinstance(given, dict) or not given:
-        raise Refused(400, 'expected {"levels": {LOGGER: LEVEL}}')
+        raise RequestRefused(400, 'expected {"levels": {LOGGER: LEVEL}}')
     try:
         wanted = levels.check(given)
     except UsageError as error:
-        raise Refused(400, str(error)) from error
+        raise RequestRefused(400, str(error)) from error
 
-    async def make() -> Change:
+    async def make() -> AuditedChange:
         before = levels.read()
         levels.set(wanted)
         after = levels.read()
         changed = [name for name in after if after[name] != before[name]]
-        return Change(
+        return AuditedChange(
             changed=bool(changed),
             before={name: before[name] for name in {**wanted, **dict.fromkeys(changed)}},
             after={name: after[name] for name in {**wanted, **dict.fromkeys(changed)}},

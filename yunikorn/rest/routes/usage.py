@@ -8,7 +8,7 @@ from yunikorn.accounting.partition import Partition
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Answer, Refused
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
@@ -57,7 +57,7 @@ def _one(
     partition = find_partition(scheduler, call.text("partition"))[1].partition
     yield from book_usage(partition)
     if not partition.usage.through(kind, name):
-        raise Refused(404, f"{kind.capitalize()} not found")
+        raise RequestRefused(404, f"{kind.capitalize()} not found")
     return (yield from read(partition, name))
 
 
