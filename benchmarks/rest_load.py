@@ -31,7 +31,7 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.rest import Rest
-from yunikorn.service.settings import RestSettings, ServerSettings
+from yunikorn.service.service_settings import RestSettings, ServerSettings
 
 CLIENT = Path(__file__).with_name("rest_client.py")
 RATE = 200

@@ -16,7 +16,7 @@ from yunikorn.interface import constants
 from yunikorn.interface.callback import OPTIONAL, ResourceManagerCallback
 from yunikorn.interface.checks import LONGEST_NAME
 from yunikorn.interface.messages import PredicatesArgs
-from yunikorn.service.settings import DEFAULT_ADDRESS, ServerSettings
+from yunikorn.service.service_settings import DEFAULT_ADDRESS, ServerSettings
 
 CHECKOUT = Path(__file__).parents[2]
 PAGE = (CHECKOUT / "docs" / "shims.md").read_text("utf-8")

@@ -17,7 +17,7 @@ from yunikorn.client.blocking import Client
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.service.settings import ServerSettings, ServerTls
+from yunikorn.service.service_settings import ServerSettings, ServerTls
 
 RM = RegisterResourceManagerRequest("rm")
 EXTENSIONS = "subjectAltName=DNS:scheduler.test,IP:127.0.0.1"

@@ -40,8 +40,8 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.call_endings import CallRefusal
-from yunikorn.service.server import Server
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.grpc_server import Server
+from yunikorn.service.service_settings import ServerSettings
 from yunikorn.states import PAUSED, RUNNING, STOPPED
 from yunikorn.wire.codec import MalformedMessage
 

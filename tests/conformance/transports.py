@@ -29,8 +29,8 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.resources import Resource
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service.server import Server
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.grpc_server import Server
+from yunikorn.service.service_settings import ServerSettings
 
 FENCE = "~fence-"
 """Prefix of the ids in fences: invalid entries, sent only for their answers."""

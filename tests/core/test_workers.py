@@ -22,7 +22,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 from yunikorn.service.rm_limits import RMAdmission
-from yunikorn.service.settings import RMLimits
+from yunikorn.service.service_settings import RMLimits
 
 
 class Quick(UserGroupResolver):

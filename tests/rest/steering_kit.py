@@ -14,12 +14,12 @@ from starlette.types import Receive, Scope, Send
 
 from tests.core.kit import RM
 from tests.rest.kit import DirectCore, Rest
-from yunikorn.rest.access import CERTIFICATE, AccessGate
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.audit import Audit
-from yunikorn.rest.credentials import hash_of, parse_credentials
+from yunikorn.rest.audited_changes import Steering
+from yunikorn.rest.operator_credentials import hash_of, parse_credentials
+from yunikorn.rest.route_access import CERTIFICATE, AccessGate
 from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.rest.steering import Steering
 from yunikorn.rest.throttle import Throttle
 
 VIEWER, OPERATOR, ADMIN = "token-of-vera", "token-of-otto", "token-of-anna"

@@ -14,7 +14,7 @@ from tests.rest.steering_kit import ADMIN, OPERATOR, Steered, entries
 from yunikorn.config.load import load_config
 from yunikorn.framework.registry import Registry
 from yunikorn.rest.app import rest_app
-from yunikorn.rest.config_changes import (
+from yunikorn.rest.config_change_json import (
     ConfigChange,
     ConfigRequest,
     ConfigResult,

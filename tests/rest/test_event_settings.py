@@ -19,7 +19,7 @@ from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.decision_store import DecisionStore
 from yunikorn.runtime.event_store import EventStore
-from yunikorn.service.settings import EventLimits
+from yunikorn.service.service_settings import EventLimits
 
 
 @pytest.mark.parametrize(

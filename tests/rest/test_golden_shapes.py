@@ -36,9 +36,9 @@ from yunikorn.resources import Resource
 from yunikorn.rest import config_shapes, event_json, shapes
 from yunikorn.rest.encoding import EncodedList
 from yunikorn.rest.fields import is_shape, members_of
-from yunikorn.rest.history import HistorySample
-from yunikorn.rest.routes import dump
+from yunikorn.rest.routes import dump_routes
 from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn.rest.sampled_history import HistorySample
 from yunikorn.runtime.event_store import EventStore
 
 START = 1_700_000_000 * SECOND
@@ -87,7 +87,7 @@ MEANINGS = {
 def classes() -> dict[str, Any]:
     """Return the classes of all objects of the table, by name."""
     found = {"EventBatch": event_json.EventBatch}
-    for module, prefix in ((shapes, ""), (config_shapes, "Config"), (dump, "")):
+    for module, prefix in ((shapes, ""), (config_shapes, "Config"), (dump_routes, "")):
         for name, kind in vars(module).items():
             if is_shape(kind) and kind.__module__ == module.__name__:
                 found[name if name == "Configuration" else f"{prefix}{name}"] = kind

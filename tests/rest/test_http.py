@@ -15,7 +15,7 @@ from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.encoding import to_bytes
-from yunikorn.rest.paths import Spelling
+from yunikorn.rest.request_paths import Spelling
 
 CORS = {
     "access-control-allow-origin": "*",

@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
-from yunikorn.rest import applications, gathering, shapes
+from yunikorn.rest import application_reader, gathering, shapes
 from yunikorn.rest.gathering import Gathering
 from yunikorn.runtime.sliced_reads import STALLED
 
@@ -38,7 +38,7 @@ def cluster() -> RM:
 def test_answer_is_the_same(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rest = Rest(cluster())
     whole = rest.get(path)
-    monkeypatch.setattr(applications, "LARGE", 5)
+    monkeypatch.setattr(application_reader, "LARGE", 5)
     monkeypatch.setattr(gathering, "MOST", 3)
     apart = rest.get(path)
     assert apart.content == whole.content
@@ -49,12 +49,12 @@ def test_answer_is_the_same(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_dump_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rest = Rest(cluster())
     whole = rest.json("/debug/fullstatedump")["applications"]
-    monkeypatch.setattr(applications, "LARGE", 5)
+    monkeypatch.setattr(application_reader, "LARGE", 5)
     assert rest.json("/debug/fullstatedump")["applications"] == whole
 
 
 def test_requests_and_allocations_that_end_meanwhile_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(applications, "LARGE", 5)
+    monkeypatch.setattr(application_reader, "LARGE", 5)
     rm = cluster()
 
     async def scenario() -> shapes.Application:
@@ -62,7 +62,7 @@ def test_requests_and_allocations_that_end_meanwhile_are_left_out(monkeypatch: p
         at = rm.at_work()
 
         async def read() -> shapes.Application:
-            slices = applications.read_application(at.partition.applications["big"], at, parts)
+            slices = application_reader.read_application(at.partition.applications["big"], at, parts)
             for step in range(1000):
                 try:
                     if next(slices) is STALLED:

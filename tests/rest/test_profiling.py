@@ -18,7 +18,7 @@ from tests.rest.kit import Rest
 from yunikorn.clock import stopwatch
 from yunikorn.rest.pprof import ProfileWriter, StackFrame, ValueType
 from yunikorn.rest.profiler import Profiler, Sampler, thread_cpu
-from yunikorn.rest.routes.profiling import MISSING
+from yunikorn.rest.routes.profiling_routes import MISSING
 
 MESSAGES = {
     "ValueType": "type:1 unit:2",

@@ -15,9 +15,9 @@ from tests.rest.kit import Rest
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
 from yunikorn.rest.endpoints import Site
-from yunikorn.rest.health import HealthBoard, check
-from yunikorn.rest.history import KEPT, HistorySample, SampledHistory, take_sample
+from yunikorn.rest.health_check import HealthBoard, check
 from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn.rest.sampled_history import KEPT, HistorySample, SampledHistory, take_sample
 from yunikorn.rest.shapes import Health
 from yunikorn.runtime.sliced_reads import read_at_once
 

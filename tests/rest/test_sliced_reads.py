@@ -27,8 +27,8 @@ from yunikorn.rest.endpoints import Call, Site
 from yunikorn.rest.gathering import MOST, Gathering
 from yunikorn.rest.lists import Page
 from yunikorn.rest.lookup import find_partition
-from yunikorn.rest.nodes import read_node
-from yunikorn.rest.routes.partitions import read_partitions
+from yunikorn.rest.node_reader import read_node
+from yunikorn.rest.routes.partition_routes import read_partitions
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.sliced_reads import STALLED, Reading, SlicedReads, Slices, read_at_once
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler

@@ -13,9 +13,9 @@ import pytest
 from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
 from tests.rest.steering_kit import ADMIN, OPERATOR, TOKENS, VIEWER, Steered, entries
-from yunikorn.rest.access import Caller
 from yunikorn.rest.audit import Audit
-from yunikorn.rest.steering import AuditedChange
+from yunikorn.rest.audited_changes import AuditedChange
+from yunikorn.rest.route_access import Caller
 from yunikorn.rest.throttle import BURST, PERIOD
 
 CONFIG = configuration(

@@ -21,8 +21,8 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.context import Timeouts
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service.server import Server
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.grpc_server import Server
+from yunikorn.service.service_settings import ServerSettings
 from yunikorn.wire import v0_11
 from yunikorn.wire.protocol import REGISTER, SCHEDULER, UPDATE, path
 

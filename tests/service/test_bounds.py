@@ -25,7 +25,7 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 from yunikorn.service.server_layouts import entries_of, pieces
-from yunikorn.service.settings import Patience, ServerSettings, ServiceLimits
+from yunikorn.service.service_settings import Patience, ServerSettings, ServiceLimits
 from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path
 
 Code = grpc.StatusCode

@@ -24,7 +24,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service import demo, service
 from yunikorn.service.config_files import ConfigFiles
-from yunikorn.service.settings import Budget, ServerSettings
+from yunikorn.service.service_settings import Budget, ServerSettings
 from yunikorn.service.watchdog import Budgets
 
 ORIGIN = "tarpit of test-plugin (yunikorn-test 1.0)"

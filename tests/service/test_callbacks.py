@@ -17,7 +17,7 @@ from tests.service.kit import CONFIG, work
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import UpdateRequest
-from yunikorn.service.settings import Patience, ServerSettings, ServiceLimits
+from yunikorn.service.service_settings import Patience, ServerSettings, ServiceLimits
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.generated import si_v0_11_pb2 as si
 from yunikorn.wire.protocol import CALLBACKS, CONNECT, path

@@ -26,7 +26,7 @@ from tests.service.test_server import Certificates, register_over
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.service.certificates import Handshakes, ServerCertificates
-from yunikorn.service.settings import ServerSettings, ServerTls
+from yunikorn.service.service_settings import ServerSettings, ServerTls
 
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 

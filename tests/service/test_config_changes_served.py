@@ -20,8 +20,8 @@ from tests.service.test_rest import address_of
 from tests.service.test_steering_served import FREE, UNIX, ask
 from yunikorn.framework.registry import Registry
 from yunikorn.rest.answers import RequestRefused
-from yunikorn.rest.config_changes import ConfigRequest, ConfigResult
-from yunikorn.rest.credentials import hash_of
+from yunikorn.rest.config_change_json import ConfigRequest, ConfigResult
+from yunikorn.rest.operator_credentials import hash_of
 from yunikorn.service.config_changes import ConfigChanges
 from yunikorn.service.config_files import ConfigFiles, LoadedConfigurations, Reloading
 

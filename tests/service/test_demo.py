@@ -23,7 +23,7 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service import demo, service
 from yunikorn.service.config_files import ConfigFiles
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.service_settings import ServerSettings
 
 
 def test_demo_configuration_has_no_problems(registry: Registry) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from tests.rest.test_events import FIRST, Site, record
 from tests.service.kit import PATIENCE
 from yunikorn.rest.event_streams import CLOSED
-from yunikorn.rest.server import RestServer
+from yunikorn.rest.rest_server import RestServer
 
 REQUEST = b"GET /ws/v1/events/stream HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n\r\n"
 

@@ -15,7 +15,7 @@ from tests.service.kit import PATIENCE, work
 from tests.service.test_server import health_of
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import AllocationAsk, UpdateRequest
-from yunikorn.service import server, server_layouts
+from yunikorn.service import grpc_server, server_layouts
 from yunikorn.service.server_layouts import ONE_STREAM
 from yunikorn.wire import callbacks, v0_11
 from yunikorn.wire.codec import Decoder
@@ -29,7 +29,7 @@ class SlowDecoding:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
         slow = attrs.evolve(ONE_STREAM, decode={UPDATE: self._decode})
-        monkeypatch.setattr(server, "SERVER_LAYOUTS", (slow, server_layouts.BY_SUBJECT))
+        monkeypatch.setattr(grpc_server, "SERVER_LAYOUTS", (slow, server_layouts.BY_SUBJECT))
 
     def _decode(self, data: bytes) -> list[UpdateRequest]:
         if len(data) >= server_layouts.LARGE:

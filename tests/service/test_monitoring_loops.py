@@ -17,7 +17,7 @@ from yunikorn.interface.callback import CallbackAdapter
 from yunikorn.interface.core_activity import core_activity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
-from yunikorn.service.settings import Budget
+from yunikorn.service.service_settings import Budget
 from yunikorn.service.watchdog import Budgets, Watchdog, keep_budgets, keep_watch, watch_sinks
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.service.process import Start
 from tests.service.test_rest import address_of
 from yunikorn.cli.main import main
-from yunikorn.rest.credentials import hash_of
+from yunikorn.rest.operator_credentials import hash_of
 
 CONFIG = """
 partitions:

@@ -17,7 +17,7 @@ from tests.service.test_callbacks import Callbacks
 from yunikorn.cli.main import main
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
-from yunikorn.service.settings import ServerSettings, ServerTls
+from yunikorn.service.service_settings import ServerSettings, ServerTls
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.protocol import CALLBACKS, CONNECT, REGISTER, SCHEDULER, UPDATE, path

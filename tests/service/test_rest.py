@@ -27,7 +27,7 @@ from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.rest import Rest
-from yunikorn.service.settings import RestSettings, ServerSettings
+from yunikorn.service.service_settings import RestSettings, ServerSettings
 
 FREE = "127.0.0.1:0"
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")

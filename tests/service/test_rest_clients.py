@@ -16,8 +16,8 @@ from yunikorn.api import Event
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.endpoints import READINGS
 from yunikorn.rest.event_streams import EventHub
+from yunikorn.rest.rest_server import ServerLimits
 from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.rest.server import ServerLimits
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.runtime.sliced_reads import Reading
 

@@ -18,8 +18,8 @@ from yunikorn.rest.answers import Answer
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.guards import host_name
 from yunikorn.rest.joined_writes import ENOUGH, JoinedWrites
+from yunikorn.rest.rest_server import RestServer, ServerLimits
 from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.rest.server import RestServer, ServerLimits
 from yunikorn.service.descriptors import raise_descriptor_limit
 
 Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -27,7 +27,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.service.address import HostAddress
 from yunikorn.service.call_endings import CallRefusal
 from yunikorn.service.certificates import ServerCertificates
-from yunikorn.service.settings import Patience, ServerSettings, ServerTls
+from yunikorn.service.service_settings import Patience, ServerSettings, ServerTls
 from yunikorn.wire import v0_11
 from yunikorn.wire.protocol import CALLBACKS, REGISTER, SCHEDULER, path
 

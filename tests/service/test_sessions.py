@@ -14,7 +14,7 @@ from yunikorn.interface.messages import AllocationAsk, SchedulerAction, UpdateRe
 from yunikorn.model.context import Timeouts
 from yunikorn.resources import Resource
 from yunikorn.service import registrations
-from yunikorn.service.settings import Patience, ServerSettings
+from yunikorn.service.service_settings import Patience, ServerSettings
 
 Code = grpc.StatusCode
 

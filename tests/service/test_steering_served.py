@@ -19,10 +19,10 @@ from tests.service.test_rest import address_of
 from tests.service.test_server import Certificates
 from yunikorn.cli.main import main
 from yunikorn.errors import UsageError
-from yunikorn.rest.credentials import hash_of
+from yunikorn.rest.operator_credentials import hash_of
 from yunikorn.service.host_address import HostAddress
 from yunikorn.service.rest_access import RestAccess
-from yunikorn.service.settings import RestSettings, ServerTls
+from yunikorn.service.service_settings import RestSettings, ServerTls
 
 FREE = "127.0.0.1:0"
 UNIX = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")

@@ -21,7 +21,7 @@ from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.service.call_endings import OPEN_FILES, CallRefusal
-from yunikorn.service.settings import Patience, ServerSettings
+from yunikorn.service.service_settings import Patience, ServerSettings
 from yunikorn.wire import v0_11
 from yunikorn.wire.generated import callbacks_pb2 as wire
 from yunikorn.wire.protocol import CALLBACKS, CONNECT, SCHEDULER, UPDATE, path

@@ -17,7 +17,7 @@ from tests.service.process import Service, Shim, Start
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.service.address import SocketLock
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.service_settings import ServerSettings
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs sockets of the file system")
 

@@ -11,7 +11,7 @@ from typing import Any
 from yunikorn.clock import SECOND
 from yunikorn.errors import printable
 from yunikorn.quantities import MEMORY, VCORE, ordered
-from yunikorn.rest.times import in_milliseconds
+from yunikorn.rest.time_texts import in_milliseconds
 
 NONE = "-"
 """Text of an absent value."""

@@ -13,20 +13,20 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from yunikorn.cli.allowed_plugins import load_registry
+from yunikorn.cli.call_provenance import RunInputs
 from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.config_input import read_config
 from yunikorn.cli.configured_queues import read_targets, slo_option
 from yunikorn.cli.executors import executor_for, jobs_option, progress_of_runs, working
 from yunikorn.cli.input_checks import InputChecks
-from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo, notes, remark, results
-from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
-from yunikorn.cli.provenance import RunInputs
+from yunikorn.cli.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.repeated_runs import RunRepeater
 from yunikorn.cli.run_options import check_out, claimed, preempted_option, taken_over, until_option
 from yunikorn.cli.seeds_option import draws, seeds_option
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
+from yunikorn.cli.workload_command import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.comparison import compare

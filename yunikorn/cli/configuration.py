@@ -12,10 +12,10 @@ import attrs
 import click
 
 from yunikorn.cli.answer_fields import number, records, text
-from yunikorn.cli.changes import FAILED, confirmed, reason
 from yunikorn.cli.config_input import ConfigInput
+from yunikorn.cli.operations import FAILED, confirmed, reason
 from yunikorn.cli.output import echo, has_colours, results
-from yunikorn.cli.paths import INPUT
+from yunikorn.cli.path_types import INPUT
 from yunikorn.cli.rest_client import Record, RestConnection
 from yunikorn.cli.server_options import connect, connection_options, server_options
 from yunikorn.config.source import LocatedText

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
+from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.config_input import ConfigInput
 from yunikorn.cli.input_checks import InputChecks
-from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
-from yunikorn.cli.paths import INPUT
+from yunikorn.cli.path_types import INPUT
 from yunikorn.config.difference_words import in_words
 from yunikorn.config.differences import differences
 from yunikorn.config.queues_yaml import SchedulerConfig

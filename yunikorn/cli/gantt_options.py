@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import click
 
-from yunikorn.cli.options import option, option_class
+from yunikorn.cli.option_groups import option, option_class
 from yunikorn.cli.run_options import parse_moment
 from yunikorn.errors import UsageError
 from yunikorn.reporting.gantt import KINDS, GanttRequest

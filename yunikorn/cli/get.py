@@ -86,7 +86,7 @@ def command(
         if kind == "events":
             print_events(latest(server, DEFAULT_LAST), as_json=as_json, width=width)
             return
-        wanted = Wanted(partition, queue.lower(), user, state_of(kind, state), ended)
+        wanted = WantedObjects(partition, queue.lower(), user, state_of(kind, state), ended)
         found = READERS[kind](server, wanted)
         first = next(found, None)
         if first is None and queue:
@@ -116,7 +116,7 @@ def state_of(kind: str, text: str) -> str:
 
 
 @attrs.frozen
-class Wanted:
+class WantedObjects:
     """Partition and filters of a list; empty for no filter."""
 
     partition: str
@@ -130,14 +130,14 @@ class Wanted:
         return not self.queue or f"{path}.".startswith(f"{self.queue}.")
 
 
-def _queues(server: RestConnection, wanted: Wanted) -> Iterator[Record]:
+def _queues(server: RestConnection, wanted: WantedObjects) -> Iterator[Record]:
     root = server.record(below_partition(wanted.partition, "queues"))
     for one in children(root):
         if wanted.holds(text(one, "queuename")) and wanted.state in ("", text(one, "status")):
             yield {name: value for name, value in one.items() if name != "children"}
 
 
-def _apps(server: RestConnection, wanted: Wanted) -> Iterator[Record]:
+def _apps(server: RestConnection, wanted: WantedObjects) -> Iterator[Record]:
     queue, user, state = wanted.queue, wanted.user, wanted.state
     lists = [ENDED.get(state, "active")] if state else ["active"]
     if wanted.ended and not state:
@@ -159,20 +159,20 @@ def _existing(found: Iterator[Record]) -> Iterator[Record]:
         yield from found
 
 
-def _nodes(server: RestConnection, wanted: Wanted) -> Iterator[Record]:
+def _nodes(server: RestConnection, wanted: WantedObjects) -> Iterator[Record]:
     for one in server.listed(below_partition(wanted.partition, "nodes"), state=wanted.state):
         if wanted.state in ("", object_tables.node_state(one)):
             yield one
 
 
-def _users(server: RestConnection, wanted: Wanted) -> Iterator[Record]:
+def _users(server: RestConnection, wanted: WantedObjects) -> Iterator[Record]:
     found = server.listed(below_partition(wanted.partition, "usage/users"))
     for one in object_tables.with_queues(found):
         if wanted.holds(text(one, "queuePath")) and wanted.user in ("", text(one, "userName")):
             yield one
 
 
-READERS: dict[str, Callable[[RestConnection, Wanted], Iterator[Record]]] = {
+READERS: dict[str, Callable[[RestConnection, WantedObjects], Iterator[Record]]] = {
     "queues": _queues,
     "apps": _apps,
     "nodes": _nodes,

@@ -14,7 +14,7 @@ import attrs
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.installed import load_registry
+from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.output import echo
 from yunikorn.cli.serve import command as serve_command
 from yunikorn.cli.service_options import SharedOptions, metrics_class

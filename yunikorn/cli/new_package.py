@@ -16,7 +16,7 @@ import attrs
 import click
 
 from yunikorn import __version__, api
-from yunikorn.cli.installed import load_registry
+from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.output import echo
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.kinds import KINDS, PluginKind

@@ -15,7 +15,7 @@ import click
 
 from yunikorn.cli.config_input import ConfigInput, folder_of, name_of
 from yunikorn.cli.output import echo
-from yunikorn.cli.paths import INPUT
+from yunikorn.cli.path_types import INPUT
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show
@@ -184,7 +184,7 @@ def _read_tags(tags: Iterable[str]) -> dict[str, str]:
 
 def _open_dry_run(file: Path) -> PlacementDryRun:
     # Imported here, so that an invalid call is reported without loading the scheduler.
-    from yunikorn.cli.installed import load_registry
+    from yunikorn.cli.allowed_plugins import load_registry
     from yunikorn.interface.placement_dry_run import PlacementDryRun
 
     found, source = ConfigInput.read(file), None

@@ -18,10 +18,10 @@ import attrs
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.installed import load_registry
+from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.new_package import new
 from yunikorn.cli.output import echo, has_colours, results
-from yunikorn.cli.paths import INPUT
+from yunikorn.cli.path_types import INPUT
 from yunikorn.config.load import load_config
 from yunikorn.config.plugin_uses import plugin_uses
 from yunikorn.config.queues_yaml import WEIGHTED

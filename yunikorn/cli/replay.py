@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.config_input import folder_of, name_of, read_config
-from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo, notes
-from yunikorn.cli.paths import INPUT
+from yunikorn.cli.path_types import INPUT
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.registry import Registry

@@ -8,7 +8,7 @@ import attrs
 import click
 
 from yunikorn.cli.configured_queues import creates_queues
-from yunikorn.cli.options import option_group
+from yunikorn.cli.option_groups import option_group
 from yunikorn.cli.output import echo
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yunikorn.cli.options import Decorator
+from yunikorn.cli.option_groups import Decorator
 from yunikorn.errors import UsageError
 from yunikorn.simulation.scenario_values import parse_time
 from yunikorn.simulation.workload import PREEMPTED, RESTART

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from yunikorn.cli.installed import load_registry
+from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.output import echo
 from yunikorn.config.json_schema import json_schema
 from yunikorn.config.reference_page import markdown

@@ -16,7 +16,7 @@ import attrs
 import click
 
 from yunikorn import __version__
-from yunikorn.cli.installed import load_registry
+from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.output import echo
 from yunikorn.cli.service_options import OFF, SharedOptions, metrics_class
 from yunikorn.clock import SECOND
@@ -30,7 +30,7 @@ from yunikorn.service.demo import GROUP
 from yunikorn.service.descriptors import raise_descriptor_limit
 from yunikorn.service.logs import AREAS, FORMATS
 from yunikorn.service.service import BoundAddresses, Network, ServiceOptions, serve
-from yunikorn.service.settings import (
+from yunikorn.service.service_settings import (
     DEFAULT_ADDRESS,
     DEFAULT_REST,
     EVENT_LIMITS,
@@ -263,7 +263,7 @@ def _network(tls: ServerTls | None) -> Callable[[AsyncScheduler, ServerSettings]
     # Without this default, gRPC prints lines of its own beside our error message.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE" if tls is None else VERBOSITY)
     try:
-        from yunikorn.service.server import Server
+        from yunikorn.service.grpc_server import Server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("grpc", "grpc_health", "grpc_reflection", "google"):
             raise

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from yunikorn.cli.answer_fields import children, records, text
-from yunikorn.cli.options import option_group
+from yunikorn.cli.option_groups import option_group
 from yunikorn.cli.rest_client import PAGE, RestConnection, ServerAddress, open_server, quoted
 from yunikorn.errors import UsageError
 

@@ -11,7 +11,7 @@ import click
 
 from yunikorn.errors import UsageError
 from yunikorn.service.logs import logging_to, parse_levels
-from yunikorn.service.settings import (
+from yunikorn.service.service_settings import (
     DEFAULT_REST,
     Budget,
     EventLimits,

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 import attrs
 import click
 
+from yunikorn.cli.allowed_plugins import load_registry
+from yunikorn.cli.call_provenance import RunInputs
 from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.config_input import folder_of, name_of, read_config
 from yunikorn.cli.configured_queues import read_targets, slo_option
 from yunikorn.cli.gantt_options import GanttOptions, gantt_options
 from yunikorn.cli.input_checks import InputChecks
-from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo, has_colours, notes, remark, results
-from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
+from yunikorn.cli.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.progress import progress_bar
-from yunikorn.cli.provenance import RunInputs
 from yunikorn.cli.run_conditions import RunConditions, condition_options
 from yunikorn.cli.run_options import check_out, preempted_option, until_option
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
+from yunikorn.cli.workload_command import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry

@@ -12,20 +12,20 @@ from pathlib import Path
 
 import click
 
+from yunikorn.cli.allowed_plugins import load_registry
+from yunikorn.cli.call_provenance import RunInputs
 from yunikorn.cli.cluster_notes import cluster_notes
 from yunikorn.cli.config_input import folder_of, name_of
 from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.executors import executor_for, jobs_option, working
-from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo, notes, results
-from yunikorn.cli.paths import INPUT, OUT_FOLDER, force_folder
-from yunikorn.cli.provenance import RunInputs
+from yunikorn.cli.path_types import INPUT, OUT_FOLDER, force_folder
 from yunikorn.cli.run_options import check_out, claimed, preempted_option, taken_over, until_option
 from yunikorn.cli.seeds_option import draws, seeds_option, source_of
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.simulate import read_simulation
 from yunikorn.cli.size_runs import SizeRuns, shown
-from yunikorn.cli.workload import WorkloadSource, workload_options
+from yunikorn.cli.workload_command import WorkloadSource, workload_options
 from yunikorn.errors import UsageError
 from yunikorn.reporting.cluster_search import SizeSearch, describe, search
 from yunikorn.reporting.report_assertions import check_queues, parse_assertions

@@ -8,7 +8,7 @@ import click
 
 from yunikorn.cli.output import echo
 from yunikorn.errors import ConfigError, UsageError
-from yunikorn.rest.credentials import MARK, Role, hash_of, parse_credentials
+from yunikorn.rest.operator_credentials import MARK, Role, hash_of, parse_credentials
 
 BITS = 256
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
+from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.check_formats import FORMATS, JSON, TEXT, Checked, print_checked
 from yunikorn.cli.config_input import ConfigInput
-from yunikorn.cli.installed import load_registry
 from yunikorn.cli.output import echo
-from yunikorn.cli.paths import INPUT
+from yunikorn.cli.path_types import INPUT
 from yunikorn.errors import UsageError
 from yunikorn.input_files import UnreadableInput, hold
 from yunikorn.simulation.cluster_size import largest_capacities

@@ -55,7 +55,7 @@ RESYNC = "RESYNC"
 
 
 def judge(code: grpc.StatusCode, text: str, what: str) -> Exception:
-    """Return the error for the end of a call: `SessionInterrupted` if a new session may begin, else a final one."""
+    """Return the error for the end of a call: `SessionInterrupted` if a new session may begin."""
     said = "\n".join(printable(line) for line in text.splitlines())
     if code is grpc.StatusCode.ABORTED:
         if text.startswith(RESYNC):

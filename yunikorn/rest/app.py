@@ -18,7 +18,7 @@ from yunikorn.errors import YunikornError
 from yunikorn.rest.answers import TEXT, Answer, RequestRefused, cross_origin, error, plain_error
 from yunikorn.rest.endpoints import Call, Endpoint, Site
 from yunikorn.rest.guards import unless_gone
-from yunikorn.rest.paths import SAFE, Spelling
+from yunikorn.rest.request_paths import SAFE, Spelling
 from yunikorn.runtime.threaded import CoreStopped
 
 _log = logging.getLogger("yunikorn.rest")

@@ -17,7 +17,7 @@ from pathlib import Path
 import attrs
 
 from yunikorn.errors import UsageError, printable
-from yunikorn.rest.times import in_milliseconds
+from yunikorn.rest.time_texts import in_milliseconds
 
 _log = logging.getLogger("yunikorn.audit")
 

@@ -13,21 +13,21 @@ from starlette.requests import ClientDisconnect, Request
 
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest.access import NOBODY, AccessGate, Caller, RouteAccess
 from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.encoding import encoded
 from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.gathering import Gathering
-from yunikorn.rest.health import HealthBoard
-from yunikorn.rest.history import SampledHistory
+from yunikorn.rest.health_check import HealthBoard
 from yunikorn.rest.log_levels import LogLevels
-from yunikorn.rest.paths import decoded_twice
 from yunikorn.rest.profiler import Profiler
+from yunikorn.rest.request_paths import decoded_twice
+from yunikorn.rest.route_access import NOBODY, AccessGate, Caller, RouteAccess
+from yunikorn.rest.sampled_history import SampledHistory
 from yunikorn.runtime.sliced_reads import CoreReader, Reading, Slices
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
-    from yunikorn.rest.steering import Steering
+    from yunikorn.rest.audited_changes import Steering
 
 T = TypeVar("T")
 

@@ -20,7 +20,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.endpoints import COUNT, Call, Query
 from yunikorn.rest.gathering import Gathering
-from yunikorn.rest.paths import SAFE
+from yunikorn.rest.request_paths import SAFE
 from yunikorn.runtime.sliced_reads import Slices
 
 T = TypeVar("T")
@@ -96,7 +96,10 @@ def unsigned(text: str, name: str) -> int:
 
 
 def limit_of(call: Call, usual: int, most: int) -> int:
-    """Return the parameter `limit`, `most` if it is larger, and `usual` if it is absent; raises `RequestRefused`."""
+    """Return the parameter `limit`, `most` if it is larger, and `usual` if it is absent.
+
+    Raises `RequestRefused`.
+    """
     given = call.query("limit")
     return min(unsigned(given, "limit"), most) if given else usual
 

@@ -56,7 +56,10 @@ def check_user_name(name: str) -> None:
 
 
 def check_group_name(name: str) -> None:
-    """Raise `RequestRefused` for a name that no group can have; `*` is all groups without a limit of their own."""
+    """Raise `RequestRefused` for a name that no group can have.
+
+    `*` is all groups without a limit of their own.
+    """
     if name != "*" and not is_group_name(name):
         raise RequestRefused(400, "Invalid group name")
 
@@ -79,7 +82,10 @@ def find_application(at: PartitionScheduler, app_id: str, queue: Queue | None = 
 
 
 def known_state(text: str, known: Iterable[str]) -> str:
-    """Return the state of a filter in small letters, or an empty text; raises `RequestRefused` if it is unknown."""
+    """Return the state of a filter in small letters, or an empty text.
+
+    Raises `RequestRefused` if it is unknown.
+    """
     states = [state.lower() for state in known]
     if text and text.lower() not in states:
         raise RequestRefused(400, f"Only following states are allowed: {', '.join(states)}")

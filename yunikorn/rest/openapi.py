@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from yunikorn import __version__
-from yunikorn.rest.access import RouteAccess
 from yunikorn.rest.endpoints import Endpoint
 from yunikorn.rest.fields import ShapeField, is_shape, members_of
 from yunikorn.rest.lookup import QUEUE_PATTERN
+from yunikorn.rest.route_access import RouteAccess
 from yunikorn.rest.shapes import Error
 
 _PARAMETER = re.compile(r"\{(\w+)\}")

@@ -16,7 +16,7 @@ from yunikorn.recording.recording_writer import FileIsLocked, open_locked
 from yunikorn.service.certificates import ServerCertificates
 from yunikorn.service.host_address import UNIX
 from yunikorn.service.host_address import HostAddress as HostAddress
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.service_settings import ServerSettings
 
 
 def socket_lock(settings: ServerSettings) -> SocketLock | None:

@@ -37,7 +37,7 @@ from yunikorn.service.peers import Peer
 from yunikorn.service.registrations import Registrations
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.server_layouts import LARGE, Decoding
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.service_settings import ServerSettings
 from yunikorn.service.streams import end_of, send
 from yunikorn.wire import callbacks
 from yunikorn.wire.generated.callbacks_pb2 import Done, Failure, FromResourceManager, FromScheduler, Opened

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.errors import UsageError, printable
-from yunikorn.service.settings import ServerTls
+from yunikorn.service.service_settings import ServerTls
 
 if TYPE_CHECKING:
     import grpc

@@ -28,7 +28,7 @@ from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import RequestRefused
-from yunikorn.rest.config_changes import (
+from yunikorn.rest.config_change_json import (
     ConfigChange,
     ConfigRequest,
     ConfigResult,
@@ -80,7 +80,10 @@ class ConfigChanges:
         self._source = source
 
     async def change(self, request: ConfigRequest) -> ConfigResult:
-        """Check a configuration, and use it unless it has problems or `dry_run` is set; raises `RequestRefused`."""
+        """Check a configuration, and use it unless it has problems or `dry_run` is set.
+
+        Raises `RequestRefused`.
+        """
         async with self._reloading.lock:
             try:
                 target = await self._target(request.policy_group, request.rm_id)
@@ -89,7 +92,10 @@ class ConfigChanges:
                 raise RequestRefused(409, str(error)) from error
 
     async def text(self, policy_group: str, rm_id: str) -> ConfigText:
-        """Return the text of a policy group, or that of a resource manager itself; raises `RequestRefused`."""
+        """Return the text of a policy group, or that of a resource manager itself.
+
+        Raises `RequestRefused`.
+        """
         found = (await self._target(policy_group, rm_id)).text
         text = found.encode() if isinstance(found, str) else found
         return ConfigText(text, checksum_of(_decoded(text)))

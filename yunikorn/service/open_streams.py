@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import grpc
 
 from yunikorn.service.call_endings import CallRefusal, Context, refuse
-from yunikorn.service.settings import Patience, ServiceLimits
+from yunikorn.service.service_settings import Patience, ServiceLimits
 
 M = TypeVar("M")
 

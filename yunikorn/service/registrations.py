@@ -22,7 +22,7 @@ from yunikorn.service.call_endings import CallRefusal, Context, not_registered
 from yunikorn.service.peers import Peer
 from yunikorn.service.remote import RemoteRM
 from yunikorn.service.server_layouts import LARGE
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.service_settings import ServerSettings
 from yunikorn.states import PAUSED, STOPPED
 from yunikorn.wire import v0_11
 from yunikorn.wire.codec import Decoder

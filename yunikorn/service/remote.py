@@ -19,7 +19,7 @@ from yunikorn.service.server_layouts import ServerLayout, entries_of
 
 if TYPE_CHECKING:
     from yunikorn.service.peers import Peer
-    from yunikorn.service.settings import ServiceLimits
+    from yunikorn.service.service_settings import ServiceLimits
 
 
 class SessionControl(Protocol):

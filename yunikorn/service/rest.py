@@ -16,12 +16,12 @@ from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.rest.app import rest_app
+from yunikorn.rest.audited_changes import Steering
 from yunikorn.rest.endpoints import Site
 from yunikorn.rest.event_streams import EventHub, StreamLimits
 from yunikorn.rest.log_levels import LogLevels
+from yunikorn.rest.rest_server import RestServer, ServerLimits
 from yunikorn.rest.routes.all_routes import ENDPOINTS
-from yunikorn.rest.server import RestServer, ServerLimits
-from yunikorn.rest.steering import Steering
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.event_store import EventStore
 from yunikorn.service.certificates import check_files
@@ -30,7 +30,7 @@ from yunikorn.service.config_files import Reloading, watch
 from yunikorn.service.host_address import UNIX, HostAddress
 from yunikorn.service.logs import AREAS
 from yunikorn.service.rest_access import RestAccess
-from yunikorn.service.settings import RestSettings, ServerSettings, ServerTls
+from yunikorn.service.service_settings import RestSettings, ServerSettings, ServerTls
 from yunikorn.web.all_pages import pages
 
 if TYPE_CHECKING:

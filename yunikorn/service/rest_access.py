@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from yunikorn.errors import UsageError
-from yunikorn.rest.access import AccessGate
 from yunikorn.rest.audit import Audit
-from yunikorn.rest.credentials import read_credentials, weak_permissions
+from yunikorn.rest.operator_credentials import read_credentials, weak_permissions
+from yunikorn.rest.route_access import AccessGate
 from yunikorn.rest.throttle import Throttle
 from yunikorn.service.host_address import HostAddress
-from yunikorn.service.settings import RestSettings, ServerTls
+from yunikorn.service.service_settings import RestSettings, ServerTls
 
 _log = logging.getLogger("yunikorn.rest")
 

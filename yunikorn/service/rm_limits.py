@@ -33,7 +33,7 @@ from yunikorn.resources import Resource
 from yunikorn.scheduling.ask_admission import asks_of
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler, ended_by
-from yunikorn.service.settings import RMLimits
+from yunikorn.service.service_settings import RMLimits
 from yunikorn.states import RUNNING
 
 _log = logging.getLogger("yunikorn.grpc")

@@ -40,7 +40,7 @@ from yunikorn.service.config_files import (
     Texts,
     watch,
 )
-from yunikorn.service.settings import ServerSettings
+from yunikorn.service.service_settings import ServerSettings
 from yunikorn.service.stop_signals import StopSignals
 from yunikorn.service.watchdog import (
     Budgets,
@@ -68,7 +68,7 @@ POLL_INTERVAL = 1.0
 
 
 class Network(Protocol):
-    """Interface of the server in `yunikorn.service.server`, which is imported only if gRPC is needed.
+    """Interface of the server in `yunikorn.service.grpc_server`, which is imported only if gRPC is needed.
 
     The shim for Kubernetes has the same interface, and takes its place.
     """

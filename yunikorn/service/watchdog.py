@@ -29,7 +29,7 @@ from yunikorn.interface.buffered_sinks import BufferedSinks
 from yunikorn.interface.core_activity import CoreActivity
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
-from yunikorn.service.settings import Budget
+from yunikorn.service.service_settings import Budget
 
 _log = logging.getLogger("yunikorn.core")
 _plugin_log = logging.getLogger("yunikorn.plugins")

@@ -14,7 +14,7 @@ from yunikorn.errors import Problem
 from yunikorn.resources import Resource
 from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.slurm_values import MIB, NOTHING, parse_whole
-from yunikorn.simulation.trace_line import BadLine, Row, read_lines, take_rows
+from yunikorn.simulation.trace_line import BadLine, TraceRow, read_lines, take_rows
 from yunikorn.simulation.workload import WorkloadNode
 
 KB = 1024
@@ -158,7 +158,7 @@ def read_sinfo(text: str, file: str) -> list[WorkloadNode]:
     """
     nodes: dict[str, WorkloadNode] = {}
 
-    def take(row: Row) -> None:
+    def take(row: TraceRow) -> None:
         node = _node(row)
         if nodes.setdefault(node.name, node) != node:
             raise BadLine(f"the node '{node.name}' has other amounts than on an earlier line")
@@ -169,7 +169,7 @@ def read_sinfo(text: str, file: str) -> list[WorkloadNode]:
     return list(nodes.values())
 
 
-def _node(row: Row) -> WorkloadNode:
+def _node(row: TraceRow) -> WorkloadNode:
     name = row.text("NODELIST")
     if not name or "[" in name or "," in name:
         raise BadLine(f"expected one node in column NODELIST, got '{name[:40]}': use {COMMAND}")

@@ -16,8 +16,8 @@ from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.trace_line import (
     UNKNOWN,
     BadLine,
-    Row,
     TraceApplications,
+    TraceRow,
     check_templates,
     read_rows,
     take_rows,
@@ -59,7 +59,7 @@ def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[Worklo
     """Read the nodes of a file; raises `InputError` that lists all bad lines."""
     nodes: dict[str, WorkloadNode] = {}
 
-    def take(row: Row) -> None:
+    def take(row: TraceRow) -> None:
         node = _read_node(row, counting)
         if node.name in nodes:
             raise BadLine(f"duplicate node name '{node.name}'")
@@ -71,7 +71,7 @@ def read_openb_nodes(text: str, file: str, counting: str = SHARE) -> list[Worklo
     return list(nodes.values())
 
 
-def _read_node(row: Row, counting: str) -> WorkloadNode:
+def _read_node(row: TraceRow, counting: str) -> WorkloadNode:
     name = row.text("sn")
     if not name:
         raise BadLine("expected a name in column sn, got nothing")
@@ -147,7 +147,7 @@ class _Pods(TraceApplications):
         self._lines: dict[str, int] = {}
         self._texts: dict[tuple[str, str, str, str], str] = {}
 
-    def take(self, row: Row) -> None:
+    def take(self, row: TraceRow) -> None:
         """Add a pod; raises `BadLine`."""
         name = row.text("name")
         if not name:
@@ -175,7 +175,7 @@ class _Pods(TraceApplications):
             )
         )
 
-    def _amount(self, row: Row, gpus: int, milli: int) -> Resource:
+    def _amount(self, row: TraceRow, gpus: int, milli: int) -> Resource:
         amounts = {
             "vcore": row.whole("cpu_milli", MAX_MILLI, "thousandths of a core"),
             "memory": MIB * row.whole("memory_mib", MAX_MIB, "mebibytes"),
@@ -186,7 +186,7 @@ class _Pods(TraceApplications):
             raise BadLine("expected a pod with cores, memory or GPUs above 0, got a pod with none of them")
         return self.shared(found)
 
-    def _fill(self, template: str, row: Row, kind: str) -> str:
+    def _fill(self, template: str, row: TraceRow, kind: str) -> str:
         key = (template, row.text("qos") or UNKNOWN, row.text("pod_phase") or UNKNOWN, kind)
         text = self._texts.get(key)
         if text is None:
@@ -194,7 +194,7 @@ class _Pods(TraceApplications):
         return text
 
 
-def _times(row: Row) -> tuple[int, int, int | None, list[str]]:
+def _times(row: TraceRow) -> tuple[int, int, int | None, list[str]]:
     """Return a pod's arrival, run time and recorded wait (ns), and the replacements for missing values."""
     created, started, deleted = (row.time(f"{name}_time") for name in ("creation", "scheduled", "deletion"))
     found = [] if created is not None else [NO_CREATION]

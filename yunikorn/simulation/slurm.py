@@ -31,8 +31,8 @@ from yunikorn.simulation.trace_line import (
     MAX_SECONDS,
     UNKNOWN,
     BadLine,
-    Row,
     TraceApplications,
+    TraceRow,
     check_templates,
     queue_template,
     read_lines,
@@ -132,7 +132,7 @@ def check_nodes(nodes: list[WorkloadNode], file: str) -> None:
         raise InputError(file, [Problem("", f"describes no nodes: {what_to_do}")])
 
 
-def _rows(text: str, file: str, options: SlurmOptions) -> Iterator[Row | Problem]:
+def _rows(text: str, file: str, options: SlurmOptions) -> Iterator[TraceRow | Problem]:
     content = text[:4000].encode()
     delimiter = delimiter_of(content)
     if not delimiter:
@@ -194,7 +194,7 @@ class _Jobs(TraceApplications):
             for kind, count in sorted(self._left_out.items())
         ]
 
-    def take(self, row: Row) -> None:
+    def take(self, row: TraceRow) -> None:
         """Add a job, if it ran; raises `BadLine`."""
         name, is_step, is_open = parse_job_id(row.text("JobID") or row.text("JobIDRaw"))
         if is_step:
@@ -228,7 +228,7 @@ class _Jobs(TraceApplications):
         self._add(row, f"job-{name}" + (f"-run-{len(runs)}" if len(runs) > 1 else ""), submit, start, tasks)
 
     def _add(
-        self, row: Row, name: str, submit: int, start: int | None, tasks: tuple[WorkloadTaskGroup, ...]
+        self, row: TraceRow, name: str, submit: int, start: int | None, tasks: tuple[WorkloadTaskGroup, ...]
     ) -> None:
         values = {field: row.text(column) or UNKNOWN for field, column in FIELDS.items()}
         group = self._options.group.format_map(values)
@@ -246,7 +246,7 @@ class _Jobs(TraceApplications):
             )
         )
 
-    def _tasks(self, row: Row, runtime: int) -> tuple[WorkloadTaskGroup, ...]:
+    def _tasks(self, row: TraceRow, runtime: int) -> tuple[WorkloadTaskGroup, ...]:
         """Return one task per node; nodes get equal parts, the first ones one core or GPU more if needed."""
         allocated = parse_tres(row.text("AllocTRES"), "AllocTRES")
         tres = {**parse_tres(row.text("ReqTRES"), "ReqTRES"), **allocated}
@@ -282,7 +282,7 @@ def _split(count: int, cores: int, gpus: int) -> Iterator[tuple[int, dict[str, i
         yield high - low, {**amounts, **({"gpu": each} if each else {})}
 
 
-def _memory(row: Row, tres: Mapping[str, int], cores: int, nodes: int) -> int:
+def _memory(row: TraceRow, tres: Mapping[str, int], cores: int, nodes: int) -> int:
     """Return the memory of all nodes of a job (bytes); 0 if it is not known."""
     if tres.get("mem"):
         return tres["mem"]
@@ -293,7 +293,7 @@ def _memory(row: Row, tres: Mapping[str, int], cores: int, nodes: int) -> int:
     return min(amount * {"n": nodes, "c": cores}.get(scope, 1), MAX_BYTES)
 
 
-def _runtime(row: Row, start: int | None) -> int | None:
+def _runtime(row: TraceRow, start: int | None) -> int | None:
     """Return the run time (s), without times of suspension if the list has them; None if it is not known."""
     raw = parse_whole(row.text("ElapsedRaw"), "ElapsedRaw", MAX_SECONDS)
     if raw is not None:
@@ -309,14 +309,14 @@ def _runtime(row: Row, start: int | None) -> int | None:
     return end - start
 
 
-def _has_no_start(row: Row, start: int | None, state: str) -> bool:
+def _has_no_start(row: TraceRow, start: int | None, state: str) -> bool:
     """Return True for a job without any run time that was ended before it started."""
     allocated = _first(row, ("AllocCPUS",))
     never = start is None if "Start" in row else False
     return never or state == "CANCELLED" or allocated == 0
 
 
-def _first(row: Row, columns: tuple[str, ...]) -> int | None:
+def _first(row: TraceRow, columns: tuple[str, ...]) -> int | None:
     for column in columns:
         found = parse_whole(row.text(column), column)
         if found:

@@ -33,7 +33,7 @@ _WHOLE = re.compile(r"[0-9]{1,18}(\.0*)?\Z")
 _TIME = re.compile(r"[0-9]{1,18}(\.[0-9]{0,30})?\Z")
 
 
-class Row:
+class TraceRow:
     """A row; empty fields and missing columns read as unknown values."""
 
     __slots__ = ("_fields", "line")
@@ -72,7 +72,7 @@ class Row:
         return f"got '{text[:40]}' in column {column}" if text else f"got nothing in column {column}"
 
 
-def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[Row | Problem]:
+def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[TraceRow | Problem]:
     """Yield the rows after the header; rows with a wrong number of fields become a `Problem`.
 
     Raises `InputError` if the header lacks one of the `required` columns.
@@ -91,12 +91,12 @@ def read_rows(text: str, file: str, required: Sequence[str]) -> Iterator[Row | P
             yield Problem("", what, lines.line_num)
             continue
         values = {name: field.strip() for name, field in zip(header, fields, strict=True)}
-        yield Row(lines.line_num, values)
+        yield TraceRow(lines.line_num, values)
 
 
 def read_lines(
     text: str, delimiter: str, check_header: Callable[[list[str], int], None] = lambda header, line: None
-) -> Iterator[Row | Problem]:
+) -> Iterator[TraceRow | Problem]:
     """Yield the rows after the header of a text with a delimiter but without quotes, as `read_rows` does.
 
     Outputs that were joined repeat the header. `check_header` receives the header and its line.
@@ -112,10 +112,10 @@ def read_lines(
         elif len(fields) != len(header):
             yield Problem("", f"expected {len(header)} columns as in the header, got {len(fields)}", number)
         else:
-            yield Row(number, dict(zip(header, fields, strict=True)))
+            yield TraceRow(number, dict(zip(header, fields, strict=True)))
 
 
-def take_rows(rows: Iterable[Row | Problem], take: Callable[[Row], None]) -> list[Problem]:
+def take_rows(rows: Iterable[TraceRow | Problem], take: Callable[[TraceRow], None]) -> list[Problem]:
     """Pass the rows to `take`, and return the problems, including each `BadLine` that `take` raises."""
     problems: list[Problem] = []
     for row in rows:

@@ -8,8 +8,17 @@ import attrs
 
 from yunikorn.rest.app import ErrorPage
 from yunikorn.rest.endpoints import Endpoint
-from yunikorn.web import application, applications, events, live, nodes, plugins, queues, users
-from yunikorn.web.overview import Overview
+from yunikorn.web import (
+    application_list_page,
+    application_page,
+    events_page,
+    live,
+    node_pages,
+    plugins_page,
+    queue_pages,
+    users_page,
+)
+from yunikorn.web.overview_page import Overview
 from yunikorn.web.page_server import PageServer
 
 
@@ -26,16 +35,16 @@ def pages(stopwatch: Callable[[], int]) -> Pages:
     server = PageServer(stopwatch)
     found = {
         "/": Overview(stopwatch).view,
-        "/queues": queues.tree_view,
-        "/queue": queues.queue_view,
-        "/applications": applications.view,
-        "/application": application.view,
-        "/nodes": nodes.list_view,
-        "/node": nodes.node_view,
-        "/users": users.list_view,
-        "/user": users.user_view,
-        "/events": events.view,
-        "/plugins": plugins.view,
+        "/queues": queue_pages.tree_view,
+        "/queue": queue_pages.queue_view,
+        "/applications": application_list_page.view,
+        "/application": application_page.view,
+        "/nodes": node_pages.list_view,
+        "/node": node_pages.node_view,
+        "/users": users_page.list_view,
+        "/user": users_page.user_view,
+        "/events": events_page.view,
+        "/plugins": plugins_page.view,
     }
     endpoints = (*(server.page(path, make) for path, make in found.items()), *server.files(), live.live)
     return Pages(endpoints, server.error_page)

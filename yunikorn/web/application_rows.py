@@ -8,7 +8,7 @@ import attrs
 
 from yunikorn.model.application import Application
 from yunikorn.rest import shapes
-from yunikorn.rest.applications import read_summary
+from yunikorn.rest.application_reader import read_summary
 
 STEP = 500
 """Number of requests that are counted without a pause."""

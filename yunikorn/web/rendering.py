@@ -18,7 +18,7 @@ from markupsafe import Markup
 from yunikorn import __version__
 from yunikorn.quantities import ordered
 from yunikorn.rest.encoding import PIECE, SLICE
-from yunikorn.web import amounts, times
+from yunikorn.web import amount_bars, time_phrases
 from yunikorn.web.frame import address
 
 TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
@@ -97,13 +97,13 @@ class Renderer:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        found.globals.update(version=__version__, address=address, file=files.address, times=times)
+        found.globals.update(version=__version__, address=address, file=files.address, times=time_phrases)
         found.filters.update(
             amount=_amount,
-            amounts=amounts.listed,
+            amounts=amount_bars.listed,
             ordered=ordered,
-            number=amounts.number,
-            duration=times.duration,
+            number=amount_bars.number,
+            duration=time_phrases.duration,
             breakable=breakable,
             ident=ident,
             tidy=tidy,
@@ -135,7 +135,7 @@ class Renderer:
 
 
 def _amount(value: int, name: str) -> str:
-    return amounts.amount(name, value)
+    return amount_bars.amount(name, value)
 
 
 def tidy(text: str) -> str:
