@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from yunikorn.cli.states_command import lifecycles
+from yunikorn.cli.states import lifecycles
 from yunikorn.states import Lifecycle
 
 FOLDER = Path(__file__).parent / "states"

@@ -18,7 +18,7 @@ import pytest
 from tests.cli.comparison_kit import WORKLOAD
 from yunikorn.cli import compare, executors
 from yunikorn.cli.main import main
-from yunikorn.cli.workload_command import WorkloadSource
+from yunikorn.cli.workload import WorkloadSource
 from yunikorn.errors import UsageError
 from yunikorn.reporting import runs
 from yunikorn.reporting import workers as runs_workers

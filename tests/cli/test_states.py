@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from yunikorn.cli.states_command import command, diagram, lifecycles, names
+from yunikorn.cli.states import command, diagram, lifecycles, names
 
 DOCS = Path(__file__).parents[2] / "docs" / "states.md"
 

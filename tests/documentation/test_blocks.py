@@ -33,7 +33,7 @@ import pytest
 from tests.documentation.frames import faults_of_configuration, faults_of_workload, is_configuration, whole
 from tests.documentation.pages import CHECKOUT, PAGES, Block, blocks_of, shown
 from tests.documentation.sandbox import Output, Sandbox, agrees, includes
-from yunikorn.cli.states_command import diagram, lifecycles
+from yunikorn.cli.states import diagram, lifecycles
 from yunikorn.framework.registry import Registry
 
 SHOWN_PLUGINS = "yunikorn_"

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.documentation.pages import CHECKOUT
-from yunikorn.cli.states_command import lifecycles
+from yunikorn.cli.states import lifecycles
 from yunikorn.states import Lifecycle
 
 SVG = "{http://www.w3.org/2000/svg}"

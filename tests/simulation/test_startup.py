@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from yunikorn.cli.main import main
-from yunikorn.cli.workload_command import WorkloadSource
+from yunikorn.cli.workload import WorkloadSource
 from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from yunikorn.cli.config_input import name_of
-from yunikorn.cli.workload_command import WorkloadSource
+from yunikorn.cli.workload import WorkloadSource
 from yunikorn.config.durations import spell_duration
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry

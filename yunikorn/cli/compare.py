@@ -26,7 +26,7 @@ from yunikorn.cli.repeated_runs import RunRepeater
 from yunikorn.cli.run_options import check_out, claimed, preempted_option, taken_over, until_option
 from yunikorn.cli.seeds_option import draws, seeds_option
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.workload_command import WorkloadSource, remark_lines, workload_options
+from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.comparison import compare

@@ -17,7 +17,7 @@ from yunikorn import __version__
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.run_options import preempted_option, until_option
 from yunikorn.cli.signals import ending_early
-from yunikorn.cli.workload_command import WorkloadSource, workload_options
+from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import YunikornError
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.input_files import InputFile

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import attrs
 import click
 
-from yunikorn.cli.workload_command import WorkloadSource
+from yunikorn.cli.workload import WorkloadSource
 from yunikorn.errors import UsageError
 from yunikorn.reporting.comparison import Drawn
 from yunikorn.simulation.input_source import InputError, SeedWithoutEffect

@@ -29,7 +29,7 @@ from yunikorn.cli.progress import progress_bar
 from yunikorn.cli.run_conditions import RunConditions, condition_options
 from yunikorn.cli.run_options import check_out, preempted_option, until_option
 from yunikorn.cli.signals import ending_early, status_of
-from yunikorn.cli.workload_command import WorkloadSource, remark_lines, workload_options
+from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry

@@ -25,7 +25,7 @@ from yunikorn.cli.seeds_option import draws, seeds_option, source_of
 from yunikorn.cli.signals import ending_early, status_of
 from yunikorn.cli.simulate import read_simulation
 from yunikorn.cli.size_runs import SizeRuns, shown
-from yunikorn.cli.workload_command import WorkloadSource, workload_options
+from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import UsageError
 from yunikorn.reporting.cluster_search import SizeSearch, describe, search
 from yunikorn.reporting.report_assertions import check_queues, parse_assertions
