@@ -134,10 +134,11 @@ class AllocationAccounting:
     def allocate(self, ask: Ask, node: Node, now: int) -> Allocation:
         """Allocate one pending replica of the ask on `node`, and announce it to the RM."""
         app, spec, extras = ask.app, ask.spec, ask.extras
-        uuid = f"{ask.key}#{next(self._serial)}" if self._by_uuid is None else self.new_uuid(ask.key)
-        allocation = Allocation(uuid, ask.key, app, ask, node, ask.resource, ask.priority, spec, now)
-        if self._by_uuid is not None:
-            self._by_uuid[uuid] = allocation
+        key, known = ask.key, self._by_uuid
+        uuid = f"{key}#{next(self._serial)}" if known is None else self.new_uuid(key)
+        allocation = Allocation(uuid, key, app, ask, node, ask.resource, ask.priority, spec, now)
+        if known is not None:
+            known[uuid] = allocation
             if self._runs is not None:
                 self._runs.add(allocation)
             if self.books is not None:

@@ -34,8 +34,10 @@ class AskBatch:
         "_pending_classes",
         "app",
         "asks",
+        "is_plain",
         "now",
         "resource",
+        "sound",
     )
 
     def __init__(
@@ -54,10 +56,10 @@ class AskBatch:
 
         The values keep these resources alive, so that no identity is reused."""
         self.asks: list[Ask] = []
-
-    def knows(self, resource: Resource) -> bool:
-        """Return True if an earlier ask of the batch has this very object as its resource."""
-        return resource is self.resource or id(resource) in self._pending_classes
+        self.sound: dict[int, Resource] = {}
+        """Checked amounts by identity, which this keeps alive: tasks mostly share one object."""
+        self.is_plain = True
+        """True while no ask has options of its own; all asks were then created now."""
 
     def add(
         self,
@@ -67,7 +69,6 @@ class AskBatch:
         priority: int,
         created: int,
         spec: AskSpec,
-        *,
         alike: bool,
     ) -> None:
         """Add a new ask; with `alike`, asks of equal resources have the same ask class."""

@@ -40,18 +40,19 @@ class AskEntries:
     def take(self, asks: Iterable[AllocationAsk]) -> None:
         """Apply asks; a bad one is rejected on its own."""
         sound: dict[int, Resource] = {}
+        previous: Resource | None = None
         at: PartitionScheduler | None = None
         partition_name = app_id = ""
         try:
             for ask in asks:
-                plain = is_plain(ask) and _is_sound(ask.resource_ask, sound)
+                resource = ask.resource_ask
+                plain = is_plain(ask) and (resource is previous or _is_sound(resource, sound))
                 if at is None or ask.application_id != app_id or ask.partition_name != partition_name:
                     partition_name, app_id = ask.partition_name, ask.application_id
                     at = self._begin(partition_name, app_id) if plain else None
                 if plain and at is not None:
-                    at.asks.add(
-                        app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, ask.priority or 0
-                    )
+                    previous = resource
+                    at.asks.add(app_id, ask.allocation_key, resource, ask.max_allocations, ask.priority or 0)
                 else:
                     at = self._take(ask)
         finally:

@@ -69,7 +69,11 @@ class AskAdmission:
                 return
             batch = self._batch
             assert batch is not None
-        reason = "" if batch.asks and batch.knows(resource) else amount_refusal(resource)
+        reason = ""
+        if id(resource) not in batch.sound:
+            reason = amount_refusal(resource)
+            if not reason:
+                batch.sound[id(resource)] = resource
         if reason or count < 1 or not INT32_MIN < priority <= INT32_MAX or spec.placeholder:
             reason = _placeholder_refusal(batch.app, spec) or reason or _number_refusal(count, priority)
             if reason:
@@ -82,10 +86,13 @@ class AskAdmission:
             self.flush()
             self._change(known, resource, count, priority, spec)
             return
-        tags = spec.tags
-        created = created_at(tags, batch.now) if tags else batch.now
-        alike = self._orders.by_resources and (not tags or REQUIRED_NODE_TAG not in tags)
-        batch.add(key, resource, count, priority, created, spec, alike=alike)
+        created, alike = batch.now, self._orders.by_resources
+        if spec is not DEFAULT_SPEC:
+            batch.is_plain = False
+            if spec.tags:
+                created = created_at(spec.tags, created)
+                alike = alike and REQUIRED_NODE_TAG not in spec.tags
+        batch.add(key, resource, count, priority, created, spec, alike)
         if spec.task_group or batch.app.state not in TAKING:
             self.flush()
 
@@ -122,7 +129,7 @@ class AskAdmission:
         self._partition.accounting.pending_accounting.add_all(app, asks)
         if app.not_started and self._partition.changes.events.wants_waiting:
             self._max_apps_events.watch(app)
-        if len(asks) == 1 and asks[0].spec is DEFAULT_SPEC:
+        if batch.is_plain:
             self._preemption.notice(asks[0])
         else:
             self._announce(asks)
