@@ -155,16 +155,17 @@ class MemberOrder:
         """Return the current sort key of `member`; with `quiet`, plugin failures are not reported."""
         try:
             key = self._key(member)
-            if type(key) is float:
+            kind = type(key)
+            if kind is float:
                 sound = key == key
-            elif type(key) is tuple:
+            elif kind is tuple:
                 if len(key) == 2 and type(key[0]) is float:
                     # Of most default policies, and therefore without a further call.
                     first, second = key
                     sound = first == first and (second == second if type(second) is float else _is_sound(key))
                 else:
                     sound = _is_sound(key)
-            elif type(key) is int:
+            elif kind is int:
                 sound = SMALLEST < key < LARGEST
             else:
                 sound = _is_sound((key,))
