@@ -17,16 +17,15 @@ def fair_share_key(queue: Queue) -> tuple[float, float]:
     depend on the order of the types. See `docs/decisions/0019`.
     """
     allocated, guaranteed, total, demand = queue.allocated, queue.guaranteed, queue.total, queue.demand
-    fair_max: Mapping[str, int] | None = None
+    # Most queues have no guarantee, and every decision asks for several keys.
+    dues = guaranteed or queue.fair_max
     ratio = share = 0.0
     for name, wanted in demand.items():
         used = allocated.get(name, 0)
         if used > 0:
-            due = guaranteed.get(name)
-            if due is None:
-                if fair_max is None:
-                    fair_max = queue.fair_max
-                due = fair_max.get(name)
+            due = dues.get(name)
+            if due is None and guaranteed:
+                due = queue.fair_max.get(name)
             if due is not None:
                 part = used / due if due > 0 else 1.0
                 if part > ratio:
