@@ -11,7 +11,7 @@ import pytest
 from tests.core.kit import RM, document, partition, queue, with_plugins
 from tests.service.kit import PATIENCE
 from yunikorn.api import Ask, Node, Predicate
-from yunikorn.clock import SystemClock
+from yunikorn.clock import ManualClock, SystemClock
 from yunikorn.errors import UsageError
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.framework.registry import Registry
@@ -33,8 +33,11 @@ from yunikorn.interface.commands import (
     UpdateConfiguration,
     UseCallback,
 )
+from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
+    NewNodeInfo,
     RegisterResourceManagerRequest,
+    SchedulerAction,
     UpdateConfigurationRequest,
     UpdateRequest,
     UpdateResponse,
@@ -50,6 +53,7 @@ from yunikorn.interface.operator_commands import (
 )
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.recording.recorded_commands import FORMS
+from yunikorn.resources import Resource
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.threaded import ThreadedScheduler
 
@@ -134,7 +138,7 @@ def test_commands_return_what_the_methods_return() -> None:
 
 
 def test_equal_commands_are_equal_and_cannot_be_changed() -> None:
-    assert StopQueue("rm", "root.a") == StopQueue("rm", "root.a", "", lasting=False)
+    assert StopQueue("rm", "root.a") == StopQueue("rm", "root.a", partition="", lasting=False)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         Pause("rm", "lost").reason = "closed"  # type: ignore[misc]
 
@@ -162,3 +166,56 @@ def test_event_loop_takes_commands() -> None:
             return await core.call(lambda scheduler: scheduler.session_state("rm"))
 
     assert asyncio.run(scenario()) == "Paused"
+
+
+def test_what_is_not_a_command_is_refused() -> None:
+    scheduler = RM().scheduler
+    wrong: Any = "pause"
+    with pytest.raises(UsageError, match="'pause' is not a command"):
+        scheduler.apply(wrong)
+
+
+class Stumbling:
+    """Callback that raises at the first response."""
+
+    def __init__(self) -> None:
+        self.actions: list[SchedulerAction] = []
+
+    def recv_update_response(self, response: UpdateResponse) -> None:
+        self.actions.append(response.action)
+        if len(self.actions) == 1:
+            raise RuntimeError("stumbled")
+
+
+GROUP = document(partition(queue("a")))
+
+
+def stumbled(policy_group: str = "") -> tuple[Scheduler, Stumbling]:
+    """Return a scheduler that owes RESYNC to a resource manager, and the callback of that."""
+    configurations = Configurations({policy_group: GROUP}) if policy_group else None
+    scheduler = Scheduler(Registry.load(third_party=False), ManualClock(), configurations=configurations)
+    callback = Stumbling()
+    scheduler.register_resource_manager(
+        RegisterResourceManagerRequest("rm", policy_group=policy_group), callback
+    )
+    node = NewNodeInfo("n1", schedulable_resource=Resource(vcore=1))
+    scheduler.update(UpdateRequest("rm", new_schedulable_nodes=[node]))
+    return scheduler, callback
+
+
+def test_a_reload_without_a_source_sends_nothing() -> None:
+    """The messages of an earlier call are sent by the next call that does something."""
+    scheduler, callback = stumbled()
+    assert not scheduler.reload_configuration("rm")
+    assert len(callback.actions) == 1
+    scheduler.schedule()
+    assert callback.actions[1:] == [SchedulerAction.RESYNC]
+
+
+def test_a_refused_configuration_sends_nothing() -> None:
+    scheduler, callback = stumbled("queues")
+    answer = scheduler.update_configuration("rm", UpdateConfigurationRequest("partitions: ["))
+    assert "belongs to the scheduler" in answer.reason
+    assert len(callback.actions) == 1
+    scheduler.schedule()
+    assert callback.actions[1:] == [SchedulerAction.RESYNC]

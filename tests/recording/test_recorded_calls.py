@@ -65,7 +65,7 @@ def concrete(base: type[Command[Any]]) -> Iterator[type[Command[Any]]]:
         yield from concrete(cls)
 
 
-COMMANDS = sorted(set(concrete(Command)), key=lambda cls: cls.__name__)
+COMMANDS = sorted(set(concrete(Command)), key=lambda cls: cls.__name__)  # type: ignore[type-abstract]
 
 
 class Noting(Scheduler):
@@ -167,8 +167,8 @@ def test_bytes_are_recorded_as_text() -> None:
 
 def test_flags_of_a_command_are_written_if_they_are_set() -> None:
     stop = {"queue": "root.a", "partition": "default"}
-    assert write_command(StopQueue("rm", "root.a", "default")) == {"rm": "rm", "stop_queue": stop}
-    assert write_command(StopQueue("rm", "root.a", "default", lasting=True)) == {
+    assert write_command(StopQueue("rm", "root.a", partition="default")) == {"rm": "rm", "stop_queue": stop}
+    assert write_command(StopQueue("rm", "root.a", partition="default", lasting=True)) == {
         "rm": "rm",
         "stop_queue": {**stop, "lasting": True},
     }

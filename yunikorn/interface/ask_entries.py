@@ -40,7 +40,7 @@ class AskEntries:
     def take(self, asks: Iterable[AllocationAsk]) -> None:
         """Apply asks; a bad one is rejected on its own."""
         sound: dict[int, Resource] = {}
-        previous: Resource | None = None
+        previous: object = sound
         at: PartitionScheduler | None = None
         partition_name = app_id = ""
         try:

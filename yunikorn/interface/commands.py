@@ -13,6 +13,7 @@ effects and errors.
 
 from __future__ import annotations
 
+import abc
 import re
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -49,16 +50,16 @@ class Applying(Protocol):
 
 
 @attrs.frozen
-class Command(Generic[Answer]):
+class Command(abc.ABC, Generic[Answer]):
     """A call that can change a scheduler; its answer is what the method of `Scheduler` returns."""
 
     def __call__(self, scheduler: Applying) -> Answer:
         """Apply the command."""
         return scheduler.apply(self)
 
+    @abc.abstractmethod
     def run(self, sessions: Sessions) -> Answer:
         """Carry the command out; only `Scheduler.apply` calls this."""
-        raise NotImplementedError
 
     @classmethod
     def method(cls) -> str:
@@ -76,13 +77,20 @@ class SessionCommand(Command[Answer]):
     def run(self, sessions: Sessions) -> Answer:
         """Carry the command out."""
         session = sessions.to_change(self.rm_id)
+        unneeded = self._unneeded(session, sessions)
+        if unneeded is not None:
+            return unneeded
         answer = self._change(session, sessions)
         session.flush()
         return answer
 
+    def _unneeded(self, session: Session, sessions: Sessions) -> Answer | None:
+        """Return the answer of a command that has nothing to do here; it sends no pending messages either."""
+        return None
+
+    @abc.abstractmethod
     def _change(self, session: Session, sessions: Sessions) -> Answer:
         """Change the session, which has been activated."""
-        raise NotImplementedError
 
 
 # -- sessions and updates ------------------------------------------------------------------------------------
@@ -227,12 +235,15 @@ class ReloadConfiguration(SessionCommand[bool]):
     text: str | bytes | None = None
     """Configuration; None to read it from its source again."""
 
+    def _unneeded(self, session: Session, sessions: Sessions) -> bool | None:
+        if self.text is None and not session.config_source.is_readable(sessions.configurations):
+            return False
+        return None
+
     def _change(self, session: Session, sessions: Sessions) -> bool:
         from_source = self.text is None
         source = session.config_source
         new = source.again(sessions.configurations) if self.text is None else self.text or DEFAULT_TEXT
-        if new is None:
-            return False
         plan = sessions.take_prepared(self.rm_id, new, from_source=from_source)
         try:
             return session.reload_text(new, from_source=from_source, prepared=plan)
@@ -247,10 +258,11 @@ class UpdateConfiguration(SessionCommand[UpdateConfigurationResponse]):
 
     request: UpdateConfigurationRequest
 
-    def _change(self, session: Session, sessions: Sessions) -> UpdateConfigurationResponse:
+    def _unneeded(self, session: Session, sessions: Sessions) -> UpdateConfigurationResponse | None:
         reason = session.config_source.refusal(sessions.configurations)
-        if reason:
-            return UpdateConfigurationResponse(False, session.config.text, reason)
+        return UpdateConfigurationResponse(False, session.config.text, reason) if reason else None
+
+    def _change(self, session: Session, sessions: Sessions) -> UpdateConfigurationResponse:
         return change_configuration(session, self.request.configs, sessions.loaded)
 
 

@@ -201,13 +201,14 @@ class ConfigSource:
         """Return the registry with which this configuration is read."""
         return registry if self.folder is None else registry.trusting(self.folder)
 
-    def again(self, configurations: Configurations | None) -> str | bytes | None:
-        """Read the configuration from its source again, or return None without a source.
+    def is_readable(self, configurations: Configurations | None) -> bool:
+        """Return True if the configuration has a source, from which `again` reads it."""
+        return self.group is not None and configurations is not None
 
-        Raises `UsageError` on failure.
-        """
-        if self.group is None or configurations is None:
-            return None
+    def again(self, configurations: Configurations | None) -> str | bytes:
+        """Read the configuration from its source again. Raises `UsageError` on failure."""
+        assert self.group is not None
+        assert configurations is not None
         return configurations.read(self.group)
 
     def refusal(self, configurations: Configurations | None) -> str:

@@ -1,4 +1,7 @@
-"""Commands of an operator: applications, queues, partitions and nodes of one resource manager."""
+"""Commands of an operator: applications, queues, partitions and nodes of one resource manager.
+
+The object comes first, and all else by name, because the methods of `Scheduler` have another order.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ class FailApplication(SessionCommand[None]):
     """Failure of an application, also of one that waits for the answer of a policy."""
 
     application: str
-    partition: str = ""
-    reason: str = ""
+    partition: str = attrs.field(default="", kw_only=True)
+    reason: str = attrs.field(default="", kw_only=True)
 
     def _change(self, session: Session, sessions: Sessions) -> None:
         at = _partition(session, self.partition)
@@ -39,8 +42,8 @@ class StopQueue(SessionCommand[bool]):
 
     queue: str
     """Path of the queue."""
-    partition: str = ""
-    lasting: bool = False
+    partition: str = attrs.field(default="", kw_only=True)
+    lasting: bool = attrs.field(default=False, kw_only=True)
     """True for a stop that holds when the resource manager registers again."""
 
     def _change(self, session: Session, sessions: Sessions) -> bool:
@@ -54,7 +57,7 @@ class StartQueue(SessionCommand[bool]):
 
     queue: str
     """Path of the queue."""
-    partition: str = ""
+    partition: str = attrs.field(default="", kw_only=True)
 
     def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.start_queue(_partition(session, self.partition).partition, self.queue)
@@ -64,7 +67,7 @@ class StartQueue(SessionCommand[bool]):
 class StopPartition(SessionCommand[bool]):
     """Stop of a partition."""
 
-    partition: str = ""
+    partition: str = attrs.field(default="", kw_only=True)
 
     def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.stop_partition(_partition(session, self.partition).partition)
@@ -74,7 +77,7 @@ class StopPartition(SessionCommand[bool]):
 class StartPartition(SessionCommand[bool]):
     """Start of a stopped partition."""
 
-    partition: str = ""
+    partition: str = attrs.field(default="", kw_only=True)
 
     def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.start_partition(_partition(session, self.partition).partition)
@@ -86,7 +89,7 @@ class DrainNode(SessionCommand[bool]):
 
     node: str
     """Id of the node."""
-    partition: str = ""
+    partition: str = attrs.field(default="", kw_only=True)
 
     def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.drain_node(_partition(session, self.partition).partition, self.node)
@@ -98,7 +101,7 @@ class UndrainNode(SessionCommand[bool]):
 
     node: str
     """Id of the node."""
-    partition: str = ""
+    partition: str = attrs.field(default="", kw_only=True)
 
     def _change(self, session: Session, sessions: Sessions) -> bool:
         return queue_admin.undrain_node(_partition(session, self.partition).partition, self.node)

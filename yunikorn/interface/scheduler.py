@@ -95,9 +95,13 @@ class Scheduler:
         whose objects must not change meanwhile.
         """
         sessions = self._sessions
+        try:
+            run = command.run
+        except AttributeError:
+            raise UsageError(f"{command!r} is not a command: see yunikorn.interface.commands") from None
         if sessions.operation:
             self._refuse_reentry(command.method())
-        return command.run(sessions)
+        return run(sessions)
 
     def _refuse_reentry(self, call: str) -> None:
         if self.operation:
@@ -317,7 +321,7 @@ class Scheduler:
         The application is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or
         it has ended.
         """
-        self.apply(operator_commands.FailApplication(rm_id, app_id, partition, reason))
+        self.apply(operator_commands.FailApplication(rm_id, app_id, partition=partition, reason=reason))
 
     def stop_queue(self, rm_id: str, partition: str, path: str, *, lasting: bool = False) -> bool:
         """Stop new allocations in a queue and its children until `start_queue`.
@@ -325,14 +329,14 @@ class Scheduler:
         The queue keeps its allocations and accepts applications. A `lasting` stop also holds when the RM has
         registered again. Returns True if the queue was running. Raises `UsageError` if there is none.
         """
-        return self.apply(operator_commands.StopQueue(rm_id, path, partition, lasting))
+        return self.apply(operator_commands.StopQueue(rm_id, path, partition=partition, lasting=lasting))
 
     def start_queue(self, rm_id: str, partition: str, path: str) -> bool:
         """Start a queue that `stop_queue` stopped; return True if the queue was stopped.
 
         Raises `UsageError` if there is no such queue, or its own configuration stops the queue.
         """
-        return self.apply(operator_commands.StartQueue(rm_id, path, partition))
+        return self.apply(operator_commands.StartQueue(rm_id, path, partition=partition))
 
     def stop_partition(self, rm_id: str, partition: str) -> bool:
         """Stop new applications and allocations in a partition until `start_partition`.
@@ -340,11 +344,11 @@ class Scheduler:
         Existing allocations continue. Returns True if the partition was running. Raises `UsageError` if there
         is no such partition.
         """
-        return self.apply(operator_commands.StopPartition(rm_id, partition))
+        return self.apply(operator_commands.StopPartition(rm_id, partition=partition))
 
     def start_partition(self, rm_id: str, partition: str) -> bool:
         """Start a stopped partition; return True if it was stopped. Raises `UsageError` if there is none."""
-        return self.apply(operator_commands.StartPartition(rm_id, partition))
+        return self.apply(operator_commands.StartPartition(rm_id, partition=partition))
 
     def drain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
         """Keep new allocations off a node until `undrain_node`, whatever the RM reports about the node.
@@ -353,14 +357,14 @@ class Scheduler:
         RM registers again. Returns True if the operator did not drain the node before. Raises `UsageError` if
         there is no such node.
         """
-        return self.apply(operator_commands.DrainNode(rm_id, node_id, partition))
+        return self.apply(operator_commands.DrainNode(rm_id, node_id, partition=partition))
 
     def undrain_node(self, rm_id: str, partition: str, node_id: str) -> bool:
         """Undo `drain_node`; a node that its RM drains stays drained.
 
         Returns True if the operator drained the node. Raises `UsageError` if there is no such node.
         """
-        return self.apply(operator_commands.UndrainNode(rm_id, node_id, partition))
+        return self.apply(operator_commands.UndrainNode(rm_id, node_id, partition=partition))
 
     # -- why things wait ------------------------------------------------------------------------------
 
