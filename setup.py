@@ -43,7 +43,7 @@ HOT = {
         "changes",
         "application_states",
         "gang_formation",
-        "user_group_usage",
+        "user_group_limits",
     ),
     "yunikorn/scheduling": (
         "cycle",

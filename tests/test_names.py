@@ -7,6 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from yunikorn.cli.main import COMMANDS
+from yunikorn.framework.defaults import DEFAULT_PLUGINS
 
 CHECKOUT = Path(__file__).parent.parent
 ROOTS = ("yunikorn", "plugins", "policies")
@@ -34,15 +35,20 @@ def is_counterpart(path: str) -> bool:
     return any(path == known or path.startswith(f"{known}/") for known in SAME_THING)
 
 
-def is_command(file: Path) -> bool:
-    """Return True for the file of a command, which has the command's name."""
-    return file.parent == CHECKOUT / "yunikorn" / "cli" and file.stem.replace("_", "-") in COMMANDS
+NAMED_BY_USERS = ("plugins/yunikorn_plugins", "policies/yunikorn_policies")
+"""Folders of default plugins: configurations name their modules, for example in `plugins.disable`."""
+
+
+def is_fixed(file: Path) -> bool:
+    """Return True for the file of a command, and for a module that configurations name."""
+    folder = str(file.parent.relative_to(CHECKOUT))
+    return folder in NAMED_BY_USERS or (folder == "yunikorn/cli" and file.stem.replace("_", "-") in COMMANDS)
 
 
 def test_no_two_files_have_one_name() -> None:
     places = defaultdict(list)
     for file in files():
-        if file.name not in STANDARD and not is_command(file):
+        if file.name not in STANDARD and not is_fixed(file):
             places[file.name].append(str(file.relative_to(CHECKOUT)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
@@ -59,3 +65,37 @@ def test_no_two_public_classes_have_one_name() -> None:
 
 def test_every_file_of_counterparts_exists() -> None:
     assert [path for path in SAME_THING if not (CHECKOUT / path).exists()] == []
+
+
+def test_modules_of_default_plugins_keep_their_names() -> None:
+    """Configurations and recordings of users have these names."""
+    assert [*DEFAULT_PLUGINS] == [
+        "yunikorn_policies.app_sort",
+        "yunikorn_policies.queue_sort",
+        "yunikorn_policies.node_sort",
+        "yunikorn_plugins.placement_rules",
+        "yunikorn_plugins.predicates",
+        "yunikorn_plugins.spread",
+        "yunikorn_plugins.anti_affinity",
+        "yunikorn_plugins.licences",
+        "yunikorn_plugins.events",
+        "yunikorn_plugins.os_groups",
+        "yunikorn_plugins.ldap_groups",
+        "yunikorn_plugins.rm",
+        "yunikorn_policies.preemption",
+        "yunikorn_policies.reservations",
+        "yunikorn_plugins.submit_policies",
+        "yunikorn_plugins.admission_policies",
+        "yunikorn_plugins.quota_policies",
+        "yunikorn_plugins.permit_policies",
+        "yunikorn_kubernetes.predicates.taints",
+        "yunikorn_kubernetes.predicates.node_name",
+        "yunikorn_kubernetes.predicates.node_affinity",
+        "yunikorn_kubernetes.predicates.node_ports",
+        "yunikorn_kubernetes.predicates.volume_restrictions",
+        "yunikorn_kubernetes.predicates.node_volume_limits",
+        "yunikorn_kubernetes.predicates.volume_binding",
+        "yunikorn_kubernetes.predicates.volume_zone",
+        "yunikorn_kubernetes.predicates.topology_spread",
+        "yunikorn_kubernetes.predicates.pod_affinity",
+    ]

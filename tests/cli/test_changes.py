@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.operator_kit import Run, answered, small_rm, through
 from tests.rest.steering_kit import OPERATOR, VIEWER, Steered
-from yunikorn.cli.operations import effect, not_repeated
+from yunikorn.cli.operator_calls import effect, not_repeated
 from yunikorn.cli.server_options import complete
 
 

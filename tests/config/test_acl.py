@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yunikorn.config.legal_names import EVERYBODY, NOBODY, Acl, illegal_names
+from yunikorn.config.acl import EVERYBODY, NOBODY, Acl, illegal_names
 
 
 @pytest.mark.parametrize("text", ["*", " *", "* ", "*  ", "* dev", "alice *", " * "])

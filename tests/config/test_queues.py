@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from yunikorn.config.legal_names import EVERYBODY
+from yunikorn.config.acl import EVERYBODY
 from yunikorn.config.load import Outcome
 from yunikorn.config.queues_yaml import PartitionConfig, QueueConfig, TemplateConfig
 from yunikorn.resources import Resource

@@ -162,8 +162,8 @@ def watch_placements(at: PartitionScheduler) -> None:
     # An object of a compiled class refuses another method, and is not watched.
     with suppress(AttributeError):
         allocate = watch(accounting.allocate)
-        if at.cycle.placements.allocate == accounting.allocate:
-            at.cycle.placements.allocate = allocate
+        if at.cycle.allocator.allocate == accounting.allocate:
+            at.cycle.allocator.allocate = allocate
         accounting.allocate = allocate  # type: ignore[method-assign]
         # Placements that permit policies decide about.
         accounting.place_unannounced = watch(accounting.place_unannounced)  # type: ignore[method-assign]

@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from yunikorn.api import Allocation, Queue
+from yunikorn.config.acl import EVERYBODY, NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
-from yunikorn.config.legal_names import EVERYBODY, NOBODY, Acl
 from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.framework.instances import InstancePlan
 from yunikorn.framework.registry import Registry

@@ -16,7 +16,7 @@ from tests.core.kit import RM
 from tests.rest.kit import DirectCore, Rest
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.audit import Audit
-from yunikorn.rest.audited_changes import Steering
+from yunikorn.rest.operator_actions import Steering
 from yunikorn.rest.operator_credentials import hash_of, parse_credentials
 from yunikorn.rest.route_access import CERTIFICATE, AccessGate
 from yunikorn.rest.routes.all_routes import ENDPOINTS

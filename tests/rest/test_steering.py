@@ -14,7 +14,7 @@ from tests.core.kit import RM, configuration, queue
 from tests.rest.kit import Rest
 from tests.rest.steering_kit import ADMIN, OPERATOR, TOKENS, VIEWER, Steered, entries
 from yunikorn.rest.audit import Audit
-from yunikorn.rest.audited_changes import AuditedChange
+from yunikorn.rest.operator_actions import Change
 from yunikorn.rest.route_access import Caller
 from yunikorn.rest.throttle import BURST, PERIOD
 
@@ -419,9 +419,9 @@ def test_a_change_whose_request_ends_early_is_audited_completely(rm: RM, tmp_pat
     async def scenario() -> None:
         may_go_on = asyncio.Event()
 
-        async def make() -> AuditedChange:
+        async def make() -> Change:
             await may_go_on.wait()
-            return AuditedChange(changed=True, before=1, after=2)
+            return Change(changed=True, before=1, after=2)
 
         request = asyncio.create_task(steering.change(Caller("127.0.0.1"), "test", {}, make))
         while len(entries(tmp_path / "audit")) < 1:

@@ -236,7 +236,7 @@ def test_naming_a_class_of_a_broken_plugin_gives_the_reason() -> None:
 def test_duplicate_names_are_rejected() -> None:
     rm = Owner(configuration(), Quarantine("n1"), Quarantine("n2"))
     assert "a plugin of this name is already registered" in rm.failures()[0]
-    assert not rm.scheduler.register_plugin("rm", Diary(), "yunikorn_plugins.log_sinks")
+    assert not rm.scheduler.register_plugin("rm", Diary(), "yunikorn_plugins.events")
 
 
 def test_plugin_that_cannot_be_instantiated_is_rejected() -> None:

@@ -13,9 +13,9 @@ import pytest
 from yunikorn_plugins import ldap_client
 from yunikorn_plugins.admission_policies import AdmissionWindow
 from yunikorn_plugins.anti_affinity import AntiAffinity
+from yunikorn_plugins.events import JsonLines, Log
 from yunikorn_plugins.ldap_groups import Ldap
 from yunikorn_plugins.licences import Licences
-from yunikorn_plugins.log_sinks import JsonLines, Log
 from yunikorn_plugins.os_groups import Os
 from yunikorn_plugins.permit_policies import Together
 from yunikorn_plugins.placement_rules import Fixed, Provided, Tag, User
@@ -24,7 +24,7 @@ from yunikorn_plugins.quota_policies import Borrowing, TimeOfDay
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_plugins.spread import Spread
 from yunikorn_plugins.submit_policies import DefaultTags
-from yunikorn_policies import app_sort, node_sort, queue_sort, standard_preemption, standard_reservations
+from yunikorn_policies import app_sort, node_sort, preemption, queue_sort, reservations
 
 from yunikorn.framework.registry import Registry
 from yunikorn.testing import (
@@ -81,15 +81,15 @@ class TestBinPacking(NodeSortPolicyContract):
 
 
 class TestStandard(PreemptionPolicyContract):
-    policy = standard_preemption.StandardPreemption()
+    policy = preemption.StandardPreemption()
 
 
 class TestStandardReservations(ReservationPolicyContract):
-    policy = standard_reservations.StandardReservations()
+    policy = reservations.StandardReservations()
 
 
 class TestBoundedReservations(ReservationPolicyContract):
-    policy = standard_reservations.StandardReservations(
+    policy = reservations.StandardReservations(
         delay=1.5, total=9, perqueue=3, perapplication=1, duration=600.0, pause=5.0
     )
 

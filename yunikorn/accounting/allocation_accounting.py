@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.application_states import ApplicationStates
     from yunikorn.accounting.books import Books
     from yunikorn.accounting.changes import Changes
-    from yunikorn.accounting.user_group_usage import UserGroupUsage
+    from yunikorn.accounting.user_group_limits import UserGroupLimits
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask, AskExtras, AskSpec
     from yunikorn.model.node import Node
@@ -43,7 +43,7 @@ class AllocationAccounting:
         self,
         applications: Mapping[str, Application],
         pending_classes: PendingClasses,
-        usage: UserGroupUsage,
+        usage: UserGroupLimits,
         changes: Changes,
         states: ApplicationStates,
         serial: Iterator[int],

@@ -8,7 +8,7 @@ measurements count, and a state reader follows pending requests. A producer know
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from yunikorn.accounting.event_recorder import EventRecorder
 from yunikorn.accounting.outbox import AskRelease, Outbox, Refusal, Release, UnknownRelease, lists_of
@@ -23,6 +23,7 @@ from yunikorn.states import APPLICATION, REJECTED, StateLogEntry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from yunikorn.accounting.state_reader import StateReader
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import LimitConfig
     from yunikorn.model.allocation import Allocation
@@ -53,26 +54,6 @@ _ERRORS = ("failed to find ", "ask contains ", "allocation contains ")
 """Beginnings of the reasons for which YuniKorn 1.9 counts a scheduling error."""
 
 
-class StateReader(Protocol):
-    """Reader of the changes of pending requests and their reservations."""
-
-    def pending_added(self, ask: Ask) -> None:
-        """Handle a request that starts to wait."""
-        ...
-
-    def pending_removed(self, ask: Ask) -> None:
-        """Handle a request that no longer waits, because it was allocated or dropped."""
-        ...
-
-    def reserved(self, ask: Ask, node: Node) -> None:
-        """Handle a new reservation."""
-        ...
-
-    def unreserved(self, ask: Ask) -> None:
-        """Handle the loss of the reservation of a request that still waits."""
-        ...
-
-
 class Changes:
     """The changes of one partition, for all who follow them."""
 
@@ -83,11 +64,13 @@ class Changes:
         """Events for the event sinks."""
         self.requests = RequestEvents(self.events)
         """Events about single requests."""
-        self.states: StateReader | None = None
+        self.state_reader: StateReader | None = None
         """Reader of pending requests; None if the RM has not asked for scheduling states."""
         self.readers = ChangeReaders()
         """Readers that a change is told at once."""
         self._measurements = measurements
+        self.counts = measurements is not None
+        """True if changes are counted."""
 
     # -- messages to the RM ---------------------------------------------------------------------------
 
@@ -121,21 +104,21 @@ class Changes:
 
     def asks_added(self, app: Application, asks: Sequence[Ask]) -> None:
         """Tell of new asks with pending replicas."""
-        if self.states is not None:
+        if self.state_reader is not None:
             for ask in asks:
-                self.states.pending_added(ask)
+                self.state_reader.pending_added(ask)
         if self.events.wants_asks:
             self.events.asked(app, asks)
 
     def pending_again(self, ask: Ask) -> None:
         """Tell of an ask that has pending replicas again."""
-        if self.states is not None:
-            self.states.pending_added(ask)
+        if self.state_reader is not None:
+            self.state_reader.pending_added(ask)
 
     def pending_ended(self, ask: Ask) -> None:
         """Tell of an ask that has no pending replicas any more."""
-        if self.states is not None:
-            self.states.pending_removed(ask)
+        if self.state_reader is not None:
+            self.state_reader.pending_removed(ask)
 
     def ask_ended(self, ask: Ask, termination: TerminationType, message: str) -> None:
         """Tell of the end of an ask."""
@@ -217,8 +200,13 @@ class Changes:
     def _queue_member(self, app: Application, queue: Queue, change: EventChange) -> None:
         self.events.record(EventType.QUEUE, queue.path, app.id, change=change, detail=EventDetail.QUEUE_APP)
 
-    def state_entered(self, app: Application, entry: StateLogEntry) -> None:
-        """Tell of a new state of an application."""
+    def state_entered(self, app: Application, entry: StateLogEntry, path: str | None) -> None:
+        """Tell of a new state of an application.
+
+        `path` names its queue; None leaves the application out of the counts.
+        """
+        if self._measurements is not None and path is not None:
+            self._measurements.count_state(app, path)
         if entry.state != REJECTED:
             self.outbox.updated_applications.append((app.id, entry))
         if self.events.enabled:
@@ -269,8 +257,10 @@ class Changes:
         """Tell the RM that a change of a node was rejected."""
         self.outbox.failed_node_updates.append(Refusal(node_id, reason))
 
-    def node_removed(self, node: Node) -> None:
+    def node_removed(self, node: Node, *, counted: bool) -> None:
         """Tell of a node that was removed, after the end of its allocations."""
+        if self._measurements is not None and counted:
+            self._measurements.removed_nodes += 1
         self.events.record(
             EventType.NODE,
             node.id,
@@ -313,8 +303,8 @@ class Changes:
 
     def reserved(self, ask: Ask, node: Node) -> None:
         """Tell of a new reservation."""
-        if self.states is not None:
-            self.states.reserved(ask, node)
+        if self.state_reader is not None:
+            self.state_reader.reserved(ask, node)
         self._reservation(ask, node, EventChange.ADD)
 
     def unreserved(self, ask: Ask, node: Node) -> None:
@@ -325,8 +315,8 @@ class Changes:
 
     def reservation_lost(self, ask: Ask) -> None:
         """Tell of a request that still waits after its reservation has ended."""
-        if self.states is not None:
-            self.states.unreserved(ask)
+        if self.state_reader is not None:
+            self.state_reader.reservation_lost(ask)
 
     def _reservation(self, ask: Ask, node: Node, change: EventChange) -> None:
         self.events.record(

@@ -15,7 +15,7 @@ from yunikorn.accounting.key_indexes import key_used_elsewhere
 from yunikorn.accounting.outbox import UnknownReleases, unknown
 from yunikorn.accounting.partition_gangs import PartitionGangs
 from yunikorn.accounting.queue_tree import QueueTree
-from yunikorn.accounting.user_group_usage import UserGroupUsage
+from yunikorn.accounting.user_group_limits import UserGroupLimits
 from yunikorn.config.durations import describe_duration
 from yunikorn.errors import StateError
 from yunikorn.model.allocation import TerminationType
@@ -72,7 +72,7 @@ class Partition:
         readers = self.changes.readers
         self.ask_classes = AskClasses(readers)
         self.pending_classes = PendingClasses(self.ask_classes, readers)
-        self.usage = UserGroupUsage(self.pending_classes, self.changes)
+        self.usage = UserGroupLimits(self.pending_classes, self.changes)
         self.applications: dict[str, Application] = {}
         """Applications that have not ended, by id."""
         self.accounting = AllocationAccounting(
@@ -152,10 +152,11 @@ class Partition:
             self._watch(app, app.execution_timeout)
         if not app.is_dirty:
             app.mark_dirty()
-        if self.measurements is not None and self.state != DRAINING:
+        path = None
+        if self.changes.counts and self.state != DRAINING:
             queue = app.queue or self.queue(app.queue_name)
-            self.measurements.count_state(app, "" if queue is None else queue.path)
-        self.changes.state_entered(app, entry)
+            path = "" if queue is None else queue.path
+        self.changes.state_entered(app, entry, path)
         if app.state == STARTING:
             advance = partial(self.states.advance, app, "starting timed out")
             app.timer = self.timers.after(self.timeouts.starting, advance)
@@ -425,8 +426,6 @@ class Partition:
     def remove_node(self, node: Node) -> None:
         """Decommission a node: end its allocations and report the releases to the RM, as in YuniKorn 1.9."""
         NODE.fire(node, "decommission")
-        if self.measurements is not None and self.state != DRAINING:
-            self.measurements.removed_nodes += 1
         del self.nodes[node.id]
         self.accounting.node_reservations.capacity_version += 1
         for ask in list(node.reservations):
@@ -443,7 +442,7 @@ class Partition:
         # size.
         self._resize(lost=node.capacity)
         self.accounting.node_changed(node, gained=False)
-        self.changes.node_removed(node)
+        self.changes.node_removed(node, counted=self.state != DRAINING)
 
     # -- queues -------------------------------------------------------------------------------------
 

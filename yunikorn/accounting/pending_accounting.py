@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.key_indexes import AskIndex
     from yunikorn.accounting.node_reservations import NodeReservations
-    from yunikorn.accounting.user_group_usage import UserGroupUsage
+    from yunikorn.accounting.user_group_limits import UserGroupLimits
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.pending_class import PendingClass, PendingClasses
@@ -53,7 +53,7 @@ class PendingAccounting:
     def __init__(
         self,
         pending_classes: PendingClasses,
-        usage: UserGroupUsage,
+        usage: UserGroupLimits,
         node_reservations: NodeReservations,
         changes: Changes,
         states: ApplicationStates,
@@ -91,7 +91,7 @@ class PendingAccounting:
             for ask in asks:
                 self.index.add(app, ask.key)
         changes = self._changes
-        if changes.states is not None or changes.events.wants_asks:
+        if changes.state_reader is not None or changes.events.wants_asks:
             changes.asks_added(app, asks)
 
     def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
@@ -137,7 +137,7 @@ class PendingAccounting:
     def unqueue(self, ask: Ask) -> None:
         """Remove an ask from the waiting requests."""
         app = ask.app
-        if self._changes.states is not None:
+        if self._changes.state_reader is not None:
             self._changes.pending_ended(ask)
         extras = ask.extras
         if extras is not None and extras.reserved is not None:

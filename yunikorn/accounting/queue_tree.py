@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from yunikorn.config.legal_names import is_queue_name
+from yunikorn.config.acl import is_queue_name
 from yunikorn.config.properties import InForce, read_settings
 from yunikorn.model.queue import RECOVERY, ROOT, ClusterSize, Queue
 from yunikorn.resources import NOTHING

@@ -13,7 +13,7 @@ import click
 
 from yunikorn.cli.answer_fields import number, records, text
 from yunikorn.cli.config_input import ConfigInput
-from yunikorn.cli.operations import FAILED, confirmed, reason
+from yunikorn.cli.operator_calls import FAILED, confirmed, reason
 from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.cli.path_types import INPUT
 from yunikorn.cli.rest_client import Record, RestConnection

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from yunikorn.cli.answer_fields import shown
-from yunikorn.cli.operations import FAILED, JSON_BODY, reason
+from yunikorn.cli.operator_calls import FAILED, JSON_BODY, reason
 from yunikorn.cli.output import echo
 from yunikorn.cli.rest_client import Record, open_server
 from yunikorn.cli.server_options import PATIENCE, SAFE_NAME, address_of, connect, server_options

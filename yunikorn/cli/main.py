@@ -107,7 +107,7 @@ SECTIONS = {
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 """Help lines of all commands."""
 TOGETHER = {
-    **dict.fromkeys(("stop", "start", "drain", "undrain", "fail"), "operations"),
+    **dict.fromkeys(("stop", "start", "drain", "undrain", "fail"), "operator_calls"),
     **dict.fromkeys(("config", "apply"), "configuration"),
 }
 """Modules of commands that share one, in which each command has its own name."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
+from yunikorn.config.acl import Acl
 from yunikorn.config.durations import spell_duration
 from yunikorn.config.keys import ConfigKey, keys_of, mappings_of
-from yunikorn.config.legal_names import Acl
 from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, QueueConfig, SchedulerConfig
 from yunikorn.quantities import spell_quantity
 from yunikorn.resources import Resource

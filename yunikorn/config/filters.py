@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from yunikorn.config.acl import is_expression, is_group_name, is_user_name
 from yunikorn.config.keys import key
-from yunikorn.config.legal_names import is_expression, is_group_name, is_user_name
 from yunikorn.config.values import NAMES, choice
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from yunikorn.config.legal_names import ROOT
+from yunikorn.config.acl import ROOT
 from yunikorn.config.queue_configs import QueueDraft
 from yunikorn.config.rule_configs import FIXED, RuleDraft, is_complete
 from yunikorn.config.yaml_reading import Findings

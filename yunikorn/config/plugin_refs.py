@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 
 from yunikorn.config import document
+from yunikorn.config.acl import ROOT
 from yunikorn.config.document import Scalar, show
-from yunikorn.config.legal_names import ROOT
 from yunikorn.config.properties import (
     APP_SORT,
     DEFAULTS,

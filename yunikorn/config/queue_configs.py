@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from yunikorn.config.acl import RECOVERY, ROOT, Acl, is_queue_name
 from yunikorn.config.amounts import Amount
 from yunikorn.config.document import quote
 from yunikorn.config.keys import Draft
-from yunikorn.config.legal_names import RECOVERY, ROOT, Acl, is_queue_name
 from yunikorn.config.queues_yaml import LIMIT, QUEUE, TEMPLATE, LimitConfig, QueueConfig, TemplateConfig
 from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 

@@ -14,9 +14,9 @@ import attrs
 
 from yunikorn.clock import SECOND
 from yunikorn.config import values
+from yunikorn.config.acl import NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
 from yunikorn.config.keys import ConfigKey, ConfigSection, key, keys_inside
-from yunikorn.config.legal_names import NOBODY, Acl
 from yunikorn.config.properties import QueueSettings
 from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.config.values import built, mapping, plugin, plugin_ref, plugins, rows
@@ -470,7 +470,7 @@ class SchedulerConfig:
     disabled: tuple[str, ...] = key(
         values.NAMES,
         (),
-        "plugins to switch off: a plugin module (`yunikorn_plugins.log_sinks`), a name (`fair`, of every"
+        "plugins to switch off: a plugin module (`yunikorn_plugins.events`), a name (`fair`, of every"
         " kind), or a name of one kind (`app-sort:fair`)",
         '["app-sort:stateaware"]',
         name="disable",

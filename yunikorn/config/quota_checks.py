@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import attrs
 
+from yunikorn.config.acl import WILDCARD, is_group_name, is_user_name
 from yunikorn.config.document import quote
-from yunikorn.config.legal_names import WILDCARD, is_group_name, is_user_name
 from yunikorn.config.queue_configs import LimitDraft, Named, QueueDraft
 from yunikorn.config.yaml_reading import Findings, plain_data
 from yunikorn.quantities import spell_amount, spell_quantity

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from yunikorn.config.acl import ROOT, is_expression, is_group_name, is_queue_name, is_user_name
 from yunikorn.config.document import Listing, quote
 from yunikorn.config.filters import FilterConfig, expression_fault
 from yunikorn.config.keys import Draft
-from yunikorn.config.legal_names import ROOT, is_expression, is_group_name, is_queue_name, is_user_name
 from yunikorn.config.plugin_refs import REQUIRED, PluginCheck, note_if_ours
 from yunikorn.config.queue_configs import QueueDraft
 from yunikorn.config.queues_yaml import FILTER, RULE, PluginRef, RuleConfig

@@ -16,10 +16,10 @@ from typing import Any
 
 import attrs
 
+from yunikorn.config.acl import GROUP, NOBODY, QUEUE, USER, Acl, illegal_names
 from yunikorn.config.amounts import Amount, read_amount
 from yunikorn.config.document import quote
 from yunikorn.config.durations import parse_duration, spell_duration
-from yunikorn.config.legal_names import GROUP, NOBODY, QUEUE, USER, Acl, illegal_names
 from yunikorn.config.yaml_reading import UINT64_MAX, Spot, YamlTable, read_number
 from yunikorn.framework.kinds import PluginKind
 from yunikorn.quantities import SUFFIXES

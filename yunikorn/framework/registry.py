@@ -326,7 +326,7 @@ class Registry:
     def names_to_disable(self) -> list[str]:
         """Return all names that `without` accepts, sorted.
 
-        A name is that of a plugin (`yunikorn_plugins.log_sinks`), of an offer of any kind (`fair`), or of an
+        A name is that of a plugin (`yunikorn_plugins.events`), of an offer of any kind (`fair`), or of an
         offer of one kind (`app-sort:fair`), the latter two also with a source (`fair@my-plugins`). Broken
         plugins are included, so that their reports can be silenced.
         """

@@ -23,7 +23,6 @@ from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import ConfigError
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.callback import Callback, plugin_name
-from yunikorn.interface.configuration_change import change_configuration
 from yunikorn.interface.configurations import log_refusal
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -32,6 +31,7 @@ from yunikorn.interface.messages import (
     UpdateConfigurationResponse,
     UpdateRequest,
 )
+from yunikorn.interface.saved_configuration import change_configuration
 
 if TYPE_CHECKING:
     from yunikorn.interface.session import Session

@@ -19,6 +19,7 @@ from yunikorn.errors import (
     UsageError,
     printable,
 )
+from yunikorn.framework.event_wants import NOTHING_WANTED
 from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
 from yunikorn.interface.delivery import collect
@@ -94,6 +95,8 @@ class Session:
         self._failures_sent = len(failures)
         """Number of distinct plugin failures that were sent to the sinks, or precede this session."""
         unrouted = Changes(core_context.clock, core_context.measurements)
+        # Its messages concern no partition, and no sink gets events of it.
+        unrouted.events.listen(NOTHING_WANTED)
         self.partitions = RMPartitions(rm_id, unrouted)
         self.partitions.priority_classes = config.priority_classes
         self._rm_facade = RMFacade(self.callback_adapter, self.partitions.queue_of)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from yunikorn.config.legal_names import NOBODY
+from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.index.sorted_members import QueueMember, SortedMembers
 from yunikorn.model.ask import INT32_MAX, INT32_MIN
@@ -14,7 +14,7 @@ from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
 
 if TYPE_CHECKING:
-    from yunikorn.config.legal_names import Acl
+    from yunikorn.config.acl import Acl
     from yunikorn.config.queues_yaml import LimitConfig, TemplateConfig
     from yunikorn.model.application import Application
     from yunikorn.model.pending_class import PendingClass

@@ -95,7 +95,7 @@ class SchedulingStateReporter:
         """Report that a node was reserved for a request."""
         self._report(ask, RESERVED, f"node {node.id} is reserved for the request")
 
-    def unreserved(self, ask: Ask) -> None:
+    def reservation_lost(self, ask: Ask) -> None:
         """Re-examine a request whose reservation was cancelled."""
         self._call_off(ask)
         self.pending_added(ask)

@@ -89,12 +89,17 @@ def _message(command: type[Command[Any]], key: str, codec: Codec[Any, Any]) -> C
     return _value(command, key, "request", read, lambda request: to_json(codec.to_wire(request)))
 
 
+def _is_written(field: attrs.Attribute[Any], value: object) -> bool:
+    """Return True for a field of the content, unless it is a flag with its default."""
+    return field.name != "rm_id" and not (isinstance(value, bool) and value == field.default)
+
+
 def _object(command: type[Command[Any]], key: str) -> CommandForm:
     """Return the form of a command whose content is an object with its fields; a flag is written if set."""
     read_fields = structured(command)
 
     def write(one: Command[Any]) -> Content:
-        return attrs.asdict(one, filter=lambda field, value: field.name != "rm_id" and value is not False)
+        return attrs.asdict(one, filter=_is_written)
 
     def read(value: object, path: str, report: Report) -> Command[Any] | None:
         if isinstance(value, dict):

@@ -27,7 +27,7 @@ from yunikorn.runtime.sliced_reads import CoreReader, Reading, Slices
 
 if TYPE_CHECKING:
     from yunikorn.metrics.service_metrics import ServiceMetrics
-    from yunikorn.rest.audited_changes import Steering
+    from yunikorn.rest.operator_actions import Steering
 
 T = TypeVar("T")
 

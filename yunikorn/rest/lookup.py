@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Generator, Iterable, Mapping
 from itertools import islice
 
-from yunikorn.config.legal_names import is_group_name, is_queue_name, is_user_name
+from yunikorn.config.acl import is_group_name, is_queue_name, is_user_name
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.model.queue import ROOT, Queue

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import attrs
 
+from yunikorn.config.acl import is_group_name
 from yunikorn.config.document import Listing, Scalar, YamlNode, compose, decode
 from yunikorn.config.document import Mapping as MappingNode
-from yunikorn.config.legal_names import is_group_name
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.text import suggest
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.config.legal_names import is_expression, is_group_name, is_user_name
+from yunikorn.config.acl import is_expression, is_group_name, is_user_name
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_tracker import GROUP, USER
 from yunikorn.rest import shapes

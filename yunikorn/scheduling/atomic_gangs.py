@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from yunikorn.model.gang import AtomicGang, Members
     from yunikorn.model.node import Node
     from yunikorn.model.usage_tracker import UsageTracker
+    from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.placements import Placements
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
 Plan = list[tuple["Ask", "Node"]]
@@ -45,10 +45,10 @@ class AtomicGangs:
         self,
         partition: Partition,
         orders: NodeOrders,
-        placements: Placements,
+        allocator: Allocator,
         unschedulable_queue: UnschedulableQueue,
     ) -> None:
-        self._partition, self._placements = partition, placements
+        self._partition, self._allocator = partition, allocator
         self._pending_classes = partition.pending_classes
         self._root = partition.queues.root
         self._formation = partition.gangs.formation
@@ -164,7 +164,7 @@ class AtomicGangs:
         if plan is None:
             self._no_nodes(request, gang)
             return None
-        return self._placements.place_gang(gang, plan)
+        return self._allocator.place_gang(gang, plan)
 
     def _block(self, gang: AtomicGang, request: Ask, obstacle: Holder) -> None:
         """Hold back later requests, or do not try the gang again before the obstacle has room."""

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.queue import Queue
+from yunikorn.scheduling.allocator import Allocator
 from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.obstacles import Holder, first_obstacle
-from yunikorn.scheduling.placements import Placements
 from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.scheduling.replacement import Replacement
 from yunikorn.scheduling.reservations import Reservations
@@ -46,8 +46,8 @@ class Cycle:
         self._clock = partition.clock
         self._requests = partition.changes.requests
         self._orders = orders
-        self.placements = Placements(partition)
-        self.reservations = Reservations(partition, orders, self.placements, self.foremost, self.resort)
+        self.allocator = Allocator(partition)
+        self.reservations = Reservations(partition, orders, self.allocator, self.foremost, self.resort)
         self._excluding: dict[Queue, None] = {}
         """Leaf queues whose policy may exclude applications (an ordered set)."""
         self.unschedulable_queue = UnschedulableQueue(
@@ -56,7 +56,7 @@ class Cycle:
         self._gangs = partition.gangs
         self._formation = partition.gangs.formation
         self.replacement = Replacement(partition, orders, self.unschedulable_queue)
-        self.atomic = AtomicGangs(partition, orders, self.placements, self.unschedulable_queue)
+        self.atomic = AtomicGangs(partition, orders, self.allocator, self.unschedulable_queue)
         self.backoff = AppBackoff(partition)
         partition.changes.readers.members_left.append(self.resort)
         self._stop_starts = 0
@@ -304,7 +304,7 @@ class Cycle:
         if node is None:
             self._give_up(ask)
             return None
-        allocation = self.placements.allocate(ask, node, self._clock.now())
+        allocation = self.allocator.allocate(ask, node, self._clock.now())
         if ask.spec.execution_timeout and allocation is not None:
             self._partition.watch(allocation)
         return allocation

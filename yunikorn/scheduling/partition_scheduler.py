@@ -121,7 +121,7 @@ class PartitionScheduler:
             self.partition,
             self.asks,
             self.preemption,
-            self.cycle.placements,
+            self.cycle.allocator,
             self.cycle.unschedulable_queue,
         )
         self.state_reporter: StateReporter | None = None
@@ -220,7 +220,7 @@ class PartitionScheduler:
         """Report the scheduling states of requests by `reporter` from now on; None stops reporting."""
         if self.state_reporter is not None:
             self.state_reporter.stop()
-        self.state_reporter = self.partition.changes.states = reporter
+        self.state_reporter = self.partition.changes.state_reader = reporter
 
     # -- applications -------------------------------------------------------------------------------
 

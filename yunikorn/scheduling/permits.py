@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from yunikorn.model.gang import AtomicGang
     from yunikorn.model.node import Node
     from yunikorn.model.placement_hold import PlacementHold
+    from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.ask_admission import AskAdmission
-    from yunikorn.scheduling.placements import Placements
     from yunikorn.scheduling.preemption.preemption import Preemption
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
@@ -173,11 +173,11 @@ class Permits:
         partition: Partition,
         asks: AskAdmission,
         preemption: Preemption,
-        placements: Placements,
+        allocator: Allocator,
         unschedulable_queue: UnschedulableQueue,
     ) -> None:
         """Create without policies, which `use` adds."""
-        self._partition, self._placements = partition, placements
+        self._partition, self._allocator = partition, allocator
         self._held: HeldPlacements = partition.held
         self._unschedulable_queue = unschedulable_queue
         self._preempt = preemption.review
@@ -191,7 +191,7 @@ class Permits:
         """Groups in which a placement has been permitted."""
         self._changed: dict[Place, int] = {}
         """Groups that changed since the last idle decision, with the number of the change."""
-        self._changes = 0
+        self._change_count = 0
         readers = partition.changes.readers
         readers.hold_ended.append(self._leave)
         readers.request_returning.append(asks.classify)
@@ -205,9 +205,9 @@ class Permits:
         """Ask these policies about placements from now on, or place without them if there are none."""
         self._chain = chain
         if chain:
-            self._placements.use(self.allocate, self.place_gang)
+            self._allocator.use(self.allocate, self.place_gang)
         else:
-            self._placements.use(None, None)
+            self._allocator.use(None, None)
         self.review = self._review if chain else self._preempt
 
     # -- placements ---------------------------------------------------------------------------------
@@ -318,11 +318,11 @@ class Permits:
                 if group:
                     self._mark_changed(place)
                 group[hold] = None
-        hold.asked = self._changes
+        hold.asked = self._change_count
 
     def _mark_changed(self, place: Place) -> None:
-        self._changes += 1
-        self._changed[place] = self._changes
+        self._change_count += 1
+        self._changed[place] = self._change_count
 
     def _ask_again(self, hold: PlacementHold) -> bool:
         """Ask about a held placement unless its queue is stopped; return False if nothing has changed."""

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from yunikorn.api import Refused
-from yunikorn.config.legal_names import RECOVERY, ROOT, is_queue_name
+from yunikorn.config.acl import RECOVERY, ROOT, is_queue_name
 from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.containment import contained, cut, read_attribute, safe_repr, text_or_none
 from yunikorn.framework.kinds import PLACEMENT

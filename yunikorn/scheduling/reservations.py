@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.model.queue import Queue
     from yunikorn.resources import Tally
+    from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.node_orders import NodeOrders
-    from yunikorn.scheduling.placements import Placements
     from yunikorn.scheduling.reservation_rules import ReservationRules
 
 PAUSE = SECOND // 100_000
@@ -92,7 +92,7 @@ class Reservations:
         self,
         partition: Partition,
         orders: NodeOrders,
-        placements: Placements,
+        allocator: Allocator,
         foremost: Callable[[int], Ask | None],
         put_in_order: Callable[[Queue], None],
     ) -> None:
@@ -100,7 +100,7 @@ class Reservations:
 
         `put_in_order` brings the order of a queue's members up to date.
         """
-        self._partition, self._placements = partition, placements
+        self._partition, self._allocator = partition, allocator
         self._first, self._put_in_order = foremost, put_in_order
         self._node_reservations = partition.accounting.node_reservations
         self._orders = orders
@@ -337,8 +337,8 @@ class Reservations:
         ):
             elsewhere = self._orders.find(foremost)
             if elsewhere is not None:
-                return self._placements.place(foremost, elsewhere)
-        return self._placements.place(foremost, node)
+                return self._allocator.place(foremost, elsewhere)
+        return self._allocator.place(foremost, node)
 
     def _foremost(self, node: Node, holder: Ask) -> Ask:
         wanted = 0

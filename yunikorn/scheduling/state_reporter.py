@@ -1,33 +1,18 @@
-"""Interface of the reporter of scheduling states, which observes the requests of a partition."""
+"""Interface of the reporter of scheduling states, which reads the changes of a partition's requests."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from yunikorn.accounting.state_reader import StateReader
+
 if TYPE_CHECKING:
     from yunikorn.accounting.outbox import SchedulingState
     from yunikorn.model.ask import Ask
-    from yunikorn.model.node import Node
 
 
-class StateReporter(Protocol):
-    """Reporter of the scheduling states of requests to the RM; observes pending requests and reservations."""
-
-    def pending_added(self, ask: Ask) -> None:
-        """Handle a request that starts to wait."""
-        ...
-
-    def pending_removed(self, ask: Ask) -> None:
-        """Handle a request that no longer waits."""
-        ...
-
-    def reserved(self, ask: Ask, node: Node) -> None:
-        """Handle a new reservation."""
-        ...
-
-    def unreserved(self, ask: Ask) -> None:
-        """Handle the loss of a reservation."""
-        ...
+class StateReporter(StateReader, Protocol):
+    """Reporter of the scheduling states of requests to the RM."""
 
     def has_failed(self, ask: Ask) -> bool:
         """Return True if the RM was told that no node fits the request."""

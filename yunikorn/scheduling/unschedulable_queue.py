@@ -136,12 +136,12 @@ class UnschedulableQueue:
         return self._refresh_timer is not None
 
     @property
-    def _changes(self) -> int:
+    def _change_count(self) -> int:
         return self._accounting.change_count + self._refreshes
 
     def mark_unschedulable(self, item: Ask | AskClass) -> None:
         """Add an unschedulable ask or ask class; the caller has cleared its schedulable bits."""
-        now = self._changes
+        now = self._change_count
         entry = _Waiting(item, now)
         self._count += 1
         heapq.heappush(self.by_due, (now + min(LONGEST, 2 ** min(item.tries, 8)), self._count, entry))
@@ -159,7 +159,7 @@ class UnschedulableQueue:
         This is for asks whose placement was booked and then refused. Booking and refusal are changes, which
         would let several such asks be tried again in turn without an end.
         """
-        entry, due = _Waiting(ask, self._changes), now + PAUSE
+        entry, due = _Waiting(ask, self._change_count), now + PAUSE
         if due in self._paused:
             self._paused[due].append(entry)
         else:
@@ -177,14 +177,14 @@ class UnschedulableQueue:
 
     def _end_pause(self, due: int) -> None:
         for entry in self._paused.pop(due):
-            if entry.at != self._changes:
+            if entry.at != self._change_count:
                 self._activate(entry)
             elif entry.item.unschedulable:
                 self.mark_unschedulable(entry.item)
 
     def activate_due(self) -> None:
         """Activate all entries that have waited for enough changes."""
-        heap, changes = self.by_due, self._changes
+        heap, changes = self.by_due, self._change_count
         while heap and heap[0][0] <= changes:
             self._activate(heapq.heappop(heap)[2])
 
@@ -194,7 +194,7 @@ class UnschedulableQueue:
         After `IDLE_TRIES` retries the remaining entries wait for a change or for the end of a pause. Any
         number of pending requests thus delays new requests only briefly, and every one of them is retried.
         """
-        entries, changes = self.by_age, self._changes
+        entries, changes = self.by_age, self._change_count
         if self._idle_at != changes:
             self._idle_at, self._idle_left = changes, IDLE_TRIES
         while entries and (entries[0].at != changes or not entries[0].is_waiting):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from yunikorn.clock import SECOND, Clock
-from yunikorn.config.legal_names import is_user_name
+from yunikorn.config.acl import is_user_name
 from yunikorn.config.queues_yaml import ResolverCache, ResolverRef
 from yunikorn.containment import (
     LONGEST_NAME,

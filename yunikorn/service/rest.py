@@ -16,10 +16,10 @@ from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.rest.app import rest_app
-from yunikorn.rest.audited_changes import Steering
 from yunikorn.rest.endpoints import Site
 from yunikorn.rest.event_streams import EventHub, StreamLimits
 from yunikorn.rest.log_levels import LogLevels
+from yunikorn.rest.operator_actions import Steering
 from yunikorn.rest.rest_server import RestServer, ServerLimits
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.runtime.async_scheduler import AsyncScheduler

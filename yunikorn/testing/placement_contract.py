@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from yunikorn.api import PlacementRule, Refused
-from yunikorn.config.legal_names import is_queue_name
+from yunikorn.config.acl import is_queue_name
 from yunikorn.framework.kinds import PLACEMENT
 from yunikorn.testing.answers_contract import AnswersContract, Question
 from yunikorn.testing.plugin_contract import Yaml

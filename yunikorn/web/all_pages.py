@@ -11,12 +11,12 @@ from yunikorn.rest.endpoints import Endpoint
 from yunikorn.web import (
     application_list_page,
     application_page,
-    events_page,
+    event_list_page,
     live,
     node_pages,
-    plugins_page,
+    plugin_list_page,
     queue_pages,
-    users_page,
+    user_pages,
 )
 from yunikorn.web.overview_page import Overview
 from yunikorn.web.page_server import PageServer
@@ -41,10 +41,10 @@ def pages(stopwatch: Callable[[], int]) -> Pages:
         "/application": application_page.view,
         "/nodes": node_pages.list_view,
         "/node": node_pages.node_view,
-        "/users": users_page.list_view,
-        "/user": users_page.user_view,
-        "/events": events_page.view,
-        "/plugins": plugins_page.view,
+        "/users": user_pages.list_view,
+        "/user": user_pages.user_view,
+        "/events": event_list_page.view,
+        "/plugins": plugin_list_page.view,
     }
     endpoints = (*(server.page(path, make) for path, make in found.items()), *server.files(), live.live)
     return Pages(endpoints, server.error_page)

@@ -28,7 +28,7 @@ from yunikorn.web.amount_bars import AmountBar, bar
 from yunikorn.web.event_rows import EventRow, latest_rows
 from yunikorn.web.frame import PageFrame, read_frame
 from yunikorn.web.page_server import PageContent
-from yunikorn.web.plugins_page import fault_rows
+from yunikorn.web.plugin_list_page import fault_rows
 
 MOST_WAITING = 3
 """Number of applications per partition that are explained."""

@@ -25,8 +25,8 @@ from yunikorn_kubernetes.api_server.pod_events import PodEvents
 from yunikorn_kubernetes.api_server.rate_limit import RateLimit
 from yunikorn_kubernetes.api_server.write_queue import Priority
 from yunikorn_kubernetes.api_server.writes import QueuedWrites
-from yunikorn_kubernetes.shim.first_contact import FirstContact
-from yunikorn_kubernetes.shim.followed_configuration import Configuration
+from yunikorn_kubernetes.shim.api_server_check import FirstContact
+from yunikorn_kubernetes.shim.config_map_follower import Configuration
 from yunikorn_kubernetes.shim.leader_mark import LeaderMark
 from yunikorn_kubernetes.shim.pod_volumes import PodVolumes
 from yunikorn_kubernetes.shim.server_events import ServerEvents
@@ -37,8 +37,8 @@ from yunikorn_kubernetes.shim.watches import WATCHED, Watches
 from yunikorn_kubernetes.shim_config_maps import ClusterConfig
 from yunikorn_kubernetes.shim_settings import ServiceSettings, ShimLogLevels
 from yunikorn_kubernetes.translation.placeholders import PlaceholderSettings
-from yunikorn_kubernetes.volumes.chosen_volumes import VolumeBinder
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 
 _log = logging.getLogger("yunikorn.kubernetes")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from yunikorn_kubernetes.objects import Pod
-from yunikorn_kubernetes.volumes.chosen_volumes import VolumeBinder
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes, VolumeConflict
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder
 
 
 class PodVolumes:

@@ -26,7 +26,7 @@ from yunikorn.interface.messages import (
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.shim.application_flow import ApplicationFlow
 from yunikorn_kubernetes.shim.batches import Batches
-from yunikorn_kubernetes.shim.bindings_under_way import Binder
+from yunikorn_kubernetes.shim.binder import Binder
 from yunikorn_kubernetes.shim.conditions import ConditionReader, Conditions
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.failures import PodFailures

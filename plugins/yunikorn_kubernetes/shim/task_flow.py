@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from yunikorn.interface.messages import TerminationType
 from yunikorn.text import listed
-from yunikorn_kubernetes.shim.bindings_under_way import Binder
+from yunikorn_kubernetes.shim.binder import Binder
 from yunikorn_kubernetes.shim.deletions import Deletions
 from yunikorn_kubernetes.shim.ports import Notices
 from yunikorn_kubernetes.shim.shim_cluster import ShimCluster

@@ -31,8 +31,8 @@ from yunikorn_kubernetes.api_server.chance import seeded
 from yunikorn_kubernetes.api_server.reflector import ChangeKind, ObjectChange, Reflector
 from yunikorn_kubernetes.objects import Node, Pod
 from yunikorn_kubernetes.predicates.volume_binding import VolumeBinding
-from yunikorn_kubernetes.volumes.chosen_volumes import VolumeBinder, VolumeBindError
 from yunikorn_kubernetes.volumes.cluster_volumes import ClusterVolumes, VolumeConflict
+from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder, VolumeBindError
 
 from tests.kubernetes.cluster import Cluster, Kubectl, Obj
 from tests.kubernetes.cluster.objects import nodes, phase, pod

@@ -12,10 +12,10 @@ from yunikorn.model.application import Application
 from yunikorn.model.node import Node
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, RequestRefused
-from yunikorn.rest.audited_changes import AuditedChange, Steering
 from yunikorn.rest.endpoints import Call, Endpoint, Route
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn.rest.node_reader import drained_by
+from yunikorn.rest.operator_actions import Change, Steering
 from yunikorn.rest.route_access import OFF, Caller, RouteAccess
 from yunikorn.rest.routes.partition_routes import PARTITION, QUEUE
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
@@ -57,7 +57,7 @@ async def json_body(call: Call, known: Collection[str]) -> dict[str, Any]:
 
 
 async def _made(
-    call: Call, what: str, target: Mapping[str, str], change: Callable[[Scheduler], AuditedChange]
+    call: Call, what: str, target: Mapping[str, str], change: Callable[[Scheduler], Change]
 ) -> Answer:
     """Make a change in the core, and answer with its effect."""
     found = await steering_of(call).act(call.caller, what, target, change)
@@ -70,14 +70,14 @@ Target = Mapping[str, str]
 """Names of the objects in the path of a request."""
 
 
-def _switch_partition(verb: str, core: Scheduler, target: Target, _: Caller) -> AuditedChange:
+def _switch_partition(verb: str, core: Scheduler, target: Target, _: Caller) -> Change:
     rm_id, at = find_partition(core, target["partition"])
     before = at.partition.state
     changed = (core.stop_partition if verb == "stop" else core.start_partition)(rm_id, at.name)
-    return AuditedChange(changed=changed, before=before, after=at.partition.state)
+    return Change(changed=changed, before=before, after=at.partition.state)
 
 
-def _switch_queue(verb: str, core: Scheduler, target: Target, caller: Caller) -> AuditedChange:
+def _switch_queue(verb: str, core: Scheduler, target: Target, caller: Caller) -> Change:
     rm_id, at = find_partition(core, target["partition"])
     queue = find_queue(at, target["queue"])
     caller.check_queue(queue)
@@ -86,10 +86,10 @@ def _switch_queue(verb: str, core: Scheduler, target: Target, caller: Caller) ->
         changed = core.stop_queue(rm_id, at.name, queue.path, lasting=True)
     else:
         changed = core.start_queue(rm_id, at.name, queue.path)
-    return AuditedChange(changed=changed, before=before, after=queue.state)
+    return Change(changed=changed, before=before, after=queue.state)
 
 
-def _switch_node(verb: str, core: Scheduler, target: Target, _: Caller) -> AuditedChange:
+def _switch_node(verb: str, core: Scheduler, target: Target, _: Caller) -> Change:
     rm_id, at = find_partition(core, target["partition"])
     node_id = target["node"]
     node = at.partition.nodes.get(node_id)
@@ -97,10 +97,10 @@ def _switch_node(verb: str, core: Scheduler, target: Target, _: Caller) -> Audit
         raise RequestRefused(404, "Node not found")
     before = _state_of(node, at, node_id)
     changed = (core.drain_node if verb == "drain" else core.undrain_node)(rm_id, at.name, node_id)
-    return AuditedChange(changed=changed, before=before, after=_state_of(node, at, node_id))
+    return Change(changed=changed, before=before, after=_state_of(node, at, node_id))
 
 
-SWITCHES: Mapping[str, tuple[str, RouteAccess, Callable[[str, Scheduler, Target, Caller], AuditedChange]]] = {
+SWITCHES: Mapping[str, tuple[str, RouteAccess, Callable[[str, Scheduler, Target, Caller], Change]]] = {
     "partition": (PARTITION, RouteAccess.OPERATE, _switch_partition),
     "queue": (QUEUE, RouteAccess.KNOWN, _switch_queue),
     "node": (PARTITION + "/node/{node}", RouteAccess.OPERATE, _switch_node),
@@ -122,9 +122,7 @@ def _switch(verb: str, kind: str, summary: str) -> Endpoint:
             call, f"{verb} {kind}", target, lambda core: change(verb, core, target, call.caller)
         )
 
-    return Route(f"{path}/{verb}", AuditedChange, method="POST", errors=ERRORS, access=access)(
-        answer, summary
-    )
+    return Route(f"{path}/{verb}", Change, method="POST", errors=ERRORS, access=access)(answer, summary)
 
 
 def _state_of(node: Node | None, at: PartitionScheduler, node_id: str) -> str:
@@ -142,7 +140,7 @@ def _state_of(node: Node | None, at: PartitionScheduler, node_id: str) -> str:
 
 @Route(
     PARTITION + "/application/{application}/fail",
-    AuditedChange,
+    Change,
     method="POST",
     errors=ERRORS,
     body="application/json",
@@ -163,7 +161,7 @@ async def fail_application(call: Call) -> Answer:
     reason = printable(reason)
     why = f"{reason or 'failed'} (by operator {call.caller.name})"
 
-    def apply(core: Scheduler) -> AuditedChange:
+    def apply(core: Scheduler) -> Change:
         rm_id, at = find_partition(core, name)
         ended = at.partition.ended.get(app_id)
         if ended is not None and app_id not in at.partition.applications and app_id not in at.waiting:
@@ -171,13 +169,13 @@ async def fail_application(call: Call) -> Answer:
         before = _check_application(call.caller, at, app_id)
         core.fail_application(rm_id, at.name, app_id, why)
         app = at.partition.applications.get(app_id) or at.partition.ended.get(app_id)
-        return AuditedChange(changed=True, before=before, after="Rejected" if app is None else app.state)
+        return Change(changed=True, before=before, after="Rejected" if app is None else app.state)
 
     target = {"partition": name, "application": app_id, **({"reason": reason} if reason else {})}
     return await _made(call, "fail application", target, apply)
 
 
-def _unchanged(caller: Caller, at: PartitionScheduler, app: Application) -> AuditedChange:
+def _unchanged(caller: Caller, at: PartitionScheduler, app: Application) -> Change:
     """Return no change for an application that has failed.
 
     Raises `RequestRefused` if it has ended otherwise.
@@ -185,7 +183,7 @@ def _unchanged(caller: Caller, at: PartitionScheduler, app: Application) -> Audi
     caller.check_queue(app.queue or at.partition.queues.root)
     if app.state != FAILED:
         raise RequestRefused(409, f"the application has ended already, it is {app.state}")
-    return AuditedChange(changed=False, before=app.state, after=app.state)
+    return Change(changed=False, before=app.state, after=app.state)
 
 
 def _check_application(caller: Caller, at: PartitionScheduler, app_id: str) -> str:

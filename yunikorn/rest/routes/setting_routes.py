@@ -9,10 +9,10 @@ import attrs
 from yunikorn.errors import UsageError
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, RequestRefused
-from yunikorn.rest.audited_changes import AuditedChange
 from yunikorn.rest.config_change_json import ConfigChanger, ConfigRequest, ConfigResult
 from yunikorn.rest.endpoints import Call, Query, Route
 from yunikorn.rest.log_levels import INHERITED, LEVELS
+from yunikorn.rest.operator_actions import Change
 from yunikorn.rest.route_access import RouteAccess
 from yunikorn.rest.routes.configuration_routes import LARGEST, YAML
 from yunikorn.rest.routes.operator_routes import json_body, steering_of
@@ -91,14 +91,14 @@ async def change_configuration(call: Call) -> Answer:
         return await call.json(await changer.change(request), conditional=False)
     outcome: list[ConfigResult] = []
 
-    async def make() -> AuditedChange:
+    async def make() -> Change:
         result = await changer.change(request)
         outcome.append(result)
         if result.problems:
             raise RequestRefused(
                 422, "; ".join(problem.message for problem in result.problems[:_MOST_AUDITED])
             )
-        return AuditedChange(
+        return Change(
             changed=bool(result.changes),
             before={"checksum": result.checksum},
             after={
@@ -164,7 +164,7 @@ async def log_levels(call: Call) -> Answer:
 
 @Route(
     "/ws/v1/loglevel",
-    AuditedChange,
+    Change,
     method="PUT",
     errors=(400, 408, 413),
     body="application/json",
@@ -194,12 +194,12 @@ async def set_log_levels(call: Call) -> Answer:
     except UsageError as error:
         raise RequestRefused(400, str(error)) from error
 
-    async def make() -> AuditedChange:
+    async def make() -> Change:
         before = levels.read()
         levels.set(wanted)
         after = levels.read()
         changed = [name for name in after if after[name] != before[name]]
-        return AuditedChange(
+        return Change(
             changed=bool(changed),
             before={name: before[name] for name in {**wanted, **dict.fromkeys(changed)}},
             after={name: after[name] for name in {**wanted, **dict.fromkeys(changed)}},

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from yunikorn.config.legal_names import WILDCARD
+from yunikorn.config.acl import WILDCARD
 from yunikorn.event_types import EventChange
 from yunikorn.model.usage_tracker import GROUP, USER, UsageTracker
 
@@ -27,7 +27,7 @@ Declared = dict[tuple[str, str, str], "LimitConfig"]
 """Configured limits by kind, name (or wildcard) and queue path."""
 
 
-class UserGroupUsage:
+class UserGroupLimits:
     """All usage trackers of a partition."""
 
     def __init__(self, pending_classes: PendingClasses, changes: Changes) -> None:

@@ -28,7 +28,7 @@ class Steerable(Protocol):
 
 
 @attrs.frozen(kw_only=True)
-class AuditedChange:
+class Change:
     """Effect of a request."""
 
     changed: bool = always("false if everything was as requested before")
@@ -50,11 +50,11 @@ class Steering:
         caller: Caller,
         what: str,
         target: Mapping[str, str],
-        operation: Callable[[Scheduler], AuditedChange],
-    ) -> AuditedChange:
+        operation: Callable[[Scheduler], Change],
+    ) -> Change:
         """Change the core; raises `RequestRefused`, also for a `UsageError` of the operation."""
 
-        async def in_core() -> AuditedChange:
+        async def in_core() -> Change:
             found = await self.core.carry_out(lambda core: _contained(core, operation))
             if isinstance(found, RequestRefused):
                 raise found
@@ -67,8 +67,8 @@ class Steering:
         caller: Caller,
         what: str,
         target: Mapping[str, str],
-        make: Callable[[], Awaitable[AuditedChange]],
-    ) -> AuditedChange:
+        make: Callable[[], Awaitable[Change]],
+    ) -> Change:
         """Make a change between its two entries in the audit log; raises `RequestRefused`.
 
         A change that has begun ends with its entry, even if the client disconnects.
@@ -83,8 +83,8 @@ class Steering:
         caller: Caller,
         what: str,
         target: Mapping[str, str],
-        make: Callable[[], Awaitable[AuditedChange]],
-    ) -> AuditedChange:
+        make: Callable[[], Awaitable[Change]],
+    ) -> Change:
         action = caller.action(what, target)
         try:
             number = await self.audit.begin(action)
@@ -103,9 +103,7 @@ class Steering:
         return change
 
 
-def _contained(
-    core: Scheduler, operation: Callable[[Scheduler], AuditedChange]
-) -> AuditedChange | RequestRefused:
+def _contained(core: Scheduler, operation: Callable[[Scheduler], Change]) -> Change | RequestRefused:
     """Return a refusal instead of raising it: other exceptions than ours stop the core."""
     try:
         return operation(core)

@@ -1,4 +1,4 @@
-"""Placements: decisions that are carried out at once, or under the permit policies in use."""
+"""Allocator: carries decisions out, at once or under the permit policies in use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Plan = Sequence[tuple[Ask, Node]]
 
 
-class Placements:
+class Allocator:
     """Carries out the decisions about one partition."""
 
     def __init__(self, partition: Partition) -> None:
