@@ -214,8 +214,6 @@ def test_batch_is_immutable_and_its_events_are_frozen() -> None:
 
 
 KIND_OF_CALL = {
-    "_node_set": "NODE",
-    "_queue_set": "QUEUE",
     "_record": "REQUEST",
     "_of_key": "REQUEST",
     "permit": "REQUEST",
@@ -237,7 +235,7 @@ def recorded() -> set[tuple[str, str]]:
                     continue
                 name = ast.unparse(call.func)
                 kind = KIND_OF_CALL.get(name.rpartition(".")[2])
-                if name.endswith("events.record"):
+                if name.endswith(("events.record", "self._set")) and len(call.args) > 1:
                     kind = ast.unparse(call.args[0]).removeprefix("EventType.")
                 if kind is not None:
                     given = (*call.args, *(one.value for one in call.keywords))

@@ -271,27 +271,20 @@ class Changes:
 
     def schedulable_changed(self, node: Node) -> None:
         """Tell whether a node may get allocations."""
-        self._node_set(node, EventDetail.NODE_SCHEDULABLE, f"schedulable: {str(node.schedulable).lower()}")
+        self._set(
+            EventType.NODE,
+            node.id,
+            EventDetail.NODE_SCHEDULABLE,
+            f"schedulable: {str(node.schedulable).lower()}",
+        )
 
     def capacity_changed(self, node: Node) -> None:
         """Tell of a new capacity of a node."""
-        self._node_set(node, EventDetail.NODE_CAPACITY, resource=node.capacity)
+        self._set(EventType.NODE, node.id, EventDetail.NODE_CAPACITY, resource=node.capacity)
 
     def occupied_changed(self, node: Node) -> None:
         """Tell of other resources in use on a node that the core does not schedule."""
-        self._node_set(node, EventDetail.NODE_OCCUPIED, resource=node.occupied)
-
-    def _node_set(
-        self, node: Node, detail: EventDetail, message: str = "", resource: Resource | None = None
-    ) -> None:
-        self.events.record(
-            EventType.NODE,
-            node.id,
-            change=EventChange.SET,
-            detail=detail,
-            message=message,
-            resource=resource,
-        )
+        self._set(EventType.NODE, node.id, EventDetail.NODE_OCCUPIED, resource=node.occupied)
 
     def node_operated(self, node_id: str, message: str) -> None:
         """Tell what an operator has done to a node."""
@@ -345,41 +338,42 @@ class Changes:
 
     def queue_type_changed(self, queue: Queue, message: str) -> None:
         """Tell of a queue that is a leaf or a parent now, or that the configuration names now."""
-        self._queue_set(queue, EventDetail.QUEUE_TYPE, message)
+        self._set(EventType.QUEUE, queue.path, EventDetail.QUEUE_TYPE, message)
 
     def guarantee_changed(self, queue: Queue) -> None:
         """Tell of another guarantee of a queue."""
-        self._queue_set(queue, EventDetail.QUEUE_GUARANTEED, resource=queue.guaranteed)
+        self._set(EventType.QUEUE, queue.path, EventDetail.QUEUE_GUARANTEED, resource=queue.guaranteed)
 
     def quota_changed(self, queue: Queue, message: str = "") -> None:
         """Tell of another quota in force of a queue."""
-        self._queue_set(queue, EventDetail.QUEUE_MAX, message, queue.max or NOTHING)
+        self._set(EventType.QUEUE, queue.path, EventDetail.QUEUE_MAX, message, queue.max or NOTHING)
 
     def quota_enforced(self, queue: Queue, message: str) -> None:
         """Tell what preemption has done to bring a queue below its quota."""
-        self._queue_set(queue, EventDetail.QUEUE_QUOTA_PREEMPTION, message)
+        self._set(EventType.QUEUE, queue.path, EventDetail.QUEUE_QUOTA_PREEMPTION, message)
 
     def queue_switched(self, queue: Queue, message: str) -> None:
         """Tell of a stop or start of a queue by a call."""
-        self._queue_set(queue, EventDetail.DETAILS_NONE, message)
-
-    def _queue_set(
-        self, queue: Queue, detail: EventDetail, message: str = "", resource: Resource | None = None
-    ) -> None:
-        self.events.record(
-            EventType.QUEUE,
-            queue.path,
-            change=EventChange.SET,
-            detail=detail,
-            message=message,
-            resource=resource,
-        )
+        self._set(EventType.QUEUE, queue.path, EventDetail.DETAILS_NONE, message)
 
     def member_left(self, queue: Queue) -> None:
         """Tell of an application or a queue that has left its parent queue."""
         if queue.is_cluttered:
             for forget in self.readers.members_left:
                 forget(queue)
+
+    def _set(
+        self,
+        kind: EventType,
+        object_id: str,
+        detail: EventDetail,
+        message: str = "",
+        resource: Resource | None = None,
+    ) -> None:
+        """Record the event of a new value of a node or a queue."""
+        self.events.record(
+            kind, object_id, change=EventChange.SET, detail=detail, message=message, resource=resource
+        )
 
     # -- users and groups ---------------------------------------------------------------------------
 
