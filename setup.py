@@ -39,7 +39,6 @@ HOT = {
         "node_reservations",
         "allocation_accounting",
         "ask_batch",
-        "booking",
         "changes",
         "application_states",
         "gang_formation",
