@@ -40,7 +40,6 @@ HOT = {
         "allocation_accounting",
         "ask_batch",
         "changes",
-        "application_states",
         "gang_formation",
         "user_group_limits",
     ),

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from yunikorn.accounting.allocation_gangs import AllocationGangs
-    from yunikorn.accounting.application_states import ApplicationStates
     from yunikorn.accounting.books import Books
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.user_group_limits import UserGroupLimits
-    from yunikorn.model.application import Application
+    from yunikorn.model.application import Application, ApplicationStates
     from yunikorn.model.ask import Ask, AskExtras, AskSpec
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClasses

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.allocation_accounting import AllocationAccounting
-from yunikorn.accounting.application_states import ApplicationStates
 from yunikorn.accounting.changes import Changes
 from yunikorn.accounting.foreign_allocations import ForeignAllocations
 from yunikorn.accounting.held_placements import HeldPlacements
@@ -19,7 +18,7 @@ from yunikorn.accounting.user_group_limits import UserGroupLimits
 from yunikorn.config.durations import describe_duration
 from yunikorn.errors import StateError
 from yunikorn.model.allocation import TerminationType
-from yunikorn.model.application import COUNTED
+from yunikorn.model.application import COUNTED, ApplicationStates
 from yunikorn.model.ask_class import AskClasses
 from yunikorn.model.node import Node
 from yunikorn.model.pending_class import PendingClasses

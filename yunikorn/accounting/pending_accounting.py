@@ -15,12 +15,11 @@ from yunikorn.states import ASK, PENDING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from yunikorn.accounting.application_states import ApplicationStates
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.key_indexes import AskIndex
     from yunikorn.accounting.node_reservations import NodeReservations
     from yunikorn.accounting.user_group_limits import UserGroupLimits
-    from yunikorn.model.application import Application
+    from yunikorn.model.application import Application, ApplicationStates
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import Pairs
     from yunikorn.model.pending_class import PendingClass, PendingClasses
