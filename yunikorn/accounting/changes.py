@@ -23,7 +23,7 @@ from yunikorn.states import APPLICATION, REJECTED, StateLogEntry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from yunikorn.accounting.state_reader import StateReader
+    from yunikorn.accounting.state_reporter import StateReader
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import LimitConfig
     from yunikorn.model.allocation import Allocation

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from yunikorn.accounting.new_tags import change_tags, note_end
-from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
+from yunikorn.model.allocation import TerminationType
+from yunikorn.model.ask import DEFAULT_SPEC, TERMINATING_TAG, AskSpec
 from yunikorn.model.foreign_allocation import ForeignAllocation
 from yunikorn.model.queue import RECOVERY
 from yunikorn.resources import Resource, has_negative, is_zero
@@ -26,6 +26,7 @@ from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.allocation_accounting import AllocationAccounting
     from yunikorn.accounting.partition import Partition
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
@@ -229,7 +230,7 @@ class ExistingAllocations:
         spec = _spec(one, app)
         priority = one.priority if app.ask_priority is None else app.ask_priority
         booked = accounting.recover(app, node, uuid, one.key, one.resource, priority, spec, created)
-        note_end(accounting, booked)
+        _note_end(accounting, booked)
         self._preemption.booked(app)
         return booked
 
@@ -240,7 +241,7 @@ class ExistingAllocations:
         if known.node is not node:
             return f"allocation {known.uuid} is on node {known.node.id} and cannot move to {node.id}"
         if one.tags and known.tags != one.tags:
-            change_tags(self._partition.accounting, known, dict(one.tags))
+            _change_tags(self._partition.accounting, known, dict(one.tags))
         if known.resource != one.resource:
             self._partition.accounting.resize(known, one.resource)
             self._preemption.booked(app)
@@ -296,3 +297,33 @@ def _spec(one: ExistingAllocation, app: Application) -> AskSpec:
         # An atomic gang has no placeholders: each of its recovered allocations is a real one.
         placeholder=one.placeholder and bool(one.task_group) and app.atomic is None,
     )
+
+
+def _change_tags(accounting: AllocationAccounting, allocation: Allocation, tags: Mapping[str, str]) -> None:
+    """Change the tags of an allocation, and of its ask if no other replica exists (docs/decisions/0121).
+
+    The allocation leaves the books with its previous tags, and enters them again. Refusals of its node may
+    have ended, as after a change of the node.
+    """
+    node, ask = allocation.node, allocation.ask
+    is_counted = allocation.releasing != TerminationType.PLACEHOLDER_REPLACED
+    books = accounting.books if is_counted else None
+    if books is not None:
+        books.released(allocation, node)
+    allocation.spec = allocation.spec.with_tags(tags)
+    if ask is not None and ask.live == 1 and not ask.pending:
+        ask.spec = allocation.spec
+    if books is not None:
+        books.placed(allocation, node)
+    # Predicates may read the allocations of the node.
+    node.mark_changed()
+    node.unfit = 0
+    accounting.node_changed(node, gained=True)
+    _note_end(accounting, allocation)
+
+
+def _note_end(accounting: AllocationAccounting, allocation: Allocation) -> None:
+    """Count an allocation as one that ends if its tags say so (docs/decisions/0146)."""
+    ends = allocation.spec.tags.get(TERMINATING_TAG) == "true"
+    if ends and allocation.eviction is None and allocation.releasing is None:
+        accounting.ends.add([allocation])

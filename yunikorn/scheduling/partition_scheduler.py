@@ -38,6 +38,7 @@ from yunikorn.states import NODE, PARTITION
 from yunikorn.text import listed
 
 if TYPE_CHECKING:
+    from yunikorn.accounting.state_reporter import StateReporter
     from yunikorn.config.queues_yaml import PartitionConfig
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from yunikorn.model.context import CoreContext, Timeouts
     from yunikorn.model.queue import Queue
     from yunikorn.scheduling.placement import PlacementChain
-    from yunikorn.scheduling.state_reporter import StateReporter
     from yunikorn.states import NodeEvent
 
 NODE_SORT_TAG = "yunikorn.apache.org/node-sort-policy"
