@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import REACTIVATED
+from yunikorn.model.ask import INT32_MIN
 from yunikorn.states import ASK, PENDING
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class PendingAccounting:
             self.usage.recount(app)
         priority = asks[0].priority if len(asks) == 1 else max([ask.priority for ask in asks])
         if priority > app.priority:
-            app.reprioritise()
+            app.set_priority(priority)
         replicas: dict[PendingClass, int] = {}
         for ask in asks:
             replicas[ask.pending_class] = replicas.get(ask.pending_class, 0) + ask.pending
@@ -129,7 +130,7 @@ class PendingAccounting:
         if not (app.not_started or app.counted_by_limits or app.usage_dirty):
             self.usage.recount(app)
         if ask.priority > app.priority:
-            app.reprioritise()
+            app.set_priority(ask.priority)
         if not ask.gang_blocked:
             app.activate(ask.pending_class.bit)
 
@@ -154,10 +155,11 @@ class PendingAccounting:
             self.pending_classes.leave(pending_class)
         if follower is None:
             app.learn_bits()
-            if ask.priority >= app.priority:
-                app.reprioritise()
             if not app.requests.any_wait:
+                app.set_priority(INT32_MIN)
                 self._nothing_waits(app)
+            elif ask.priority >= app.priority:
+                app.reprioritise()
         elif ask.priority >= app.priority and ask.priority != follower.priority:
             app.reprioritise()
 

@@ -373,7 +373,10 @@ class Application(QueueMember):
 
     def reprioritise(self) -> None:
         """Recompute the priority and propagate a change to the queues."""
-        priority = self.requests.priority
+        self.set_priority(self.requests.priority)
+
+    def set_priority(self, priority: int) -> None:
+        """Set the priority, which is that of the requests, and propagate a change to the queues."""
         if priority != self.priority:
             if self._queue is not None and self.held is None:
                 self._queue.count_priority(self.priority, priority)

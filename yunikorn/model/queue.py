@@ -409,8 +409,10 @@ class Queue(QueueMember):
                 alike = levels.get(new, 0)
                 levels[new] = alike + 1
                 altered = altered or not alike
+            if not altered:
+                return
             old = queue.priority
-            new = queue._visible_priority() if altered else old
+            new = queue._visible_priority() if levels else INT32_MIN
             if new == old:
                 return
             queue.priority = new
