@@ -20,7 +20,6 @@ from __future__ import annotations
 import attrs
 
 from yunikorn.api import Node, NodeSortPolicy, hookimpl
-from yunikorn_policies.shares import utilisation
 
 DEFAULT_WEIGHTS = {"vcore": 1.0, "memory": 1.0}
 
@@ -32,31 +31,38 @@ def _not_negative(_: object, attribute: attrs.Attribute[dict[str, float]], weigh
 
 
 @attrs.frozen
-class _Weighted(NodeSortPolicy):
+class _ByUtilisation(NodeSortPolicy):
     score_range = (0.0, 1.0)
     resourceweights: dict[str, float] = attrs.field(factory=dict, validator=_not_negative)
 
+    def score(self, node: Node) -> float:
+        """Return the weighted mean of the used fraction of each type, over the types that the node has."""
+        capacity, available = node.capacity, node.available
+        used = total = 0.0
+        for name, weight in (self.resourceweights or DEFAULT_WEIGHTS).items():
+            whole = capacity.get(name)
+            if whole and weight:
+                used += weight * (1.0 - available.get(name, 0) / whole)
+                total += weight
+        return used / total if total else 0.0
+
 
 @attrs.frozen
-class FairNodes(_Weighted):
+class FairNodes(_ByUtilisation):
     """The least used node first, so that the load spreads."""
 
     name = "fair"
 
-    def score(self, node: Node) -> float:
-        """Return the used fraction of the node, 0 to 1."""
-        return utilisation(node, self.resourceweights or DEFAULT_WEIGHTS)
-
 
 @attrs.frozen
-class BinPacking(_Weighted):
+class BinPacking(_ByUtilisation):
     """The most used node first, so that nodes fill up and others stay free."""
 
     name = "binpacking"
 
     def score(self, node: Node) -> float:
         """Return the free fraction of the node, 0 to 1."""
-        return 1.0 - utilisation(node, self.resourceweights or DEFAULT_WEIGHTS)
+        return 1.0 - super().score(node)
 
 
 @hookimpl

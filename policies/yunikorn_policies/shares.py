@@ -1,11 +1,11 @@
-"""Shares and utilisation, the keys of the default policies."""
+"""Shares of queues, the key of the `fair` queue order."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from yunikorn.api import Node, Queue
+from yunikorn.api import Queue
 
 
 def fair_share_key(queue: Queue) -> tuple[float, float]:
@@ -48,15 +48,3 @@ def _waiting(demand: Mapping[str, int], allocated: Mapping[str, int], total: Map
         whole = total.get(name)
         parts.append(waiting / whole if whole else float(waiting))
     return math.fsum(parts)
-
-
-def utilisation(node: Node, weights: Mapping[str, float]) -> float:
-    """Return the weighted mean of the used fraction of each type, over the types that the node has."""
-    capacity, available = node.capacity, node.available
-    used = total = 0.0
-    for name, weight in weights.items():
-        whole = capacity.get(name)
-        if whole and weight:
-            used += weight * (1.0 - available.get(name, 0) / whole)
-            total += weight
-    return used / total if total else 0.0
