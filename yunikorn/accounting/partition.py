@@ -69,8 +69,8 @@ class Partition:
         self._capacity: Tally = {}
         """Exact sum of the capacities of all nodes."""
         readers = self.changes.readers
-        self.ask_classes = AskClasses(readers)
-        self.pending_classes = PendingClasses(self.ask_classes, readers)
+        self.ask_classes = AskClasses(readers.ask_class_dropped, readers.ask_bits_dropped)
+        self.pending_classes = PendingClasses(self.ask_classes, readers.pending_bits_dropped)
         self.usage = UserGroupLimits(self.pending_classes, self.changes)
         self.applications: dict[str, Application] = {}
         """Applications that have not ended, by id."""

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.resources import Resource, without_zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from yunikorn.model.ask import Ask
-    from yunikorn.model.change_readers import ChangeReaders
     from yunikorn.model.node import Node
     from yunikorn.model.pending_class import PendingClass
     from yunikorn.model.usage_tracker import UsageTracker
@@ -169,8 +168,13 @@ class AvoidingClass(AskClass):
 class AskClasses:
     """The live ask classes of a partition."""
 
-    def __init__(self, readers: ChangeReaders) -> None:
-        self._readers = readers
+    def __init__(
+        self, dropped: list[Callable[[AskClass], None]], bits_dropped: list[Callable[[int], None]]
+    ) -> None:
+        """Create without ask classes; the functions in the two lists are called with what is dropped."""
+        self.dropped = dropped
+        """Called with an ask class without requests that was dropped."""
+        self._bits_dropped = bits_dropped
         self._ask_classes: dict[Key, AskClass] = {}
         self._free: list[int] = []
         self._used = 0
@@ -233,7 +237,7 @@ class AskClasses:
         gone = 0
         for bit in bits:
             gone |= bit
-        for forget in self._readers.ask_bits_dropped:
+        for forget in self._bits_dropped:
             forget(gone)
         self._free += bits
 
@@ -297,11 +301,11 @@ class AskClasses:
             if not ask_class.waiting:
                 del self._ask_classes[key]
                 self.unschedulable.pop(ask_class.bit, None)
-                for drop in self._readers.ask_class_dropped:
+                for drop in self.dropped:
                     drop(ask_class)
                 self._free.append(ask_class.bit)
                 gone |= ask_class.bit
         self._idle = 0
         self._fit_index, self._unknown = FitIndex(()), True
-        for forget in self._readers.ask_bits_dropped:
+        for forget in self._bits_dropped:
             forget(gone)

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 from yunikorn.model.ask_class import AskClass, AskClasses
 
 if TYPE_CHECKING:
-    from yunikorn.model.change_readers import ChangeReaders
+    from collections.abc import Callable
+
     from yunikorn.model.usage_tracker import UsageTracker
 
 IDLE_PENDING_CLASSES = 256
@@ -58,12 +59,14 @@ class PendingClass:
 class PendingClasses:
     """The pending classes of a partition."""
 
-    def __init__(self, ask_classes: AskClasses, readers: ChangeReaders) -> None:
+    def __init__(self, ask_classes: AskClasses, bits_dropped: list[Callable[[int], None]]) -> None:
+        """Create without pending classes; `bits_dropped` are called with the bits of dropped ones."""
         self.ask_classes = ask_classes
-        self._readers = readers
+        self._bits_dropped = bits_dropped
+        self._by_length: dict[int, PendingClass] = {}
+        """Pending classes by the length of their bit: many powers of 2 have the same hash."""
         self._free: list[int] = []
         self._used = 0
-        self._pending_classes = 0
         self.made = 0
         """Number of pending classes created so far."""
         self._idle = 0
@@ -71,7 +74,7 @@ class PendingClasses:
         """Bits of the pending classes whose requests may be placed now, as far as is known."""
         self.times_full = 0
         """Incremented whenever a limit reaches its maximum of running applications."""
-        readers.ask_class_dropped.append(self._drop)
+        ask_classes.dropped.append(self._drop)
 
     def of(
         self, ask_class: AskClass, limit_trackers: tuple[UsageTracker, ...], *, force_visit: bool = False
@@ -83,7 +86,7 @@ class PendingClasses:
         key = (*limit_trackers, None) if force_visit else limit_trackers
         pending_class = ask_class.pending_classes.get(key)
         if pending_class is None:
-            if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > self._pending_classes:
+            if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > len(self._by_length):
                 for one in list(self.ask_classes):
                     self._drop(one)
             if self._free:
@@ -91,12 +94,10 @@ class PendingClasses:
             else:
                 bit = 1 << 2 * self._used
                 self._used += 1
-            pending_class = ask_class.pending_classes[key] = PendingClass(
-                ask_class, limit_trackers, bit, force_visit=force_visit
-            )
+            pending_class = PendingClass(ask_class, limit_trackers, bit, force_visit=force_visit)
+            ask_class.pending_classes[key] = self._by_length[bit.bit_length()] = pending_class
             for tracker in limit_trackers:
-                tracker.pending_classes[bit] = pending_class
-            self._pending_classes += 1
+                tracker.pending_bits[bit] = None
             self.made += 1
             self._idle += 1
             self.refresh(pending_class)
@@ -154,15 +155,20 @@ class PendingClasses:
 
     # -- limits -------------------------------------------------------------------------------------
 
+    def under(self, tracker: UsageTracker) -> list[PendingClass]:
+        """Return the pending classes under the limit of a user or group, in order of creation."""
+        return [self._by_length[bit.bit_length()] for bit in tracker.pending_bits]
+
     def mark_over_limit(self, pending_class: PendingClass, tracker: UsageTracker) -> None:
         """Record that a limit has no room for this pending class, until `room_grew`."""
         pending_class.over_limit = True
-        tracker.over_limit[pending_class.bit] = pending_class
+        tracker.over_limit[pending_class.bit] = None
         self.schedulable &= ~pending_class.bits
 
     def room_grew(self, tracker: UsageTracker) -> None:
         """Reopen the pending classes that have room after usage under a limit fell."""
-        for bit, pending_class in list(tracker.over_limit.items()):
+        for bit in list(tracker.over_limit):
+            pending_class = self._by_length[bit.bit_length()]
             if tracker.has_room(pending_class.ask_class.pairs):
                 del tracker.over_limit[bit]
                 pending_class.over_limit = False
@@ -174,7 +180,7 @@ class PendingClasses:
         if full != tracker.full:
             tracker.full = full
             self.times_full += full
-            for pending_class in tracker.pending_classes.values():
+            for pending_class in self.under(tracker):
                 self.refresh(pending_class)
 
     def reconsider(self) -> None:
@@ -196,13 +202,13 @@ class PendingClasses:
             if not pending_class.asks:
                 del ask_class.pending_classes[key]
                 for tracker in pending_class.limit_trackers:
-                    tracker.pending_classes.pop(pending_class.bit, None)
+                    tracker.pending_bits.pop(pending_class.bit, None)
                     tracker.over_limit.pop(pending_class.bit, None)
+                del self._by_length[pending_class.bit.bit_length()]
                 self._free.append(pending_class.bit)
-                self._pending_classes -= 1
                 self._idle -= 1
                 gone |= pending_class.bits
         if gone:
             self.schedulable &= ~gone
-            for forget in self._readers.pending_bits_dropped:
+            for forget in self._bits_dropped:
                 forget(gone)

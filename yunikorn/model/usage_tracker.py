@@ -9,7 +9,6 @@ from yunikorn.resources import NOTHING, Resource, Tally, above_zero
 
 if TYPE_CHECKING:
     from yunikorn.config.queues_yaml import LimitConfig
-    from yunikorn.model.pending_class import PendingClass
 
 USER, GROUP = "user", "group"
 
@@ -29,7 +28,7 @@ class UsageTracker:
         "name",
         "over_limit",
         "path",
-        "pending_classes",
+        "pending_bits",
     )
 
     def __init__(self, kind: str, name: str, path: str, flush: Callable[[], None]) -> None:
@@ -46,9 +45,10 @@ class UsageTracker:
         self.max_applications = 0
         self.full = False
         """True if no further application may start; updated by `PendingClasses.count_changed`."""
-        self.pending_classes: dict[int, PendingClass] = {}
-        self.over_limit: dict[int, PendingClass] = {}
-        """Pending classes that exceed the limit at present, by bit."""
+        self.pending_bits: dict[int, None] = {}
+        """Bits of the pending classes under the limit, one each, in order (see `PendingClasses.under`)."""
+        self.over_limit: dict[int, None] = {}
+        """Bits of the pending classes that exceed the limit at present."""
 
     @property
     def label(self) -> str:

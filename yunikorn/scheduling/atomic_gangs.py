@@ -80,7 +80,7 @@ class AtomicGangs:
         for queue, bits in reversed(self._silenced):
             queue.activate(bits)
         for tracker in self._closed:
-            for pending_class in tracker.pending_classes.values():
+            for pending_class in self._pending_classes.under(tracker):
                 self._pending_classes.refresh(pending_class)
         self._silenced, self._closed = [], []
         self._holding_back = {}
@@ -110,7 +110,7 @@ class AtomicGangs:
             cause.bits = 0
         else:
             self._closed.append(cause)
-            for pending_class in cause.pending_classes.values():
+            for pending_class in self._pending_classes.under(cause):
                 self._pending_classes.schedulable &= ~pending_class.bits
         return True
 
