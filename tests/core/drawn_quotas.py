@@ -132,9 +132,9 @@ def check_quotas(at: PartitionScheduler, *, settled: bool) -> None:
         if settled or isinstance(policy, ShiftPlan):
             assert queue.max == expected, queue
     for due, found in quotas._appointments.items():
-        assert found.quotas, due
+        assert found.queues, due
         assert found.timer.call is not None, due
-        assert all(quotas._due[quota] == due for quota in found.quotas), due
+        assert all(quotas._due[each] == due for each in found.queues), due
 
 
 def _assert_room(at: PartitionScheduler, ask: Ask) -> None:

@@ -348,8 +348,8 @@ def _of_quotas(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         detail = f"{summary} (requested {requested}, available {available})"
         policy = ""
         if isinstance(obstacle, Queue) and obstacle.policy_quota is not None:
-            policy = obstacle.policy_quota.policy
-            detail = f"{detail}; {obstacle.policy_quota.describe(at.partition.clock.now())}"
+            policy, now = obstacle.policy_quota.policy, at.partition.clock.now()
+            detail = f"{detail}; {obstacle.policy_quota.describe(now, obstacle.configured_max)}"
         yield Reason(check, summary, detail, policy)
 
 

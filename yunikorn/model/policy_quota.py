@@ -9,7 +9,6 @@ from yunikorn.config.durations import describe_duration
 from yunikorn.quantities import in_words
 
 if TYPE_CHECKING:
-    from yunikorn.model.queue import Queue
     from yunikorn.model.sibling_usage import Lender
     from yunikorn.resources import Resource
 
@@ -22,7 +21,6 @@ class PolicyQuota:
         "amount",
         "failure",
         "policy",
-        "queue",
         "reported",
         "siblings",
         "until",
@@ -31,18 +29,17 @@ class PolicyQuota:
     )
 
     def __init__(
-        self, queue: Queue, policy: str, siblings: Lender | None, ask: Callable[[PolicyQuota], object]
+        self, configured: Resource | None, policy: str, siblings: Lender | None, ask: Callable[[], object]
     ) -> None:
         """Start with the configured quota; `ask` asks the policy called `policy` and updates this object.
 
         With `siblings` the policy watches them, and is asked whenever they have changed.
         """
-        self.queue = queue
         self.policy = policy
         self.siblings = siblings
-        self.amount = queue.configured_max
+        self.amount = configured
         """Quota in force; missing types are unlimited, None is no quota."""
-        self.reported = queue.configured_max
+        self.reported = configured
         """Quota that events and quota preemption know of."""
         self.until: int | None = None
         """Time (ns) until which the answer holds; None if the policy has not said any."""
@@ -59,23 +56,17 @@ class PolicyQuota:
         """Quota in force until the next question; None if siblings may change it at any time."""
         return self.amount if self.siblings is None else None
 
-    @property
-    def share_amount(self) -> Resource | None:
-        """Quota to which shares relate: what is borrowed from siblings does not count."""
-        return self.amount if self.siblings is None else self.queue.configured_max
-
     def current(self) -> Resource | None:
         """Return the quota, after a question if siblings have changed."""
         if self.siblings is not None and self.version != self.siblings.version and not self.failure:
-            self._ask(self)
+            self._ask()
         return self.amount
 
-    def describe(self, now: int) -> str:
-        """Return the quota in force with its reason, for messages."""
-        configured = in_words(self.queue.configured_max) if self.queue.configured_max else "no max"
+    def describe(self, now: int, configured: Resource | None) -> str:
+        """Return the quota in force with its reason and the configured quota, for messages."""
         if self.failure:
             return f"quota policy {self.policy} failed, so that the configured max applies: {self.failure}"
-        amount = in_words(self.amount) if self.amount else "no max"
+        amount, without = (in_words(one) if one else "no max" for one in (self.amount, configured))
         why = f" ({self.why})" if self.why else ""
         left = "" if self.until is None else f", for {describe_duration(max(self.until - now, 0))} from now"
-        return f"max in force {amount} of quota policy {self.policy}{why}{left}; configured {configured}"
+        return f"max in force {amount} of quota policy {self.policy}{why}{left}; configured {without}"

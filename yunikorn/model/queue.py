@@ -316,8 +316,7 @@ class Queue(QueueMember):
             if parent is None:
                 fair_max: Mapping[str, int] = self.cluster.total
             else:
-                policy_quota = self.policy_quota
-                quota = self._quota if policy_quota is None else policy_quota.share_amount
+                quota = self._share_max()
                 fair_max = parent.measures()[0]
                 if quota is not None and fair_max:
                     fair_max = {**fair_max, **self._bounded(quota)}
@@ -326,8 +325,11 @@ class Queue(QueueMember):
         return self._measures
 
     def _share_max(self) -> Resource | None:
-        """Return the quota to which shares relate."""
-        return self._quota if self.policy_quota is None else self.policy_quota.share_amount
+        """Return the quota to which shares relate: what is borrowed from siblings does not count."""
+        policy_quota = self.policy_quota
+        if policy_quota is None:
+            return self._quota
+        return policy_quota.amount if policy_quota.siblings is None else self.configured_max
 
     def _bounded(self, quota: Resource) -> Resource:
         """Return `quota`, reduced to the quotas above if a policy sets one of these quotas."""

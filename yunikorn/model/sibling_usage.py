@@ -6,34 +6,50 @@ changes is noted, and the sum is updated for the noted queues when the sum is re
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.resources import NOTHING, Resource, Tally, grow, shrink
 
 if TYPE_CHECKING:
-    from yunikorn.model.policy_quota import PolicyQuota
-    from yunikorn.model.queue import Queue
+    from collections.abc import Mapping
+
+
+class Sibling(Protocol):
+    """Queue as its siblings see it: a quota, and what of it is used and requested."""
+
+    @property
+    def configured_max(self) -> Resource | None:
+        """Quota from the configuration, a template or a tag; None without a quota."""
+        ...
+
+    @property
+    def allocated(self) -> Mapping[str, int]:
+        """Allocated resources."""
+        ...
+
+    @property
+    def demand(self) -> Mapping[str, int]:
+        """Allocated plus pending resources."""
+        ...
 
 
 class SiblingUsage:
     """Amounts that the children of one queue leave unused of their configured quotas, less their excess."""
 
-    __slots__ = ("_changed", "_spare", "_stale", "_total", "is_listed", "version", "watchers")
+    __slots__ = ("_changed", "_spare", "_stale", "_total", "is_listed", "version")
 
     def __init__(self, stale: list[SiblingUsage]) -> None:
         """Create without children; the object adds itself to `stale` when something changes."""
         self.version = 0
         """Incremented whenever a child changes."""
-        self.watchers: dict[PolicyQuota, None] = {}
-        """Quotas of the children whose policies watch their siblings."""
         self.is_listed = False
         """True while `stale` contains the object."""
         self._stale = stale
-        self._changed: dict[Queue, None] = {}
-        self._spare: dict[Queue, Tally] = {}
+        self._changed: dict[Sibling, None] = {}
+        self._spare: dict[Sibling, Tally] = {}
         self._total: Tally = {}
 
-    def note(self, child: Queue) -> None:
+    def note(self, child: Sibling) -> None:
         """Record that usage, demand or quota of a child changes."""
         self.version += 1
         self._changed[child] = None
@@ -41,13 +57,13 @@ class SiblingUsage:
             self.is_listed = True
             self._stale.append(self)
 
-    def remove(self, child: Queue) -> None:
+    def remove(self, child: Sibling) -> None:
         """Remove a child that has left the tree."""
         self.note(child)
         del self._changed[child]
         shrink(self._total, self._spare.pop(child, NOTHING))
 
-    def unused_by_others(self, child: Queue) -> Resource:
+    def unused_by_others(self, child: Sibling) -> Resource:
         """Return the amounts that the siblings of `child` leave unused; none is negative or 0."""
         if self._changed:
             changed, self._changed = self._changed, {}
@@ -68,7 +84,7 @@ class Lender:
 
     __slots__ = ("_child", "_notes", "siblings")
 
-    def __init__(self, child: Queue, siblings: SiblingUsage) -> None:
+    def __init__(self, child: Sibling, siblings: SiblingUsage) -> None:
         self._child = child
         self.siblings = siblings
         self._notes = 0
@@ -93,7 +109,7 @@ class Lender:
         self.siblings.remove(self._child)
 
 
-def _spare_of(queue: Queue) -> Tally:
+def _spare_of(queue: Sibling) -> Tally:
     """Return what a queue neither uses nor requests of its quota; negative is what it uses above the quota.
 
     A queue that requests more than its quota lends nothing, even if the requests find no node.

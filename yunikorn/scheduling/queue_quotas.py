@@ -9,6 +9,7 @@ queue, and once per round of decisions for its waiting requests (docs/decisions/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from yunikorn.api import Quota
@@ -66,11 +67,11 @@ class _Policy:
 class _Appointment:
     """Queues whose policies are asked at the same time."""
 
-    __slots__ = ("quotas", "timer")
+    __slots__ = ("queues", "timer")
 
     def __init__(self, timer: Timer) -> None:
         self.timer = timer
-        self.quotas: dict[PolicyQuota, None] = {}
+        self.queues: dict[Queue, None] = {}
 
 
 class QueueQuotas:
@@ -90,12 +91,14 @@ class QueueQuotas:
         self._policies: dict[PluginInstance, _Policy] = {}
         self._bound: dict[Queue, tuple[_Policy, PolicyQuota]] = {}
         self._appointments: dict[int, _Appointment] = {}
-        self._due: dict[PolicyQuota, int] = {}
+        self._due: dict[Queue, int] = {}
         """Time of the appointment of each queue that has one."""
         self._siblings: dict[Queue, SiblingUsage] = {}
         """Usage of siblings by parent, for parents with a child whose policy watches its siblings."""
+        self._watchers: dict[SiblingUsage, dict[Queue, None]] = {}
+        """Queues whose policies watch their siblings."""
         self._stale: list[SiblingUsage] = []
-        self._moved: dict[PolicyQuota, None] = {}
+        self._moved: dict[Queue, PolicyQuota] = {}
         """Quotas that have changed and were not reported yet."""
         self._size = -1
         """Version of the cluster for which the policies that watch it were asked."""
@@ -113,7 +116,7 @@ class QueueQuotas:
         """Use the policies that new and changed queues name, and ask them."""
         bound = [queue for queue in queues if self._bind(queue)]
         for queue in bound:
-            self._ask(self._bound[queue][1])
+            self._ask(queue)
         if bound:
             self._report()
 
@@ -132,8 +135,8 @@ class QueueQuotas:
             if queue.settings.quota_policy or queue in self._bound or self._siblings:
                 self._bind(queue)
         self._drop_unused()
-        for _, quota in list(self._bound.values()):
-            self._ask(quota)
+        for queue in list(self._bound):
+            self._ask(queue)
         self._report(preempting=False)
 
     def _drop_unused(self) -> None:
@@ -142,7 +145,7 @@ class QueueQuotas:
         self._policies = {one: policy for one, policy in self._policies.items() if policy in used}
         self.watching = any(policy.watches_siblings or policy.watches_cluster for policy in used)
         for parent, siblings in list(self._siblings.items()):
-            if not siblings.watchers:
+            if siblings not in self._watchers:
                 del self._siblings[parent]
                 for child in parent.children.values():
                     child.lender = None
@@ -169,11 +172,11 @@ class QueueQuotas:
             return False
         if known is None:
             lender = queue.lender if policy.watches_siblings else None
-            quota = PolicyQuota(queue, policy.name, lender, self._ask)
+            quota = PolicyQuota(queue.configured_max, policy.name, lender, partial(self._ask, queue))
             quota.reported = reported
             self._bound[queue] = (policy, quota)
             if lender is not None:
-                lender.siblings.watchers[quota] = None
+                self._watchers.setdefault(lender.siblings, {})[queue] = None
             self.watching = self.watching or policy.watches_siblings or policy.watches_cluster
             queue.use_policy_quota(quota)
         return True
@@ -217,19 +220,21 @@ class QueueQuotas:
         known = self._bound.pop(queue, None)
         if known is None:
             return
-        quota = known[1]
-        self._cancel(quota)
-        self._moved.pop(quota, None)
-        if quota.siblings is not None:
-            quota.siblings.siblings.watchers.pop(quota, None)
+        self._cancel(queue)
+        self._moved.pop(queue, None)
+        if (lender := known[1].siblings) is not None:
+            watchers = self._watchers[lender.siblings]
+            del watchers[queue]
+            if not watchers:
+                del self._watchers[lender.siblings]
         queue.use_policy_quota(None)
 
     # -- questions ----------------------------------------------------------------------------------
 
-    def _ask(self, quota: PolicyQuota) -> None:
+    def _ask(self, queue: Queue) -> None:
         """Ask the policy of a queue, and apply the answer."""
-        queue, now = quota.queue, self._partition.clock.now()
-        policy = self._bound[queue][0]
+        now = self._partition.clock.now()
+        policy, quota = self._bound[queue]
         if quota.siblings is not None:
             quota.version = quota.siblings.version
         try:
@@ -239,22 +244,22 @@ class QueueQuotas:
             failure = str(self._failures.report(policy.origin, "setting the max of", error, queue.label))
             answer, until = Quota(None), None
         quota.failure, quota.until, quota.why = failure, until, answer.why
-        self._arrange(quota, policy, now)
-        self._put(quota, _in_force(queue.configured_max, answer.max))
+        self._arrange(queue, quota, policy, now)
+        self._put(queue, quota, _in_force(queue.configured_max, answer.max))
 
-    def _put(self, quota: PolicyQuota, amount: Resource | None) -> None:
+    def _put(self, queue: Queue, quota: PolicyQuota, amount: Resource | None) -> None:
         if amount != quota.amount:
             quota.amount = amount
-            quota.queue.apply_policy_quota()
+            queue.apply_policy_quota()
             # Preemption and refused requests are tried again only after a change.
             self._partition.accounting.change_count += 1
         if amount != quota.reported:
-            self._moved[quota] = None
+            self._moved[queue] = quota
 
     def ask_again(self, queue: Queue) -> None:
         """Ask the policy of a queue whose configured quota has changed."""
-        if queue.policy_quota is not None:
-            self._ask(queue.policy_quota)
+        if queue in self._bound:
+            self._ask(queue)
             self._report()
 
     def review(self) -> bool:
@@ -265,24 +270,24 @@ class QueueQuotas:
         asked = False
         if self._size != self._partition.cluster.version:
             self._size = self._partition.cluster.version
-            for policy, quota in list(self._bound.values()):
+            for queue, (policy, _) in list(self._bound.items()):
                 if policy.watches_cluster:
-                    self._ask(quota)
+                    self._ask(queue)
                     asked = True
         while self._stale:
             siblings = self._stale.pop()
             siblings.is_listed = False
-            for quota in list(siblings.watchers):
+            for queue in list(self._watchers.get(siblings, ())):
                 # Many queues may be idle. The arrival of a request brings them here again.
-                if any(quota.queue.demand.values()):
-                    quota.current()
+                if any(queue.demand.values()):
+                    self._bound[queue][1].current()
                     asked = True
         self._report()
         return asked
 
     # -- timers -------------------------------------------------------------------------------------
 
-    def _arrange(self, quota: PolicyQuota, policy: _Policy, now: int) -> None:
+    def _arrange(self, queue: Queue, quota: PolicyQuota, policy: _Policy, now: int) -> None:
         """Set the time of the next question about a queue."""
         times = [] if quota.until is None else [max(quota.until, now + SHORTEST)]
         if quota.failure:
@@ -291,12 +296,12 @@ class QueueQuotas:
             # The same times for all queues, so that they share timers.
             times.append((now // policy.refresh + 1) * policy.refresh)
         due = min(times, default=None)
-        if due == self._due.get(quota):
+        if due == self._due.get(queue):
             return
-        self._cancel(quota)
+        self._cancel(queue)
         if due is not None:
-            self._due[quota] = due
-            self._appointment(due).quotas[quota] = None
+            self._due[queue] = due
+            self._appointment(due).queues[queue] = None
 
     def _appointment(self, due: int) -> _Appointment:
         found = self._appointments.get(due)
@@ -305,22 +310,22 @@ class QueueQuotas:
             found = self._appointments[due] = _Appointment(timer)
         return found
 
-    def _cancel(self, quota: PolicyQuota) -> None:
-        due = self._due.pop(quota, None)
+    def _cancel(self, queue: Queue) -> None:
+        due = self._due.pop(queue, None)
         if due is not None:
             found = self._appointments[due]
-            del found.quotas[quota]
-            if not found.quotas:
+            del found.queues[queue]
+            if not found.queues:
                 found.timer.cancel()
                 del self._appointments[due]
 
     def _go(self, due: int) -> None:
         """Ask about the queues of an appointment."""
-        quotas = list(self._appointments.pop(due).quotas)
-        for quota in quotas:
-            del self._due[quota]
-        for quota in quotas:
-            self._ask(quota)
+        queues = list(self._appointments.pop(due).queues)
+        for queue in queues:
+            del self._due[queue]
+        for queue in queues:
+            self._ask(queue)
         self._report()
 
     # -- effects ------------------------------------------------------------------------------------
@@ -330,12 +335,13 @@ class QueueQuotas:
         if not self._moved:
             return
         moved, self._moved = self._moved, {}
-        for quota in moved:
-            queue, before = quota.queue, quota.reported
+        for queue, quota in moved.items():
+            before = quota.reported
             if before == quota.amount:
                 continue
             quota.reported = quota.amount
-            self._partition.changes.quota_changed(queue, quota.describe(self._partition.clock.now()))
+            why = quota.describe(self._partition.clock.now(), queue.configured_max)
+            self._partition.changes.quota_changed(queue, why)
             if preempting:
                 self._preemption.quota_changed(queue, before)
 
