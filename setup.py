@@ -29,7 +29,6 @@ HOT = {
         "queue",
         "app_requests",
         "ask_class",
-        "lifetime_usage",
         "change_readers",
     ),
     "yunikorn/accounting": (
@@ -39,6 +38,7 @@ HOT = {
         "node_reservations",
         "allocation_accounting",
         "ask_batch",
+        "lifetime_usage",
         "changes",
         "gang_formation",
         "user_group_limits",

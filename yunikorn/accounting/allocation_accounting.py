@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
+from yunikorn.accounting.lifetime_usage import record_end
 from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting, book, book_decision
 from yunikorn.event_types import EventChange
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, ReportedEnds, TerminationType
 from yunikorn.model.application import COUNTED, REACTIVATED
-from yunikorn.model.lifetime_usage import LifetimeUsage
 from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
 
 if TYPE_CHECKING:
@@ -290,9 +290,7 @@ class AllocationAccounting:
     def return_to(self, ask: Ask, allocation: Allocation, message: str) -> None:
         """End an allocation that the RM could not start: a replica of `ask`, of its key, is pending again."""
         app, own = allocation.app, allocation.ask
-        if app.lifetime is None:
-            app.lifetime = LifetimeUsage()
-        app.lifetime.ending(allocation, self._events.now())
+        record_end(allocation, self._events.now())
         self._withdraw(allocation, gained=True)
         if allocation.placeholder:
             self.gangs.returned(allocation)
@@ -400,9 +398,7 @@ class AllocationAccounting:
     def release(self, allocation: Allocation, termination: TerminationType, message: str = "") -> None:
         """End an allocation: free its resources on the node, in the application and in the queues."""
         app, node = allocation.app, allocation.node
-        if app.lifetime is None:
-            app.lifetime = LifetimeUsage()
-        app.lifetime.ending(allocation, self._events.now())
+        record_end(allocation, self._events.now())
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
         if self._by_uuid is not None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from yunikorn.index.sorted_blocks import SortKey
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.gang import AtomicGang, Gang
-    from yunikorn.model.lifetime_usage import LifetimeUsage
     from yunikorn.model.queue import Queue
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.states import ApplicationEvent
@@ -76,6 +75,22 @@ class Hold:
     def message(self) -> str:
         """Message that names the policy and its reason."""
         return f"held by admission policy {self.policy}: {self.why}"
+
+
+class LifetimeUsage:
+    """Resource use of an application until the latest end of an allocation."""
+
+    __slots__ = ("peak", "placeholders", "preempted", "used")
+
+    def __init__(self) -> None:
+        self.peak: Tally = {}
+        """Highest use per type, without placeholders."""
+        self.used: dict[str, Tally] = {}
+        """Amounts times seconds by instance type, of allocations that were not preempted."""
+        self.preempted: dict[str, Tally] = {}
+        """Likewise of preempted allocations."""
+        self.placeholders: dict[str, Tally] = {}
+        """Likewise of placeholders that were not preempted."""
 
 
 COUNTED = frozenset({STARTING, RUNNING})
@@ -196,6 +211,7 @@ class Application(QueueMember):
         self.leaving = False
         """True while the RM removes the application, which then does not become Completing."""
         self.lifetime: LifetimeUsage | None = None
+        """None until an allocation ends."""
         self.timer: Timer | None = None
         self.execution_timeout: ExecutionTimeout | None = None
         self.gang: Gang | None = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from yunikorn.accounting.lifetime_usage import peak_of, used_by
 from yunikorn.clock import MILLISECOND
 from yunikorn.model.allocation import TerminationType
-from yunikorn.model.lifetime_usage import peak_of, used_by
 from yunikorn.rest import shapes
 from yunikorn.rest.encoding import EncodedList
 from yunikorn.rest.gathering import COMPLETE, Gathering
