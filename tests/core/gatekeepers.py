@@ -10,8 +10,7 @@ import attrs
 from hypothesis import strategies as st
 
 from yunikorn import api
-from yunikorn.model.allocation import Allocation
-from yunikorn.model.placement_hold import PlacementHold
+from yunikorn.model.allocation import Allocation, PlacementHold
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import FAILING
 

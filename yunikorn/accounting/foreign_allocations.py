@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
-    from yunikorn.model.foreign_allocation import ForeignAllocation
-    from yunikorn.model.node import Node
+    from yunikorn.model.node import ForeignAllocation, Node
 
 
 class ForeignAllocations:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.model.allocation import PlacementHold
 from yunikorn.model.ask import REQUIRED_NODE_TAG
-from yunikorn.model.placement_hold import PlacementHold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,11 +12,10 @@ from yunikorn.quantities import in_words
 
 if TYPE_CHECKING:
     from yunikorn.accounting.event_recorder import EventRecorder
-    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.allocation import Allocation, PlacementHold
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.node import Node
-    from yunikorn.model.placement_hold import PlacementHold
     from yunikorn.model.queue import Queue
     from yunikorn.model.usage_tracker import UsageTracker
 

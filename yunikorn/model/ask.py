@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
-from yunikorn.model.placement_hold import Unpermitted
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
@@ -200,6 +199,10 @@ class AskExtras:
         self.barred_until = INT64_MIN
         self.attempt_change = -1
         self.refusals = NOTHING_REFUSED
+
+
+class Unpermitted(dict[str, int]):
+    """Refusal of a placement by a permit policy, in place of the refusals by nodes: the reason, once."""
 
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1

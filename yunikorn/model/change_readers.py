@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from yunikorn.model.allocation import PlacementHold
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
-    from yunikorn.model.placement_hold import PlacementHold
     from yunikorn.model.queue import Queue
 
 

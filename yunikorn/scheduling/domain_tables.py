@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
-    from yunikorn.model.domain import Closing, Domain
-    from yunikorn.model.node import Node
+    from yunikorn.model.node import Closing, Domain, Node
     from yunikorn.scheduling.predicate_calls import Condition
 
 MOST_SCOPES = 32

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass
     from yunikorn.model.change_readers import ChangeReaders
-    from yunikorn.model.domain import Closing, Domain
-    from yunikorn.model.node import Node
+    from yunikorn.model.node import Closing, Domain, Node
     from yunikorn.model.pending_class import PendingClasses
     from yunikorn.scheduling.node_policies import NamedPolicy
     from yunikorn.scheduling.predicate_chain import PredicateChain

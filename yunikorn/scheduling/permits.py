@@ -23,8 +23,8 @@ from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
 from yunikorn.containment import contained, read_attribute, safe_repr, text_or_none
 from yunikorn.framework.plugin_failures import read_seconds
+from yunikorn.model.ask import Unpermitted
 from yunikorn.model.gang import GangClass
-from yunikorn.model.placement_hold import Unpermitted
 from yunikorn.scheduling.predicate_calls import keeper_of
 from yunikorn.scheduling.questions import AFTER_FAILURE, Rounds, checked
 from yunikorn.scheduling.unschedulable_queue import PAUSE
@@ -36,12 +36,11 @@ if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.framework.instances import PluginInstance
     from yunikorn.framework.plugin_failures import PluginFailures
-    from yunikorn.model.allocation import Allocation
+    from yunikorn.model.allocation import Allocation, PlacementHold
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.gang import AtomicGang
     from yunikorn.model.node import Node
-    from yunikorn.model.placement_hold import PlacementHold
     from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.ask_admission import AskAdmission
     from yunikorn.scheduling.preemption.preemption import Preemption

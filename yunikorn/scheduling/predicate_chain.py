@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, AskClasses
-    from yunikorn.model.domain import Closing, Domain
-    from yunikorn.model.node import Node
+    from yunikorn.model.node import Closing, Domain, Node
 
 
 def counted(refusals: Mapping[str, int]) -> str:
