@@ -52,7 +52,7 @@ HOT = {
         "obstacles",
         "unschedulable_queue",
     ),
-    "yunikorn/interface": ("delivery", "rm_partitions"),
+    "yunikorn/interface": ("rm_partitions",),
     "yunikorn/simulation": ("event_queue", "simulated_rm"),
     "yunikorn/reporting": ("time_series", "observer"),
     "policies/yunikorn_policies": ("shares",),

@@ -35,7 +35,7 @@ PARTS = (
     ("which node: order and search", ("node_order.py", "node_orders.py", "fit_index.py")),
     (
         "telling the resource manager",
-        ("interface/delivery.py", "outbox.py", "changes.py", "client_session.py", "harness.py", "<attrs"),
+        ("rm_partitions.py", "outbox.py", "changes.py", "client_session.py", "harness.py", "<attrs"),
     ),
     ("accounting", ("yunikorn/model/", "yunikorn/accounting/")),
     ("the cycle itself", ("yunikorn/",)),

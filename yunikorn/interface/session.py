@@ -22,7 +22,6 @@ from yunikorn.errors import (
 from yunikorn.framework.event_wants import NOTHING_WANTED
 from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
-from yunikorn.interface.delivery import collect
 from yunikorn.interface.event_records import cache_changes
 from yunikorn.interface.event_settings import event_settings_of
 from yunikorn.interface.messages import (
@@ -33,7 +32,7 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
 )
-from yunikorn.interface.rm_partitions import RMPartitions
+from yunikorn.interface.rm_partitions import RMPartitions, response_of
 from yunikorn.interface.session_state import PausedState, SessionStatus
 from yunikorn.interface.sinks import Buffer, EventReceiver, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
@@ -212,8 +211,7 @@ class Session:
             self._deliver(unsent)
         callback = self.callback_adapter
         changes = self._cache_changes() if callback.keeps_cache else None
-        full = self.partitions.unsent()
-        response = collect(full) if full else None
+        response = self.partitions.response()
         if changes is not None:
             try:
                 self._sync_cache(changes)
@@ -290,7 +288,7 @@ class Session:
             if partition.state_reporter is not None:
                 partition.state_reporter.drain()
         if paused_state.resync_due and paused_state.reachable:
-            response = collect(self.partitions.unsent()) or UpdateResponse()
+            response = self.partitions.response() or UpdateResponse()
             response.action = SchedulerAction.RESYNC
             paused_state.resync_due, paused_state.sending_resync = False, True
             delivered = self.callback_adapter.deliver(response)
@@ -408,13 +406,10 @@ class Session:
             self._send_events(one.partition.changes.events)
         self.sinks.use(reload_plan.sinks)
         self._listen()
-        last = collect(
-            (name, one.partition.changes)
-            for name, one in gone.items()
-            if not one.partition.changes.outbox.is_empty
-        )
-        if self.paused_state is None and last is not None:
-            self._deliver(last)
+        left = {name: one.partition.changes for name, one in gone.items()}
+        response = response_of([(name, one) for name, one in left.items() if not one.outbox.is_empty])
+        if self.paused_state is None and response is not None:
+            self._deliver(response)
 
     def prepare(self, config: SchedulerConfig, *, opening: bool = True) -> ReloadPlan:
         """Return the change to another configuration; with `opening` its new plugins are opened already.
