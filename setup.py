@@ -16,7 +16,7 @@ SWITCH = "YUNIKORN_COMPILE"
 COMPILER = ["mypy >= 1.18", "types-PyYAML"]
 
 HOT = {
-    "yunikorn/index": ("sorted_blocks", "sorted_members"),
+    "yunikorn/index": ("fit_index", "sorted_blocks", "sorted_members"),
     "yunikorn": ("clock",),
     "yunikorn/model": (
         "allocation",
@@ -24,7 +24,6 @@ HOT = {
         "application",
         "ask",
         "gang",
-        "pending_class",
         "node",
         "queue",
         "app_requests",

@@ -301,7 +301,6 @@ REFER_TO_EACH_OTHER = {
         "ask_class",
         "gang",
         "node",
-        "pending_class",
         "queue",
     )
 }

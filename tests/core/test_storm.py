@@ -218,7 +218,7 @@ TIGHT = {
     "index.sorted_members.BLOCK": 2,
     "model.app_requests._TRIM": 1,
     "model.ask_class.IDLE_ASK_CLASSES": 2,
-    "model.pending_class.IDLE_PENDING_CLASSES": 2,
+    "model.ask_class.IDLE_PENDING_CLASSES": 2,
     "scheduling.node_order.BLOCK": 2,
     "scheduling.node_order.GROUP": 2,
     "scheduling.node_orders.LOG": 3,

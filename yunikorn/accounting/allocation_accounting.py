@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from yunikorn.accounting.user_group_limits import UserGroupLimits
     from yunikorn.model.application import Application, ApplicationStates
     from yunikorn.model.ask import Ask, AskExtras, AskSpec
+    from yunikorn.model.ask_class import PendingClasses
     from yunikorn.model.node import Node
-    from yunikorn.model.pending_class import PendingClasses
     from yunikorn.resources import Resource
 
 _PENDING_NEXT = ASK.moves["Pending", "allocate"]

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.model.application import Application
     from yunikorn.model.ask import AskSpec
-    from yunikorn.model.ask_class import AskClass
-    from yunikorn.model.pending_class import PendingClass
+    from yunikorn.model.ask_class import AskClass, PendingClass
     from yunikorn.resources import Resource
 
 _PENDING = ASK.moves["Initial", "ask"]

@@ -13,8 +13,8 @@ from yunikorn.resources import grow
 if TYPE_CHECKING:
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.pending_accounting import PendingAccounting
+    from yunikorn.model.ask_class import PendingClasses
     from yunikorn.model.gang import AtomicGang
-    from yunikorn.model.pending_class import PendingClasses
 
 _ORDER = attrgetter("order")
 

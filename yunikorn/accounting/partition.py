@@ -19,9 +19,8 @@ from yunikorn.config.durations import describe_duration
 from yunikorn.errors import StateError
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import COUNTED, ApplicationStates
-from yunikorn.model.ask_class import AskClasses
+from yunikorn.model.ask_class import AskClasses, PendingClasses
 from yunikorn.model.node import Node
-from yunikorn.model.pending_class import PendingClasses
 from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import NOTHING, Resource, Tally, grow, saturate, shrink
 from yunikorn.states import (

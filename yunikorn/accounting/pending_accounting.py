@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.user_group_limits import UserGroupLimits
     from yunikorn.model.application import Application, ApplicationStates
     from yunikorn.model.ask import Ask
-    from yunikorn.model.ask_class import Pairs
-    from yunikorn.model.pending_class import PendingClass, PendingClasses
+    from yunikorn.model.ask_class import Pairs, PendingClass, PendingClasses
     from yunikorn.resources import Tally
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.changes import Changes
     from yunikorn.config.queues_yaml import LimitConfig
     from yunikorn.model.application import Application
-    from yunikorn.model.ask_class import Pairs
-    from yunikorn.model.pending_class import PendingClasses
+    from yunikorn.model.ask_class import Pairs, PendingClasses
     from yunikorn.model.queue import Queue
 
 Declared = dict[tuple[str, str, str], "LimitConfig"]

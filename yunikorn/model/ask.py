@@ -13,11 +13,10 @@ from yunikorn.states import ASK
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Eviction
     from yunikorn.model.application import Application
-    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.ask_class import AskClass, PendingClass
     from yunikorn.model.failed_starts import FailedStarts
     from yunikorn.model.gang import AtomicGang
     from yunikorn.model.node import Node
-    from yunikorn.model.pending_class import PendingClass
 
 
 REQUIRED_NODE_TAG = "yunikorn.apache.org/requiredNode"

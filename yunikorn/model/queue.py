@@ -9,7 +9,7 @@ from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.index.sorted_members import QueueMember, SortedMembers
 from yunikorn.model.ask import INT32_MAX, INT32_MIN
-from yunikorn.model.pending_class import not_started_part
+from yunikorn.model.ask_class import not_started_part
 from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from yunikorn.config.acl import Acl
     from yunikorn.config.queues_yaml import LimitConfig, TemplateConfig
     from yunikorn.model.application import Application
-    from yunikorn.model.pending_class import PendingClass
+    from yunikorn.model.ask_class import PendingClass
     from yunikorn.model.policy_quota import PolicyQuota
     from yunikorn.model.sibling_usage import Lender
     from yunikorn.model.usage_history import UsageHistory

@@ -20,10 +20,9 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
-    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.ask_class import AskClass, PendingClasses
     from yunikorn.model.change_readers import ChangeReaders
     from yunikorn.model.node import Closing, Domain, Node
-    from yunikorn.model.pending_class import PendingClasses
     from yunikorn.scheduling.node_policies import NamedPolicy
     from yunikorn.scheduling.predicate_chain import PredicateChain
 

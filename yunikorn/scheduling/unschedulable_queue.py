@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.clock import Timer, Timers
     from yunikorn.model.application import Application
-    from yunikorn.model.ask_class import AskClass
-    from yunikorn.model.pending_class import PendingClasses
+    from yunikorn.model.ask_class import AskClass, PendingClasses
     from yunikorn.resources import Resource
     from yunikorn.scheduling.node_orders import NodeOrders
 
