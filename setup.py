@@ -36,7 +36,6 @@ HOT = {
         "event_recorder",
         "node_reservations",
         "allocation_accounting",
-        "ask_batch",
         "lifetime_usage",
         "changes",
         "gang_formation",

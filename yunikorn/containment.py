@@ -247,9 +247,12 @@ def kept_key(value: Any, failed: Callable[[BaseException], object]) -> Hashable:
     hashing and comparing raise, `ValueError` for a value that does not equal itself, and `RecursionError` for
     deeply nested tuples.
     """
-    if _is_plain(value):
+    kind = type(value)
+    if kind in _PLAIN:
         if value != value:
             raise ValueError("NaN cannot be a key")
+        return value  # type: ignore[no-any-return]
+    if (kind is tuple or kind is frozenset) and (_PLAIN.issuperset(map(type, value)) or _is_plain(value)):
         return value  # type: ignore[no-any-return]
     _descend(value)
     found = hash(value)

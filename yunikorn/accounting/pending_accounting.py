@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import REACTIVATED
 from yunikorn.model.ask import INT32_MIN
+from yunikorn.resources import grow
 from yunikorn.states import ASK, PENDING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import ItemsView, Iterable, Mapping, Sequence
 
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.key_indexes import AskIndex
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application, ApplicationStates
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import Pairs, PendingClass, PendingClasses
+    from yunikorn.model.queue import Queue
     from yunikorn.resources import Tally
 
 
@@ -66,24 +68,30 @@ class PendingAccounting:
         self.index: AskIndex | None = None
         """Index of applications by ask key; None until the first look-up without an application."""
 
-    def add_all(self, app: Application, asks: Sequence[Ask]) -> None:
+    def add_all(self, app: Application, asks: Sequence[Ask], *, plain: bool) -> None:
         """Account for new asks of an application, with their pending replicas.
 
-        An ask of a task group comes alone, since its gang may block it.
+        With `plain`, no ask has a task group, whose gang may block it.
         """
-        first = asks[0]
         if len(asks) == 1:
-            if first.created < app.submitted:
-                app.submitted = first.created
+            app.submitted = min(app.submitted, asks[0].created)
         else:
             app.submitted = min(app.submitted, min([ask.created for ask in asks]))
-        if first.spec.task_group:
-            assert len(asks) == 1
-            self._queue_up(first)
-            book(app, first.resource, pending=first.pending)
-            self.gangs.count(first, first.pending)
-        else:
+        if plain or not any([ask.spec.task_group for ask in asks]):
             self._queue_up_all(app, asks)
+            self._added(app, asks)
+            return
+        demand: Tally = {}
+        for ask in asks:
+            self._queue_up(ask)
+            grow(demand, ask.resource, ask.pending)
+            if ask.spec.task_group:
+                self.gangs.count(ask, ask.pending)
+            self._added(app, [ask])
+        book(app, demand, pending=1)
+
+    def _added(self, app: Application, asks: Sequence[Ask]) -> None:
+        """Update what else depends on new asks that wait."""
         if app.state in REACTIVATED:
             self._states.advance(app, "ask added")
         if self.index is not None:
@@ -318,25 +326,39 @@ def book(app: Application, amount: Mapping[str, int], *, allocated: int = 0, pen
 
     Each of them keeps `allocated`, and `demand`: allocated plus pending. All are marked as changed.
     """
-    pairs, wanted = amount.items(), allocated + pending
-    for name, value in pairs:
-        app.demand[name] = app.demand.get(name, 0) + value * wanted
-        if allocated:
-            app.allocated[name] = app.allocated.get(name, 0) + value * allocated
+    chain, wanted = app.chain, allocated + pending
     if not app.is_dirty:
         app.mark_dirty()
-    for queue in app.chain:
+    for queue in chain:
         if queue.observer is not None and allocated:
             queue.observer.note()
         elif queue.lender is not None:
             queue.lender.note()
-        demand = queue.demand
-        for name, value in pairs:
-            demand[name] = demand.get(name, 0) + value * wanted
-            if allocated:
-                queue.allocated[name] = queue.allocated.get(name, 0) + value * allocated
         if not queue.is_dirty:
             queue.mark_dirty()
+    holders: tuple[Application | Queue, ...] = (app, *chain)
+    if wanted:
+        pairs = amount.items() if wanted == 1 else _multiplied(amount, wanted)
+        for holder in holders:
+            demand = holder.demand
+            try:
+                for name, value in pairs:
+                    demand[name] += value
+            except KeyError:
+                _continue(demand, pairs, name)
+    if allocated:
+        pairs = amount.items() if allocated == 1 else _multiplied(amount, allocated)
+        for holder in holders:
+            used = holder.allocated
+            try:
+                for name, value in pairs:
+                    used[name] += value
+            except KeyError:
+                _continue(used, pairs, name)
+
+
+def _multiplied(amount: Mapping[str, int], times: int) -> ItemsView[str, int]:
+    return {name: value * times for name, value in amount.items()}.items()
 
 
 def book_decision(app: Application, pairs: Pairs) -> None:
@@ -369,10 +391,10 @@ def book_decision(app: Application, pairs: Pairs) -> None:
             queue.parent.dirty.append(queue)  # type: ignore[union-attr]  # root is always dirty
 
 
-def _continue(allocated: Tally, pairs: Pairs, first: str) -> None:
-    """Add those of `pairs` that begin with the type `first`, which `allocated` does not contain yet."""
+def _continue(tally: Tally, pairs: Iterable[tuple[str, int]], first: str) -> None:
+    """Add those of `pairs` that begin with the type `first`, which the tally does not contain yet."""
     reached = False
     for name, amount in pairs:
         reached = reached or name == first
         if reached:
-            allocated[name] = allocated.get(name, 0) + amount
+            tally[name] = tally.get(name, 0) + amount

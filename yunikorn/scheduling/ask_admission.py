@@ -1,23 +1,26 @@
-"""Admission of asks in a partition: adds, changes and drops requests as the RM reports them."""
+"""Admission of asks in a partition: adds, changes and drops requests as the RM reports them.
+
+Most asks of a large application arrive together and are alike. They are a batch: created one by one, booked
+on the application and its queues once, and their classes are found once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from yunikorn.accounting.ask_batch import AskBatch
 from yunikorn.accounting.key_indexes import AskIndex
 from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, REQUIRED_NODE_TAG, Ask, AskSpec
 from yunikorn.model.gang import TIME_DIGITS
 from yunikorn.resources import Resource
-from yunikorn.states import ACCEPTED, FAILING, RUNNING, STARTING
+from yunikorn.states import ACCEPTED, ASK, FAILING, RUNNING, STARTING
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
     from yunikorn.model.application import Application
-    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.ask_class import AskClass, PendingClass
     from yunikorn.scheduling.application_admission import MaxAppsEvents
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.preemption.preemption import Preemption
@@ -26,6 +29,53 @@ AS_REQUESTED = "ask released as per RM request"
 CREATION_TAG = "creationTime"
 TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
 """Application states that a new ask does not change."""
+_PENDING = ASK.moves["Initial", "ask"]
+
+
+class AskBatch:
+    """New asks of one application that are not accounted for until `AskAdmission.flush`."""
+
+    __slots__ = (
+        "amounts",
+        "app",
+        "app_id",
+        "asks",
+        "is_plain",
+        "now",
+        "pending_class",
+        "placeholders",
+        "resource",
+    )
+
+    def __init__(self, app: Application, now: int, *, placeholders: bool) -> None:
+        self.app = app
+        self.app_id = app.id
+        self.now = now
+        self.placeholders = placeholders
+        """True if the asks are placeholders: these may block other asks, once those are accounted for."""
+        self.asks: list[Ask] = []
+        self.is_plain = True
+        """True while no ask has options of its own; all asks were then created now."""
+        self.resource: Resource | None = None
+        """Amount of the previous ask; most consecutive asks of an application have the same."""
+        self.pending_class: PendingClass | None = None
+        """Pending class of every ask with this amount; None if none is known, or if it depends on more."""
+        self.amounts: dict[int, tuple[Resource, PendingClass | None]] = {}
+        """Checked amounts by identity, which this keeps alive, with that class."""
+
+    def look_up(self, resource: Resource) -> str:
+        """Make `resource` the amount of the next ask; return why no ask can have it, or an empty text."""
+        if resource == self.resource:
+            return ""
+        known = self.amounts.get(id(resource))
+        if known is None:
+            if not any(resource.values()):
+                return "ask contains no resources"
+            if min(resource.values()) < 0:
+                return "ask contains negative resources"
+            known = self.amounts[id(resource)] = (resource, None)
+        self.resource, self.pending_class = known
+        return ""
 
 
 class AskAdmission:
@@ -60,49 +110,69 @@ class AskAdmission:
     ) -> None:
         """Add an ask, or change the existing ask with the same key; reject an invalid one with a reason."""
         batch = self._batch
-        if batch is None or batch.app.id != app_id or (spec.task_group and batch.asks):
-            # An ask of a task group comes alone, since its gang may block it.
+        if batch is None or batch.app_id != app_id or spec.placeholder is not batch.placeholders:
             if batch is not None:
                 self.flush()
-            if reason := self._open(app_id):
+            if reason := self._open(app_id, placeholders=spec.placeholder):
                 self._reject(app_id, key, reason)
                 return
             batch = self._batch
             assert batch is not None
-        reason = ""
-        if id(resource) not in batch.sound:
-            reason = amount_refusal(resource)
-            if not reason:
-                batch.sound[id(resource)] = resource
+        app, reason = batch.app, "" if resource is batch.resource else batch.look_up(resource)
         if reason or count < 1 or not INT32_MIN < priority <= INT32_MAX or spec.placeholder:
-            reason = _placeholder_refusal(batch.app, spec) or reason or _number_refusal(count, priority)
+            reason = _placeholder_refusal(app, spec) or reason or _number_refusal(count, priority)
             if reason:
                 self._reject(app_id, key, reason)
                 return
             if not spec.task_group:
                 spec = spec.without_placeholder()
-        known = batch.app.asks.get(key)
-        if known is not None:
+        asks = app.asks
+        if key in asks:
             self.flush()
-            self._change(known, resource, count, priority, spec)
+            self._change(asks[key], resource, count, priority, spec)
             return
-        created, alike = batch.now, self._orders.by_resources
+        created, pending_class = batch.now, batch.pending_class
         if spec is not DEFAULT_SPEC:
             batch.is_plain = False
             if spec.tags:
                 created = created_at(spec.tags, created)
-                alike = alike and REQUIRED_NODE_TAG not in spec.tags
-        batch.add(key, resource, count, priority, created, spec, alike)
-        if spec.task_group or batch.app.state not in TAKING:
+                if REQUIRED_NODE_TAG in spec.tags:
+                    pending_class = None
+        partition = self._partition
+        partition.arrivals = arrival = partition.arrivals + 1
+        ask = Ask(key, app, resource, count, priority, created, arrival, spec)
+        if pending_class is None:
+            pending_class = self._class_of_new(ask, batch)
+        ask.pending_class = pending_class
+        if resource is not pending_class.ask_class.resource:
+            ask.share_amount()
+        ask.state = _PENDING
+        if pending_class.asks:
+            pending_class.asks += 1
+        else:
+            partition.pending_classes.wait(pending_class)
+        asks[key] = ask
+        batch.asks.append(ask)
+        if app.state not in TAKING:
             self.flush()
+
+    def _class_of_new(self, ask: Ask, batch: AskBatch) -> PendingClass:
+        """Return the pending class of a new ask; others with the same amount use it, too, if they can."""
+        ask_class = self.ask_class_of(ask)
+        pending_class = self._partition.pending_classes.of(ask_class, batch.app.limit_trackers)
+        if self._orders.by_resources and not ask_class.required:
+            amount = batch.resource
+            assert amount is not None
+            batch.pending_class, batch.amounts[id(amount)] = pending_class, (amount, pending_class)
+        return pending_class
 
     def is_allocated(self, app_id: str, key: str) -> bool:
         """Return True if the request with this key has allocations that the RM is informed of."""
         app = self._partition.applications.get(app_id)
         return app is not None and any([one.hold is None for one in app.of_key(key)])
 
-    def _open(self, app_id: str) -> str:
-        """Open a batch for the asks of an application; return why the application accepts none."""
+    def _open(self, app_id: str, *, placeholders: bool) -> str:
+        """Open a batch for asks of an application; return why the application accepts none."""
         if reason := self._partition.closed_to("requests"):
             return reason
         app = self._partition.applications.get(app_id)
@@ -110,7 +180,7 @@ class AskAdmission:
             return f"failed to find application {app_id}"
         if app.state == FAILING:
             return f"application {app_id} is failing and accepts no new requests"
-        self._batch = AskBatch(app, self._partition, self.ask_class_of)
+        self._batch = AskBatch(app, self._partition.clock.now(), placeholders=placeholders)
         return ""
 
     def _reject(self, app_id: str, key: str, reason: str) -> None:
@@ -126,7 +196,7 @@ class AskAdmission:
         if app.ask_priority is not None:
             for ask in asks:
                 ask.priority = app.ask_priority
-        self._partition.accounting.pending_accounting.add_all(app, asks)
+        self._partition.accounting.pending_accounting.add_all(app, asks, plain=batch.is_plain)
         if app.not_started and self._partition.changes.events.wants_waiting:
             self._max_apps_events.watch(app)
         if batch.is_plain:
@@ -169,8 +239,8 @@ class AskAdmission:
         required = tags.get(REQUIRED_NODE_TAG, "") if tags else ""
         if orders.by_resources:
             return self._partition.ask_classes.of(ask.resource, node_order, required)
-        predicates = orders.predicates
-        classes = predicates.predicate_classes(ask) if predicates else ()
+        chain = orders.chain
+        classes = chain.predicate_classes(ask) if chain is not None else ()
         named = orders.policies[node_order]
         value = named.value_of(ask) if named.declares and not required else None
         return self._partition.ask_classes.of(ask.resource, node_order, required, classes, value=value)
@@ -232,13 +302,6 @@ class AskAdmission:
         if pending_accounting.index is None:
             pending_accounting.index = AskIndex(self._partition.applications)
         return pending_accounting.index
-
-
-def amount_refusal(resource: Resource) -> str:
-    """Return why an ask cannot have these resources, or an empty text."""
-    if not any(resource.values()):
-        return "ask contains no resources"
-    return "ask contains negative resources" if min(resource.values()) < 0 else ""
 
 
 def _placeholder_refusal(app: Application, spec: AskSpec) -> str:

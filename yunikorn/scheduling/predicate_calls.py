@@ -10,6 +10,7 @@ are the same as with one question at a time. See `docs/decisions/0032`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from inspect import getattr_static
 from itertools import islice
 from types import FunctionType, MethodType
@@ -146,6 +147,8 @@ class Condition:
     """True if the answer also depends on the tasks that run."""
     on_reservation: bool
     """True if the predicate is asked before a node is reserved, too."""
+    failed_comparison: Callable[[BaseException], object]
+    """Report of an exception from a comparison of the predicate's classes."""
     search_check: Check = attrs.field(init=False)
     """Check in searches whose nodes are counted in `searches`."""
     searches: SearchCount = attrs.field(init=False, factory=SearchCount)
@@ -199,6 +202,7 @@ class Condition:
             kind.classes_version is not Predicate.classes_version,
             books,
             kind.on_reservation,
+            partial(failures.report, origin, "comparing classes"),
         )
 
     def inputs(self) -> Inputs | None:

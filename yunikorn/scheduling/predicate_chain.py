@@ -299,9 +299,7 @@ class PredicateChain:
         found: list[Hashable] = []
         for condition in self._classifying:
             try:
-                value = kept_key(
-                    condition.predicate.ask_class(ask), partial(self._failed_comparison, condition)
-                )
+                value = kept_key(condition.predicate.ask_class(ask), condition.failed_comparison)
             except contained() as error:
                 self._failures.report(condition.origin, "computing the class of", error, ask.label)
                 value = (ask.app.id, ask.key)
@@ -313,9 +311,7 @@ class PredicateChain:
         found: list[Hashable] = []
         for condition in self._lasting:
             try:
-                value = kept_key(
-                    condition.predicate.node_class(node), partial(self._failed_comparison, condition)
-                )
+                value = kept_key(condition.predicate.node_class(node), condition.failed_comparison)
             except contained() as error:
                 self._failures.report(condition.origin, "computing the class of", error, node.label)
                 value = (node.id, node.version)
@@ -590,9 +586,6 @@ class PredicateChain:
             return text
         error = TypeError(f"check returned {safe_repr(answer)} instead of None or a text")
         return self._failed(condition, ask, node, error)
-
-    def _failed_comparison(self, condition: Condition, error: BaseException) -> None:
-        self._failures.report(condition.origin, "comparing classes", error)
 
     def _failed(self, condition: Condition, ask: Ask, node: Node, error: BaseException) -> str:
         return str(self._failures.report(condition.origin, "checking", error, f"{ask.label} on {node.label}"))

@@ -190,10 +190,13 @@ class Reservations:
         ask_classes = dict(self._node_reservations.lost)
         hosts = list(self._node_reservations.changed_hosts)
         if hosts and (self._partition.timeouts.reservation is not None or self.by_policy is not None):
+            most = _largest_amounts(hosts)
             waiting = (
                 ask_class
                 for ask_class in self._partition.ask_classes
-                if ask_class.waiting and ask_class.reserving_ask is None
+                if ask_class.waiting
+                and ask_class.reserving_ask is None
+                and all([amount <= most.get(name, 0) for name, amount in ask_class.pairs])
             )
             ask_classes |= {
                 ask_class: None
@@ -365,6 +368,18 @@ class Reservations:
 
 def _free(nodes: Iterable[Node]) -> Iterator[Node]:
     return (node for node in nodes if node.is_free)
+
+
+def _largest_amounts(nodes: Iterable[Node]) -> dict[str, int]:
+    """Return the largest amount of each type that any of the nodes can give to requests.
+
+    Most requests that fit no node exceed it: those that represent gangs, above all.
+    """
+    most: dict[str, int] = {}
+    for node in nodes:
+        for name, amount in node.capacity.items():
+            most[name] = max(most.get(name, 0), amount - node.occupied.get(name, 0))
+    return most
 
 
 def may_reserve(node: Node, ask_class: AskClass) -> bool:
