@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-INT64_MAX = 2**63 - 1
-INT64_MIN = -(2**63)
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+"""Bounds of amounts and times."""
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+"""Bounds of numbers of requests and of priorities, whose lowest value means that no request waits."""
 
 Tally = dict[str, int]
 

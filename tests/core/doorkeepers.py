@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from yunikorn import api
 from yunikorn.interface.messages import UpdateResponse
 from yunikorn.model.application import Application
-from yunikorn.model.ask import INT32_MIN
 from yunikorn.model.queue import Queue
+from yunikorn.resources import INT32_MIN
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import COMPLETING, FAILING
 

@@ -17,9 +17,9 @@ from yunikorn.accounting.partition import Partition
 from yunikorn.interface.messages import Allocation as Placed
 from yunikorn.model.allocation import Allocation
 from yunikorn.model.application import Application
-from yunikorn.model.ask import INT32_MIN, Ask
+from yunikorn.model.ask import Ask
 from yunikorn.model.queue import Queue
-from yunikorn.resources import sum_of
+from yunikorn.resources import INT32_MIN, sum_of
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 from yunikorn.states import STOPPED
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.core.kit import RM, configuration, queue
-from yunikorn.model.ask import INT32_MAX, INT32_MIN
+from yunikorn.resources import INT32_MAX, INT32_MIN
 
 NONE = INT32_MIN
 """Priority that an application or queue without pending asks publishes."""

@@ -11,8 +11,7 @@ from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import AdmissionPolicy, Application, Context, Wait
 from yunikorn.framework.kinds import ADMISSION
 from yunikorn.interface.messages import Allocation, TerminationType
-from yunikorn.model.ask import INT32_MIN
-from yunikorn.resources import Resource
+from yunikorn.resources import INT32_MIN, Resource
 
 
 class Gate(AdmissionPolicy):

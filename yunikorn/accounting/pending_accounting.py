@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import REACTIVATED
-from yunikorn.model.ask import INT32_MIN
-from yunikorn.resources import grow
+from yunikorn.resources import INT32_MIN, grow
 from yunikorn.states import ASK, PENDING
 
 if TYPE_CHECKING:

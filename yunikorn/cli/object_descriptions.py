@@ -24,6 +24,7 @@ from yunikorn.cli.object_tables import Field, aged, counted, joined, named, size
 from yunikorn.cli.rest_client import Record
 from yunikorn.cli.text_columns import TextColumn, print_heading, print_pairs, print_table
 from yunikorn.quantities import ordered
+from yunikorn.resources import INT32_MIN
 
 QUEUE_AMOUNTS = {
     "allocated": "allocatedResource",
@@ -33,8 +34,6 @@ QUEUE_AMOUNTS = {
     "pending": "pendingResource",
 }
 """Fields of the amounts of a queue, by the title of their column."""
-NO_PRIORITY = -(2**31)
-"""Highest priority of a queue or application that has no pending request."""
 
 
 def describe_app(app: Record, now: int, width: int | None) -> None:
@@ -210,7 +209,7 @@ def _amount(found: dict[str, int], name: str) -> str:
 
 
 def _priority(value: int) -> str:
-    return NONE if value == NO_PRIORITY else str(value)
+    return NONE if value == INT32_MIN else str(value)
 
 
 def _when(moment: int, now: int) -> str:

@@ -23,12 +23,12 @@ from yunikorn.config.durations import parse_duration, spell_duration
 from yunikorn.config.yaml_reading import UINT64_MAX, Spot, YamlTable, read_number
 from yunikorn.framework.kinds import PluginKind
 from yunikorn.quantities import SUFFIXES
-from yunikorn.resources import INT64_MAX
+from yunikorn.resources import INT32_MAX, INT32_MIN, INT64_MAX
 
 Schema = dict[str, Any]
 
 NEVER = "never"
-_INT32 = (-(2**31), 2**31 - 1)
+_INT32 = (INT32_MIN, INT32_MAX)
 _WHOLE = re.compile(r"([+-]?)(?=[0-9])0*([0-9]*)\Z")
 
 

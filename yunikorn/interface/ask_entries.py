@@ -12,7 +12,8 @@ from yunikorn.clock import MILLISECOND
 from yunikorn.interface.checks import LONGEST_NAME, allocation_fault, amount_fault, ask_fault, shown_id
 from yunikorn.interface.constants import DEFAULT_PARTITION
 from yunikorn.interface.messages import AllocationAsk
-from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, AskSpec
+from yunikorn.model.ask import DEFAULT_SPEC, AskSpec
+from yunikorn.resources import INT32_MAX, INT32_MIN
 from yunikorn.scheduling.application_spec import ApplicationSpec
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG, ExistingAllocation
 from yunikorn.scheduling.user_groups import NO_GROUP, NOBODY

@@ -39,11 +39,10 @@ from yunikorn.interface.messages import (
     UpdateRequest,
     UserGroupInformation,
 )
-from yunikorn.resources import INT64_MAX, INT64_MIN, Resource
+from yunikorn.resources import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Resource
 
 LONGEST_NAME = 1024
 """Maximum length of a name in bytes. Kubernetes limits names of objects to 253 characters."""
-INT32_MAX = 2**31 - 1
 
 
 # -- what every entry is made of -----------------------------------------------------------------------
@@ -225,7 +224,7 @@ def ask_fault(ask: AllocationAsk) -> str:
         )
         or _texts_fault("tags", ask.tags)
         or amount_fault("resourceAsk", ask.resource_ask)
-        or _whole_fault("maxAllocations", ask.max_allocations, -INT32_MAX - 1, INT32_MAX)
+        or _whole_fault("maxAllocations", ask.max_allocations, INT32_MIN, INT32_MAX)
         or ("" if priority is None else _whole_fault("priority", priority, INT64_MIN, INT64_MAX))
         or _milliseconds_fault(ask.execution_timeout_ms)
         or _flags_fault(placeholder=ask.placeholder, originator=ask.originator)
@@ -248,7 +247,7 @@ def allocation_fault(one: Allocation) -> str:
         )
         or _texts_fault("allocationTags", one.allocation_tags)
         or amount_fault("resourcePerAlloc", one.resource_per_alloc)
-        or _whole_fault("priority", one.priority, -INT32_MAX - 1, INT32_MAX)
+        or _whole_fault("priority", one.priority, INT32_MIN, INT32_MAX)
         or _flags_fault(placeholder=one.placeholder, originator=one.originator)
         or _policy_fault(one.preemption_policy)
     )

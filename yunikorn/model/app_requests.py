@@ -10,9 +10,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from yunikorn.model.ask import INT32_MIN, Ask, Order
+from yunikorn.resources import INT32_MIN
+
+if TYPE_CHECKING:
+    from yunikorn.model.ask import Ask, Order
 
 Head = tuple[Any, ...]
 """Order of a run's first request, followed by the run; a flat tuple, so that few objects are compared."""

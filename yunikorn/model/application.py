@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from yunikorn.index.sorted_members import QueueMember
 from yunikorn.model.app_requests import Requests
-from yunikorn.model.ask import INT32_MIN, Ask
 from yunikorn.model.gang import SOFT
-from yunikorn.resources import NOTHING, Tally
+from yunikorn.resources import INT32_MIN, NOTHING, Tally
 from yunikorn.states import (
     ACCEPTED,
     ADVANCE,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from yunikorn.clock import Timer
     from yunikorn.index.sorted_blocks import SortKey
     from yunikorn.model.allocation import Allocation
+    from yunikorn.model.ask import Ask
     from yunikorn.model.gang import AtomicGang, Gang
     from yunikorn.model.queue import Queue
     from yunikorn.model.usage_tracker import UsageTracker

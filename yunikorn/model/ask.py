@@ -204,8 +204,6 @@ class Unpermitted(dict[str, int]):
     """Refusal of a placement by a permit policy, in place of the refusals by nodes: the reason, once."""
 
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
-
 Order = tuple[int, int, int]
 """Sort key of a request: negated priority, creation time, arrival (docs/decisions/0016)."""
 

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from yunikorn.model.ask import INT32_MIN
-from yunikorn.resources import NOTHING, Resource, Tally, shrink, sum_of, without_zeros
+from yunikorn.resources import INT32_MIN, NOTHING, Resource, Tally, shrink, sum_of, without_zeros
 from yunikorn.states import NODE, SCHEDULABLE
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.index.sorted_members import QueueMember, SortedMembers
-from yunikorn.model.ask import INT32_MAX, INT32_MIN
 from yunikorn.model.ask_class import not_started_part
-from yunikorn.resources import NOTHING, Resource, Tally, above_zero, smaller_of
+from yunikorn.resources import INT32_MAX, INT32_MIN, NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from yunikorn.model.ask import INT32_MAX
+from yunikorn.resources import INT32_MAX
 from yunikorn.rest import shapes
 from yunikorn.rest.application_reader import present
 from yunikorn.rest.fields import NONE

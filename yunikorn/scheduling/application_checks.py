@@ -28,7 +28,7 @@ from yunikorn.containment import (
     text_or_none,
 )
 from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer, calls_at_once, may_block, safe
-from yunikorn.model.ask import INT32_MAX, INT32_MIN
+from yunikorn.resources import INT32_MAX, INT32_MIN
 from yunikorn.scheduling.policy_questions import AskedPolicy
 from yunikorn.scheduling.user_groups import FORCE_TAG, Owner, is_forced, owner_of_forced
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from yunikorn.accounting.key_indexes import AskIndex
 from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType, is_own
-from yunikorn.model.ask import DEFAULT_SPEC, INT32_MAX, INT32_MIN, REQUIRED_NODE_TAG, Ask, AskSpec
+from yunikorn.model.ask import DEFAULT_SPEC, REQUIRED_NODE_TAG, Ask, AskSpec
 from yunikorn.model.gang import TIME_DIGITS
-from yunikorn.resources import Resource
+from yunikorn.resources import INT32_MAX, INT32_MIN, Resource
 from yunikorn.states import ACCEPTED, ASK, FAILING, RUNNING, STARTING
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from yunikorn.containment import (
 )
 from yunikorn.framework.plugin_failures import read_flag, read_seconds
 from yunikorn.index.sorted_members import SortedKeys
-from yunikorn.model.ask import INT32_MIN as NO_PRIORITY
+from yunikorn.resources import INT32_MIN as NO_PRIORITY
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from yunikorn.config.yaml_reading import YamlTable
+from yunikorn.resources import INT32_MAX, INT32_MIN
 from yunikorn.simulation.arrivals import (
     DAY,
     Bursts,
@@ -25,8 +26,6 @@ from yunikorn.simulation.scenario_entries import check_times, read_tasks
 from yunikorn.simulation.scenario_keys import (
     APPLICATION,
     APPLICATION_KEYS,
-    INT32_MAX,
-    INT32_MIN,
     NOBODY,
     TASK_KEYS,
     read_keys,

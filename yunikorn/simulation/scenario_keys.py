@@ -16,7 +16,7 @@ from yunikorn.clock import SECOND
 from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.model.gang import STYLES
 from yunikorn.quantities import parse_quantity
-from yunikorn.resources import Resource
+from yunikorn.resources import INT32_MAX, INT32_MIN, Resource
 from yunikorn.simulation.machines import FASTEST, SLOWEST
 from yunikorn.simulation.scenario_values import (
     ALWAYS,
@@ -32,7 +32,6 @@ from yunikorn.simulation.workload import FOREVER, PREEMPTED
 NOBODY = "nobody"
 """Default user; the core refuses applications without a user."""
 
-INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 MAX_COUNT = 10_000_000
 SHARED = 20_000
 """Maximum number of cached resource amounts that equal tasks share."""

@@ -13,12 +13,11 @@ import attrs
 
 from yunikorn.errors import QuantityError
 from yunikorn.quantities import parse_quantity
-from yunikorn.resources import NOTHING, Resource, grow
+from yunikorn.resources import INT32_MIN, NOTHING, Resource, grow
 
 Amount = int | str
 """Amount in configuration syntax, such as `2`, `"500m"` or `"4Gi"`."""
 Amounts = Mapping[str, Amount]
-LEAST_PRIORITY = -(2**31)
 NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 AT_DEFAULT = "root.default"
 
@@ -114,7 +113,7 @@ class ApplicationSample:
     tags: Mapping[str, str] = NO_TEXTS
     state: str = "New"
     submitted: int = 0
-    priority: int = LEAST_PRIORITY
+    priority: int = INT32_MIN
     allocated: Resource = NOTHING
     pending: Resource = NOTHING
     fair_total: Resource = NOTHING
@@ -275,7 +274,7 @@ def application(
     state: str = "New",
     submitted: float = 0,
     waiting_since: float | None = None,
-    priority: int = LEAST_PRIORITY,
+    priority: int = INT32_MIN,
     allocated: Amounts = NOTHING,
     pending: Amounts = NOTHING,
     fair_total: Amounts = NOTHING,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from yunikorn.api import AdmissionPolicy, Submission, SubmitPolicy, UserGroupResolver
 from yunikorn.containment import contained
 from yunikorn.framework.kinds import ADMISSION, RESOLVER, SUBMIT
-from yunikorn.model.ask import INT32_MAX, INT32_MIN
+from yunikorn.resources import INT32_MAX, INT32_MIN
 from yunikorn.scheduling.application_checks import FIXED
 from yunikorn.testing.answers_contract import (
     DIFFERENT,
