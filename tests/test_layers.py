@@ -304,12 +304,12 @@ REFER_TO_EACH_OTHER = {
         "queue",
     )
 }
-"""The only modules that name each other's types in a circle, and only for type checking.
+"""The only modules that may form an import circle, which imports for type checking close.
 
 Their objects refer to each other, parents to children and children to parents. Queues have applications;
 applications have asks (in order in `app_requests`), allocations and gangs; nodes have allocations and asks
-that reserve them; ask classes have pending classes and a reserving ask. Decisions follow these references,
-where a protocol in place of a class would make compiled code slow.
+that reserve them; ask classes have the ask that reserves a node, and say which nodes have room. Decisions
+follow these references, where a protocol in place of a class would make compiled code slow.
 """
 
 
