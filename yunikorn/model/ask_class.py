@@ -41,7 +41,7 @@ _AVOIDING = "\0avoiding"
 
 Pairs = tuple[tuple[str, int], ...]
 """Names and amounts of resources."""
-Key = tuple[Resource, str, str, tuple[Hashable, ...], Hashable]
+Key = tuple[frozenset[tuple[str, int]], str, str, tuple[Hashable, ...], Hashable]
 """Resources, name of the node order, required node, class for each predicate, value for the node order."""
 
 
@@ -70,10 +70,11 @@ class AskClass:
         "waiting",
     )
 
-    def __init__(self, key: Key, bit: int) -> None:
+    def __init__(self, key: Key, resource: Resource, bit: int) -> None:
         self.key = key
-        self.resource, self.node_order, self.required, self.classes, self.value = key
-        self.pairs: Pairs = tuple(self.resource.items())
+        _, self.node_order, self.required, self.classes, self.value = key
+        self.resource = resource
+        self.pairs: Pairs = tuple(resource.items())
         self.bit = bit
         self.searched_apart = bool(self.required)
         """True if the search for a node differs: one node is required, or some are avoided."""
@@ -181,20 +182,23 @@ class AskClasses:
 
         `value` is what the node sort policy declares of the requests.
         """
-        key = (without_zeros(resource), node_order, required, classes, value)
+        if 0 in resource.values() or type(resource) is not Resource:
+            resource = without_zeros(resource)
+        key = (frozenset(resource.items()), node_order, required, classes, value)
         ask_class = self._ask_classes.get(key)
         if ask_class is None:
             if self._idle >= IDLE_ASK_CLASSES and self._idle * 2 > len(self._ask_classes):
                 self._drop_idle()
-            ask_class = self._ask_classes[key] = kind(key, self.take_bit())
+            ask_class = self._ask_classes[key] = kind(key, resource, self.take_bit())
             self._idle += 1
         return ask_class
 
     def avoiding(self, ask_class: AskClass, nodes: frozenset[str]) -> AskClass:
         """Return the ask class of requests of `ask_class` that avoid these nodes."""
-        resource, node_order, required, classes, value = ask_class.key
+        _, node_order, required, classes, value = ask_class.key
         # Classes of predicates are tuples of their values; this one has a longer tuple.
-        found = self.of(resource, node_order, required, (*classes, (_AVOIDING, nodes)), AvoidingClass, value)
+        longer = (*classes, (_AVOIDING, nodes))
+        found = self.of(ask_class.resource, node_order, required, longer, AvoidingClass, value)
         if isinstance(found, AvoidingClass) and not found.avoids:
             found.avoid(nodes)
         return found

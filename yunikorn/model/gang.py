@@ -178,8 +178,8 @@ class GangClass(AskClass):
 
     __slots__ = ("members", "possible", "why")
 
-    def __init__(self, key: Key, bit: int) -> None:
-        super().__init__(key, bit)
+    def __init__(self, key: Key, resource: Resource, bit: int) -> None:
+        super().__init__(key, resource, bit)
         self.members: tuple[AskClass, ...] = ()
         self.possible: tuple[tuple[int, int], bool] | None = None
         """Result of the check for a fit on empty nodes, preceded by the versions of nodes and
