@@ -148,12 +148,12 @@ class PendingAccounting:
         extras = ask.extras
         if extras is not None and extras.reserved is not None:
             self.node_reservations.inheritable[ask] = None
-        if extras is not None and extras.unschedulable:
+        if extras is None or not extras.unschedulable:
+            follower = app.requests.remove(ask)
+        else:
             extras.unschedulable = extras.gang_blocked = False
             app.requests.forget_unschedulable(ask)
             follower = None
-        else:
-            follower = app.requests.remove(ask)
         pending_class = ask.pending_class
         if pending_class.asks > 1:
             pending_class.asks -= 1

@@ -356,7 +356,7 @@ class Queue(QueueMember):
     @property
     def fair_max(self) -> Mapping[str, int]:
         """Size of the cluster, overridden per type by the quotas from root down to this queue."""
-        return self.measures()[0]
+        return (self._measures if self._measured == self.cluster.version else self.measures())[0]
 
     @property
     def fair_total(self) -> Mapping[str, int]:

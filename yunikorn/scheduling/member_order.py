@@ -156,15 +156,18 @@ class MemberOrder:
         try:
             key = self._key(member)
             kind = type(key)
-            if kind is float:
-                sound = key == key
-            elif kind is tuple:
-                if len(key) == 2 and type(key[0]) is float:
-                    # Of most default policies, and therefore without a further call.
+            if kind is tuple:
+                if len(key) == 2:
                     first, second = key
-                    sound = first == first and (second == second if type(second) is float else _is_sound(key))
+                    if type(first) is float and type(second) is float:
+                        # Of most default policies, and therefore without a further call.
+                        sound = first == first and second == second
+                    else:
+                        sound = _is_sound(key)
                 else:
                     sound = _is_sound(key)
+            elif kind is float:
+                sound = key == key
             elif kind is int:
                 sound = SMALLEST < key < LARGEST
             else:
