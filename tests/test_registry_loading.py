@@ -135,8 +135,29 @@ assert "yunikorn_plugins.ldap_groups" in sys.modules
 """
 
 
-def test_defaults_are_imported_when_their_kind_is_looked_up(run_python: Run) -> None:
-    done = run_python("-c", NAMES_ONE)
+REGISTERS = """
+import sys
+from yunikorn.clock import ManualClock
+from yunikorn.framework.registry import Registry
+from yunikorn.interface.messages import RegisterResourceManagerRequest
+from yunikorn.interface.scheduler import Scheduler
+
+class Callback:
+    def recv_update_response(self, response):
+        pass
+
+config = "partitions: [{name: default, queues: [{name: a}]}]"
+scheduler = Scheduler(Registry.load(third_party=False), ManualClock())
+scheduler.register_resource_manager(RegisterResourceManagerRequest("rm", config=config), Callback())
+loaded = {name for name in sys.modules if name.startswith("yunikorn_")}
+assert "yunikorn_policies.node_sort" in loaded
+assert not loaded & {"yunikorn_plugins.predicates", "yunikorn_kubernetes", "yunikorn_plugins.events"}, loaded
+"""
+
+
+@pytest.mark.parametrize("program", [NAMES_ONE, REGISTERS], ids=["looked up", "resource manager"])
+def test_defaults_are_imported_when_their_kind_is_looked_up(program: str, run_python: Run) -> None:
+    done = run_python("-c", program)
     assert done.returncode == 0, done.stderr
 
 

@@ -78,6 +78,34 @@ def test_all_steps_are_accounted_for() -> None:
     assert all(found.values())
 
 
+# -- preemption --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tasks", [0, 1])
+def test_cost_of_a_search_for_victims_is_independent_of_nodes_without_candidates(tasks: int) -> None:
+    def cost_of_a_minute(nodes: int) -> float:
+        rm = RM(configuration(queue("a", resources={"guaranteed": {"vcore": "9000"}}), queue("b")))
+        for number in range(nodes):
+            rm.node(f"n{number}", vcore=2)
+        rm.app("late", "root.a")
+        rm.app("others", "root.b")
+        rm.ask("others", "running", tasks or 1, vcore=2)
+        rm.schedule()
+        if not tasks:
+            rm.release("others", "running")
+        rm.ask("late", "claim", vcore=3)
+        rm.schedule()
+
+        def pass_a_minute() -> None:
+            for _ in range(60):
+                rm.pass_time(1)
+                rm.schedule()
+
+        return sum(steps_of(pass_a_minute).values())
+
+    assert cost_of_a_minute(320) < cost_of_a_minute(20) * A_QUARTER_MORE
+
+
 # -- updates -----------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 from unittest import mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,8 @@ from yunikorn.scheduling.preemption.candidate_store import CandidateStore
 from yunikorn.scheduling.preemption.kept_pool import KeptPool
 from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search
 from yunikorn.scheduling.preemption.victims import Candidates, Pool
+
+pytestmark = pytest.mark.usefixtures("kept_at_once")
 
 LEAVES = ["root.a", "root.b", "root.p.c", "root.p.d"]
 PLAN = Search.plan

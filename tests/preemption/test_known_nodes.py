@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from random import Random
 from unittest import mock
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,6 +20,8 @@ from yunikorn.scheduling.preemption import kept_candidates, node_changes
 from yunikorn.scheduling.preemption.kept_pool import Glance
 from yunikorn.scheduling.preemption.known_nodes import KnownNodes
 from yunikorn.scheduling.preemption.victim_search import Search
+
+pytestmark = pytest.mark.usefixtures("kept_at_once")
 
 LARGE = {"memory": 3, "vcore": 3}
 GLANCE = Search._glance

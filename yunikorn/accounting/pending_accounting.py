@@ -14,7 +14,7 @@ from yunikorn.resources import INT32_MIN, grow
 from yunikorn.states import ASK, PENDING
 
 if TYPE_CHECKING:
-    from collections.abc import ItemsView, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.key_indexes import AskIndex
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application, ApplicationStates
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import Pairs, PendingClass, PendingClasses
-    from yunikorn.model.queue import Queue
     from yunikorn.resources import Tally
 
 
@@ -76,29 +75,26 @@ class PendingAccounting:
             app.submitted = min(app.submitted, asks[0].created)
         else:
             app.submitted = min(app.submitted, min([ask.created for ask in asks]))
-        if plain or not any([ask.spec.task_group for ask in asks]):
-            self._queue_up_all(app, asks)
-            self._added(app, asks)
-            return
-        demand: Tally = {}
-        for ask in asks:
-            self._queue_up(ask)
-            grow(demand, ask.resource, ask.pending)
-            if ask.spec.task_group:
-                self.gangs.count(ask, ask.pending)
-            self._added(app, [ask])
-        book(app, demand, pending=1)
-
-    def _added(self, app: Application, asks: Sequence[Ask]) -> None:
-        """Update what else depends on new asks that wait."""
-        if app.state in REACTIVATED:
-            self._states.advance(app, "ask added")
-        if self.index is not None:
-            for ask in asks:
-                self.index.add(app, ask.key)
-        changes = self._changes
-        if changes.state_reader is not None or changes.events.wants_asks:
-            changes.asks_added(app, asks)
+        together = plain or not any([ask.spec.task_group for ask in asks])
+        changes, demand = self._changes, dict[str, int]()
+        for group in [asks] if together else [[ask] for ask in asks]:
+            if together:
+                self._queue_up_all(app, asks)
+            else:
+                ask = group[0]
+                self._queue_up(ask)
+                grow(demand, ask.resource, ask.pending)
+                if ask.spec.task_group:
+                    self.gangs.count(ask, ask.pending)
+            if app.state in REACTIVATED:
+                self._states.advance(app, "ask added")
+            if self.index is not None:
+                for ask in group:
+                    self.index.add(app, ask.key)
+            if changes.state_reader is not None or changes.events.wants_asks:
+                changes.asks_added(app, group)
+        if demand:
+            book(app, demand, pending=1)
 
     def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
         """Add asks without a task group to the waiting requests, and book them together."""
@@ -325,39 +321,40 @@ def book(app: Application, amount: Mapping[str, int], *, allocated: int = 0, pen
 
     Each of them keeps `allocated`, and `demand`: allocated plus pending. All are marked as changed.
     """
-    chain, wanted = app.chain, allocated + pending
+    demands, used, wanted = [app.demand], [app.allocated], allocated + pending
     if not app.is_dirty:
         app.mark_dirty()
-    for queue in chain:
+    for queue in app.chain:
+        demands.append(queue.demand)
+        used.append(queue.allocated)
         if queue.observer is not None and allocated:
             queue.observer.note()
         elif queue.lender is not None:
             queue.lender.note()
         if not queue.is_dirty:
             queue.mark_dirty()
-    holders: tuple[Application | Queue, ...] = (app, *chain)
     if wanted:
-        pairs = amount.items() if wanted == 1 else _multiplied(amount, wanted)
-        for holder in holders:
-            demand = holder.demand
-            try:
-                for name, value in pairs:
-                    demand[name] += value
-            except KeyError:
-                _continue(demand, pairs, name)
+        _add(amount, wanted, demands)
     if allocated:
-        pairs = amount.items() if allocated == 1 else _multiplied(amount, allocated)
-        for holder in holders:
-            used = holder.allocated
-            try:
-                for name, value in pairs:
-                    used[name] += value
-            except KeyError:
-                _continue(used, pairs, name)
+        _add(amount, allocated, used)
 
 
-def _multiplied(amount: Mapping[str, int], times: int) -> ItemsView[str, int]:
-    return {name: value * times for name, value in amount.items()}.items()
+def _add(amount: Mapping[str, int], times: int, tallies: list[Tally]) -> None:
+    """Add `amount` times `times` to the tallies, which mostly contain all types already.
+
+    Each type is added to all tallies at once: there are few types, and more tallies.
+    """
+    for name, value in amount.items():
+        value *= times
+        try:
+            for tally in tallies:
+                tally[name] += value
+        except KeyError:
+            done = True
+            for one in tallies:
+                done = done and one is not tally
+                if not done:
+                    one[name] = one.get(name, 0) + value
 
 
 def book_decision(app: Application, pairs: Pairs) -> None:

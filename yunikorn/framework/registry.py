@@ -270,7 +270,8 @@ class Registry:
 
     def own_offers(self, kind: PluginKind) -> list[Offer]:
         """Return the offers that the extended registry does not have; empty if there is no such registry."""
-        if self._beneath is None:
+        if not self.has_own_plugins:
+            # Most resource managers add none: then the plugins of this kind need not be imported.
             return []
         return [offer for offer in self.offers(kind) if self._pm.has_plugin(offer.plugin)]
 

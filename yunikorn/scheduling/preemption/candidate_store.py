@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 KEPT = 50_000
 """Number of nodes, over all causes, whose candidates are kept."""
+WORTHWHILE = 1
+"""Number of collected allocations, per node of the partition, after which candidates are kept."""
+CAUSES = 10_000
+"""Number of causes without kept candidates whose searches are counted."""
 
 
 class CandidateStore:
@@ -25,18 +29,23 @@ class CandidateStore:
 
     def __init__(self, policy: VictimPolicy, partition: Partition) -> None:
         self._policy = policy
+        self._partition = partition
         self._changes = NodeChanges(partition)
         self._kept: dict[object, KeptCandidates] = {}
+        self._collected: dict[object, int] = {}
+        """Allocations that searches of other causes have collected so far."""
         self._usable = policy.is_constant
 
     def find(
         self, asking: Queue, cause: PreemptionCause, eligible: EligibleLeaves, pairs: Pairs
     ) -> KeptPool | None:
-        """Return the candidates for a request, up to date; None if they cannot be kept."""
+        """Return the candidates for a request, up to date; None if they cannot, or need not, be kept."""
         if not self._usable or not pairs:
             return None
-        self._changes.collect(one.reader for one in self._kept.values())
         key = cause.kind, asking, cause.priority
+        if key not in self._kept and not self._is_worthwhile(key, eligible):
+            return None
+        self._changes.collect(one.reader for one in self._kept.values())
         # The longest unused is first.
         kept = self._kept.pop(key, None) or KeptCandidates(asking, cause, self._policy)
         self._kept[key] = kept
@@ -49,3 +58,18 @@ class CandidateStore:
             self._kept.clear()
             return None
         return KeptPool(kept, eligible, self._policy, cause, pairs)
+
+    def _is_worthwhile(self, key: object, eligible: EligibleLeaves) -> bool:
+        """Return True if searches of this cause collect as many allocations as there are nodes to list.
+
+        Listing all nodes for a queue that finds no candidates, or few, would cost far more than its search,
+        and a thousand queues may search at one time.
+        """
+        collected = self._collected.pop(key, 0)
+        collected += sum(len(app.allocations) for leaf in eligible for app in leaf.applications.values())
+        if collected >= WORTHWHILE * len(self._partition.nodes):
+            return True
+        self._collected[key] = collected
+        if len(self._collected) > CAUSES:
+            del self._collected[next(iter(self._collected))]
+        return False

@@ -399,15 +399,17 @@ class Preemptor:
             eligible = by_priority(
                 ask, snapshot, outside=settings.preempts_by_priority, inside=settings.preempts_within
             )
+        if not eligible:
+            # Most searches end here where many queues wait and none has more than its guarantee.
+            return None
         snapshot.come(ask.app, ask.resource)
         kind: Literal["guarantee", "priority"] = "priority" if entitled is None else "guarantee"
         cause = PreemptionCause(kind, leaf, ask.priority)
-        nodes = self._partition.nodes
         pool = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs)
         search = Search(
             ask, snapshot, bounds, pool or attempts.pool(ask, eligible, cause), eligible, self._accepts
         )
-        return search.plan(nodes.values(), partial(self._may_host, ask), has_room)
+        return search.plan(partial(self._may_host, ask), has_room)
 
     def _may_host(self, ask: Ask, node: Node) -> bool:
         """Return True if victims on `node` could make room for `ask`."""

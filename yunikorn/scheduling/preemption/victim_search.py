@@ -141,12 +141,10 @@ class Search:
             if one.app.chain[0] in eligible:
                 yield one
 
-    def plan(
-        self, nodes: Iterable[Node], fits: Callable[[Node], bool], has_room: bool
-    ) -> PreemptionPlan | None:
+    def plan(self, fits: Callable[[Node], bool], has_room: bool) -> PreemptionPlan | None:
         """Return the best plan, or None; with `has_room` only quotas are exceeded, and no node is needed.
 
-        `fits` returns True for those of the `nodes` that may host the request.
+        `fits` returns True for nodes that may host the request.
         """
         if not self._can_help():
             return None
@@ -155,21 +153,19 @@ class Search:
                 return None
             extras = self._make_bounds_hold([])
             return None if extras is None else PreemptionPlan(tuple(self._prune(extras, None)), None)
-        for node, victims in self._nodes(nodes, fits):
+        for node, victims in self._nodes(fits):
             if (plan := self._extend(node, victims)) is not None:
                 return plan
         return None
 
     # -- nodes --------------------------------------------------------------------------------------
 
-    def _nodes(
-        self, nodes: Iterable[Node], fits: Callable[[Node], bool]
-    ) -> Iterator[tuple[Node, list[Allocation]]]:
+    def _nodes(self, fits: Callable[[Node], bool]) -> Iterator[tuple[Node, list[Allocation]]]:
         """Yield the possible nodes and the victims there, lowest cost first, then by node id."""
         pool = self._pool
         if not isinstance(pool, Pool):
             return pool.by_cost(fits, self._glance, self._on_node, self._may_lose)
-        entries = pool.choices(nodes, fits)
+        entries = pool.choices(fits)
         known = pool.known(self._eligible)
         if known.hold_for(self._snapshot, self._leaf, self._pairs):
             return self._by_cost(pool, known.heap(), known)

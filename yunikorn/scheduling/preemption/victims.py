@@ -200,7 +200,7 @@ class Pool:
         for node in nodes:
             self._changed[node.id] = node
 
-    def choices(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[Entry]:
+    def choices(self, fits: Callable[[Node], bool]) -> list[Entry]:
         """Return the possible nodes with the lower bound of the cost on each, in no particular order.
 
         `fits` returns True for nodes that may host the request.
@@ -208,9 +208,8 @@ class Pool:
         entry_of = self._entry if self.every.costs is None else self._entry_by_cost
         bounds = self._bounds
         if bounds is None:
-            there = self.by_node
-            open_ = [node for node in nodes if node.id in there and fits(node)]
-            bounds = {node.id: entry for node in open_ if (entry := entry_of(node))}
+            nodes = [candidates[0].node for candidates in self.by_node.values()]
+            bounds = {node.id: entry for node in nodes if fits(node) and (entry := entry_of(node))}
             self._bounds = bounds
         else:
             for node in self._changed.values():
