@@ -29,7 +29,7 @@ def full_cluster(nodes: int, tasks: int) -> RM:
 
 
 def searches(rm: RM, requests: int) -> Counter[bool]:
-    """Send requests that may preempt one by one; return the number of searches with kept candidates or not."""
+    """Send requests that may preempt one by one; count the searches with and without kept candidates."""
     found = Counter[bool]()
 
     def find(store: CandidateStore, *arguments: Any) -> KeptPool | None:
