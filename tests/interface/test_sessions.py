@@ -463,7 +463,7 @@ def test_configuration_is_applied_before_partition_removal_is_reported() -> None
 def test_registering_again_leaves_no_objects() -> None:
     """Partitions, timers and applications of the old session are removed, however often an RM registers."""
     rm = busy()
-    old = weakref.ref(rm.at_work().partition)
+    old = weakref.ref(rm.at_work())
     for _ in range(3):
         register(rm)
         rm.node(vcore=1)

@@ -131,6 +131,23 @@ def test_deeply_nested_answers_are_contained(cls: type[Any], nested: str) -> Non
     assert {failure.plugin for failure in failures} == {"bad of test-plugin (yunikorn-test 1.0)"}
 
 
+@pytest.mark.parametrize(("levels", "failures"), [(100, 0), (101, 1)])
+def test_keys_have_a_limited_number_of_levels(levels: int, failures: int) -> None:
+    value: Any = 1
+    for _ in range(levels):
+        value = (value,)
+    deep = type("Keys", (Keys,), {"value": value, "admission_class": AppSortPolicy.admission_class})
+    registry = with_plugins(app_sort_policies=[deep])
+    rm = RM(configuration(queue("a", properties={"application.sort.policy": "bad"})), registry)
+    rm.node(vcore=1)
+    rm.app()
+    rm.ask(vcore=1)
+    assert rm.schedule()
+    found = list(rm.scheduler.failures)
+    assert len(found) == failures
+    assert all("more than 100 levels" in str(failure) for failure in found)
+
+
 def failed(error: BaseException) -> None:
     """Fail, because no comparison in these tests raises."""
     raise AssertionError(error)

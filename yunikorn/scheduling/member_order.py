@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.queue import Queue
 
+DEEPEST = 100
+"""Largest number of levels of tuples in a key."""
+
 
 class MemberOrder:
     """Computes the sort keys of the members of one queue: applications of a leaf, or queues of a parent.
@@ -191,18 +194,21 @@ def _last_priority(app: Application) -> int:
     return 0
 
 
-def _is_sound(key: tuple[Any, ...]) -> bool:
+def _is_sound(key: tuple[Any, ...], levels: int = DEEPEST) -> bool:
     """Return True if every part equals itself, as NaN does not, and none is huge.
 
-    Raises what the comparison raises.
+    Raises what the comparison raises, and `ValueError` for more `levels` of tuples: compiled code does not
+    count calls, and a deeply nested key would end the process.
     """
+    if not levels:
+        raise ValueError(f"a key of more than {DEEPEST} levels of tuples")
     for part in key:
         kind = type(part)
         if kind is float:
             if part != part:
                 return False
         elif kind is tuple:
-            if not _is_sound(part):
+            if not _is_sound(part, levels - 1):
                 return False
         elif kind is int:
             if not SMALLEST < part < LARGEST:
