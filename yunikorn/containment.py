@@ -248,11 +248,12 @@ def kept_key(value: Any, failed: Callable[[BaseException], object]) -> Hashable:
     deeply nested tuples.
     """
     kind = type(value)
-    if kind in _PLAIN:
+    if kind is tuple or kind is frozenset:
+        if _PLAIN.issuperset(map(type, value)) or _is_plain(value):
+            return value  # type: ignore[no-any-return]
+    elif kind in _PLAIN:
         if value != value:
             raise ValueError("NaN cannot be a key")
-        return value  # type: ignore[no-any-return]
-    if (kind is tuple or kind is frozenset) and (_PLAIN.issuperset(map(type, value)) or _is_plain(value)):
         return value  # type: ignore[no-any-return]
     _descend(value)
     found = hash(value)

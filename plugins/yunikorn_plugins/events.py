@@ -24,6 +24,8 @@ import attrs
 from yunikorn.api import Context, Event, EventSink, hookimpl
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+# `json.dumps` makes an encoder for each call, which takes as long as encoding an event.
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 @attrs.frozen
@@ -69,7 +71,8 @@ class JsonLines(EventSink):
     def send(self, batch: Sequence[Event]) -> None:
         """Write and flush the batch."""
         file = self._open()
-        file.writelines(f"{json.dumps(as_record(event), ensure_ascii=False)}\n" for event in batch)
+        encode = _ENCODER.encode
+        file.writelines(f"{encode(as_record(event))}\n" for event in batch)
         file.flush()
 
     def closed(self) -> None:
