@@ -189,7 +189,7 @@ def test_local_volumes_are_bound_to_the_claims_of_the_pods_on_their_node(
 
     async def work(made: Lab) -> None:
         # All at once: two pods get the two volumes, the third gets none.
-        await made.until(lambda: all(made.fits(f"job-{number}") for number in range(3)))
+        await made.until(lambda: all(len(made.fits(f"job-{number}")) == 2 for number in range(3)))
         places = [made.assume(f"job-{number}") for number in range(3)]
         assert places == ["node-0", "node-1", ""]
         with pytest.raises(VolumeConflict):
