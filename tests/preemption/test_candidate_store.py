@@ -6,10 +6,9 @@ from collections import Counter
 from typing import Any
 from unittest import mock
 
-from tests.core.kit import RM, configuration, queue
+from tests.core.kit import RM, configuration, document, partition, queue
 from tests.preemption.test_across_queues import guaranteed
 from tests.preemption.test_kept_candidates import decisions
-from yunikorn.scheduling.preemption import candidate_store
 from yunikorn.scheduling.preemption.candidate_store import CandidateStore
 from yunikorn.scheduling.preemption.kept_pool import KeptPool
 
@@ -61,9 +60,32 @@ def test_candidates_are_kept_after_several_searches() -> None:
     assert found[True] > 2
 
 
-def test_searches_are_counted_for_a_limited_number_of_causes() -> None:
-    with mock.patch.object(candidate_store, "CAUSES", 1):
-        assert searches(full_cluster(nodes=20, tasks=8), 12)[True] > 2
+def test_searches_of_removed_queues_are_forgotten() -> None:
+    stores = set[CandidateStore]()
+
+    def find(store: CandidateStore, *arguments: Any) -> KeptPool | None:
+        stores.add(store)
+        return FIND(store, *arguments)
+
+    template = {"resources": {"guaranteed": {"memory": "5"}}, "properties": {"preemption.delay": "1s"}}
+    tree = partition(queue("b"), {"name": "users", "parent": True, "childtemplate": template})
+    rm = RM(document({**tree, "placementrules": [{"name": "provided", "create": True}]}))
+    for number in range(10):
+        rm.node(f"n{number}", memory=2)
+    rm.app("others", "root.b")
+    rm.ask("others", "running", memory=1)
+    rm.schedule()
+    with mock.patch.object(CandidateStore, "find", find):
+        for number in range(100):
+            rm.app(f"app-{number}", f"root.users.q{number}")
+            rm.ask(f"app-{number}", "claim", memory=3)
+            rm.schedule()
+            rm.pass_time(2)
+            rm.schedule()
+            rm.remove_app(f"app-{number}")
+            rm.pass_time(40)
+            rm.schedule()
+    assert [len(store._seen) < 40 for store in stores] == [True]
 
 
 def test_decisions_are_those_without_kept_candidates() -> None:

@@ -261,7 +261,7 @@ class Registry:
     @property
     def has_own_plugins(self) -> bool:
         """True if a resource manager has added plugins to this registry."""
-        return self._beneath is not None and bool(self._offers)
+        return self._beneath is not None and bool(self._pm.get_plugins())
 
     def own_plugin(self, name: str) -> object | None:
         """Return the plugin registered here under `name`; the extended registry is not searched."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yunikorn.scheduling.preemption.kept_candidates import KeptCandidates, Unkeepable
+from yunikorn.scheduling.preemption.kept_candidates import KeptCandidates, Unkeepable, all_leaves
 from yunikorn.scheduling.preemption.kept_pool import KeptPool
 from yunikorn.scheduling.preemption.node_changes import NodeChanges
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 KEPT = 50_000
 """Number of nodes, over all causes, whose candidates are kept."""
 WORTHWHILE = 1
-"""Number of collected allocations, per node of the partition, after which candidates are kept."""
-CAUSES = 10_000
-"""Number of causes without kept candidates whose searches are counted."""
+"""Number of allocations in eligible leaves, per node of the partition, after which candidates are kept."""
+QUEUES = 32
+"""Number of queues that may be counted in vain."""
 
 
 class CandidateStore:
@@ -32,8 +32,10 @@ class CandidateStore:
         self._partition = partition
         self._changes = NodeChanges(partition)
         self._kept: dict[object, KeptCandidates] = {}
-        self._collected: dict[object, int] = {}
-        """Allocations that searches of other causes have collected so far."""
+        self._seen: dict[Queue, int] = {}
+        """Allocations in eligible leaves, by asking queue, summed over the searches that kept nothing."""
+        self._most_seen = QUEUES
+        """Number of queues in `_seen` at which removed queues are forgotten."""
         self._usable = policy.is_constant
 
     def find(
@@ -43,7 +45,7 @@ class CandidateStore:
         if not self._usable or not pairs:
             return None
         key = cause.kind, asking, cause.priority
-        if key not in self._kept and not self._is_worthwhile(key, eligible):
+        if key not in self._kept and not self._is_worthwhile(asking, eligible):
             return None
         self._changes.collect(one.reader for one in self._kept.values())
         # The longest unused is first.
@@ -59,17 +61,19 @@ class CandidateStore:
             return None
         return KeptPool(kept, eligible, self._policy, cause, pairs)
 
-    def _is_worthwhile(self, key: object, eligible: EligibleLeaves) -> bool:
-        """Return True if searches of this cause collect as many allocations as there are nodes to list.
+    def _is_worthwhile(self, asking: Queue, eligible: EligibleLeaves) -> bool:
+        """Return True if the searches of a queue have seen as many allocations as there are nodes to list.
 
         Listing all nodes for a queue that finds no candidates, or few, would cost far more than its search,
         and a thousand queues may search at one time.
         """
-        collected = self._collected.pop(key, 0)
-        collected += sum(len(app.allocations) for leaf in eligible for app in leaf.applications.values())
-        if collected >= WORTHWHILE * len(self._partition.nodes):
+        seen = self._seen.pop(asking, 0)
+        seen += sum(len(app.allocations) for leaf in eligible for app in leaf.applications.values())
+        if seen >= WORTHWHILE * len(self._partition.nodes):
             return True
-        self._collected[key] = collected
-        if len(self._collected) > CAUSES:
-            del self._collected[next(iter(self._collected))]
+        if len(self._seen) >= self._most_seen:
+            present = all_leaves(asking)
+            self._seen = {queue: count for queue, count in self._seen.items() if queue in present}
+            self._most_seen = 2 * len(self._seen) + QUEUES
+        self._seen[asking] = seen
         return False

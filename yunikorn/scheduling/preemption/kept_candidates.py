@@ -91,8 +91,8 @@ class KeptCandidates:
 
     def _add(self, leaf: Queue, most: int | None) -> list[int]:
         """Make the allocations of another leaf candidates, and return the positions of their nodes."""
-        if len(self._leaves) > 2 * len(self._leaves.keys() & _all_leaves(leaf)) + 16:
-            present = _all_leaves(leaf)
+        if len(self._leaves) > 2 * len(self._leaves.keys() & all_leaves(leaf)) + 16:
+            present = all_leaves(leaf)
             self._leaves = {one: value for one, value in self._leaves.items() if one in present}
         self._leaves[leaf] = most
         found = []
@@ -193,6 +193,6 @@ class _Enumeration:
         return self._leaves[leaf], apps.get(app.id, STALE)
 
 
-def _all_leaves(queue: Queue) -> set[Queue]:
+def all_leaves(queue: Queue) -> set[Queue]:
     """Return all leaves of the tree of a queue."""
     return {one for one in queue.chain[-1].walk() if one.is_leaf}
