@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -12,6 +14,7 @@ from tests.core.test_atomic_gangs import PATIENCE, cluster, fill, gang
 from yunikorn.api import Application, AppSortPolicy, Context
 from yunikorn.clock import SECOND
 from yunikorn.model.context import Timeouts
+from yunikorn.scheduling.atomic_gangs import AtomicGangs
 
 TIMEOUTS = Timeouts(gang_patience=PATIENCE * SECOND, reservation=2 * SECOND)
 
@@ -60,6 +63,37 @@ def test_request_that_an_overdue_gang_held_back_reserves_when_the_gang_ends(remo
         rm.release_ask("gang")
     rm.schedule()
     assert [ask.key for asks in reserved for ask in asks] == ["large"]
+
+
+def test_search_ends_where_a_gang_holds_back_a_queue_and_a_policy_excludes_applications() -> None:
+    looks = []
+    original = AtomicGangs.look
+
+    def look(atomic: AtomicGangs, *arguments: Any) -> None:
+        looks.append(1)
+        assert len(looks) < 100, "the search does not end"
+        original(atomic, *arguments)
+
+    capped = queue("a", resources={"max": {"memory": "4"}})
+    aware = queue("e", properties={"application.sort.policy": "stateaware"})
+    policy = {"policy": "standard", "total": 2}
+    rm = GangRM(configuration(capped, aware, reservations=policy), timeouts=TIMEOUTS)
+    rm.node("n1", memory=10)
+    rm.app("busy", "root.a")
+    rm.ask("busy", "running", memory=2)
+    rm.gang("gang", "Atomic", memory=4)
+    for number in range(4):
+        rm.task("gang", f"member-{number}", "group", memory=1)
+    assert rm.schedule() == [("busy", "running", "n1")]
+    rm.pass_time(PATIENCE + 1)
+    assert rm.schedule() == []
+    for name in ("one", "two"):
+        rm.app(name, "root.e")
+        rm.ask(name, f"{name}-ask", memory=1)
+    with mock.patch.object(AtomicGangs, "look", look):
+        assert rm.schedule() == [("one", "one-ask", "n1")]
+        assert rm.schedule() == []
+    assert looks
 
 
 @pytest.mark.parametrize("capped", [False, True], ids=["nodes", "quota"])

@@ -169,7 +169,9 @@ class Cycle:
         by_policy = self.reservations.by_policy
         if by_policy is not None and by_policy.due:
             return True
-        return bool(self._root.bits & self._pending_classes.schedulable)
+        # Not by the bits of root alone: a look at silenced queues leaves theirs in the queues above, and sets
+        # them again as soon as a dead end has cleared them.
+        return self.foremost(self._pending_classes.schedulable) is not None
 
     def _descend(self, queue: Queue, wanted: int) -> Allocation | None:
         """Serve the first application with schedulable `wanted` bits; None after a dead end cleared bits."""
