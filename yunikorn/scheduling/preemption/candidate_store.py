@@ -21,7 +21,7 @@ KEPT = 50_000
 WORTHWHILE = 1
 """Number of allocations in eligible leaves, per node of the partition, after which candidates are kept."""
 QUEUES = 32
-"""Number of queues that may be counted in vain."""
+"""Number of removed queues that may be counted before they are forgotten."""
 
 
 class CandidateStore:
