@@ -71,9 +71,12 @@ asks = st.builds(lambda one, more: {**one, **more}, plain, rare | st.just({})) |
 
 
 def pending_positions(objects: Partition) -> list[Any]:
-    """Return the pending asks with their positions."""
+    """Return the pending asks with their positions.
+
+    Of bits only the number is compared: a gang that becomes whole within a batch gets its bit later.
+    """
     queues = [
-        (queue.path, without_zeros(queue.pending), queue.waiting, queue.priority, queue.bits)
+        (queue.path, without_zeros(queue.pending), queue.waiting, queue.priority, queue.bits.bit_count())
         for queue in objects.queues
     ]
     apps = [
@@ -83,8 +86,8 @@ def pending_positions(objects: Partition) -> list[Any]:
             app.priority,
             app.submitted,
             app.state,
-            app.bits,
-            app.requests.bits,
+            app.bits.bit_count(),
+            app.requests.bits.bit_count(),
         )
         for app in objects.applications.values()
     ]

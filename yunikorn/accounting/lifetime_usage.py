@@ -26,7 +26,7 @@ UNKNOWN = "UNKNOWN"
 
 def record_end(allocation: Allocation, now: int) -> None:
     """Record an allocation that is about to end in the use of its application."""
-    # Called for every release, so that nothing is called or copied here.
+    # Called for every release, so that amounts are added in place.
     app = allocation.app
     lifetime = app.lifetime
     if lifetime is None:

@@ -75,29 +75,9 @@ class PendingAccounting:
             app.submitted = min(app.submitted, asks[0].created)
         else:
             app.submitted = min(app.submitted, min([ask.created for ask in asks]))
-        together = plain or not any([ask.spec.task_group for ask in asks])
-        changes, demand = self._changes, dict[str, int]()
-        for group in [asks] if together else [[ask] for ask in asks]:
-            if together:
-                self._queue_up_all(app, asks)
-            else:
-                ask = group[0]
-                self._queue_up(ask)
-                grow(demand, ask.resource, ask.pending)
-                if ask.spec.task_group:
-                    self.gangs.count(ask, ask.pending)
-            if app.state in REACTIVATED:
-                self._states.advance(app, "ask added")
-            if self.index is not None:
-                for ask in group:
-                    self.index.add(app, ask.key)
-            if changes.state_reader is not None or changes.events.wants_asks:
-                changes.asks_added(app, group)
-        if demand:
-            book(app, demand, pending=1)
-
-    def _queue_up_all(self, app: Application, asks: Sequence[Ask]) -> None:
-        """Add asks without a task group to the waiting requests, and book them together."""
+        if not plain and any([ask.spec.task_group for ask in asks]):
+            self._add_members(app, asks)
+            return
         if not app.requests.any_wait:
             _count(app, 1)
         app.requests.add_all(asks)
@@ -117,6 +97,29 @@ class PendingAccounting:
                 demand[name] = demand.get(name, 0) + amount * count
         app.activate(bits)
         book(app, demand, pending=1)
+        self._added(app, asks)
+
+    def _add_members(self, app: Application, asks: Sequence[Ask]) -> None:
+        """Account for new asks one by one, because gangs may block the next ones; book them together."""
+        demand: Tally = {}
+        for ask in asks:
+            self._queue_up(ask)
+            grow(demand, ask.resource, ask.pending)
+            if ask.spec.task_group:
+                self.gangs.count(ask, ask.pending)
+            self._added(app, [ask])
+        book(app, demand, pending=1)
+
+    def _added(self, app: Application, asks: Sequence[Ask]) -> None:
+        """Update what depends on new asks that wait."""
+        if app.state in REACTIVATED:
+            self._states.advance(app, "ask added")
+        if self.index is not None:
+            for ask in asks:
+                self.index.add(app, ask.key)
+        changes = self._changes
+        if changes.state_reader is not None or changes.events.wants_asks:
+            changes.asks_added(app, asks)
 
     def _queue_up(self, ask: Ask) -> None:
         app = ask.app

@@ -304,7 +304,7 @@ def not_started_part(bits: int) -> int:
 class PendingClass:
     """Requests of one ask class to which the same limits of users and groups apply."""
 
-    __slots__ = ("ask_class", "asks", "bit", "bits", "force_visit", "limit_trackers", "over_limit")
+    __slots__ = ("ask_class", "asks", "bit", "bits", "force_visit", "limit_trackers", "number", "over_limit")
 
     def __init__(
         self, ask_class: AskClass, limit_trackers: tuple[UsageTracker, ...], bit: int, *, force_visit: bool
@@ -313,6 +313,8 @@ class PendingClass:
         self.limit_trackers = limit_trackers
         self.bit = bit
         self.bits = bit | bit << 1
+        self.number = bit.bit_length()
+        """Number of the bit: a better key than the bit, because many powers of 2 have the same hash."""
         self.asks = 0
         """Number of waiting requests."""
         self.over_limit = False
@@ -328,8 +330,7 @@ class PendingClasses:
         """Create without pending classes; `bits_dropped` are called with the bits of dropped ones."""
         self.ask_classes = ask_classes
         self._bits_dropped = bits_dropped
-        self._by_length: dict[int, PendingClass] = {}
-        """Pending classes by the length of their bit: many powers of 2 have the same hash."""
+        self._by_number: dict[int, PendingClass] = {}
         self._free: list[int] = []
         self._used = 0
         self.made = 0
@@ -351,7 +352,7 @@ class PendingClasses:
         key = (*limit_trackers, None) if force_visit else limit_trackers
         pending_class = ask_class.pending_classes.get(key)
         if pending_class is None:
-            if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > len(self._by_length):
+            if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > len(self._by_number):
                 for one in list(self.ask_classes):
                     self._drop(one)
             if self._free:
@@ -360,9 +361,9 @@ class PendingClasses:
                 bit = 1 << 2 * self._used
                 self._used += 1
             pending_class = PendingClass(ask_class, limit_trackers, bit, force_visit=force_visit)
-            ask_class.pending_classes[key] = self._by_length[bit.bit_length()] = pending_class
+            ask_class.pending_classes[key] = self._by_number[pending_class.number] = pending_class
             for tracker in limit_trackers:
-                tracker.pending_bits[bit] = None
+                tracker.pending_numbers[pending_class.number] = None
             self.made += 1
             self._idle += 1
             self.refresh(pending_class)
@@ -422,20 +423,20 @@ class PendingClasses:
 
     def under(self, tracker: UsageTracker) -> list[PendingClass]:
         """Return the pending classes under the limit of a user or group, in order of creation."""
-        return [self._by_length[bit.bit_length()] for bit in tracker.pending_bits]
+        return [self._by_number[number] for number in tracker.pending_numbers]
 
     def mark_over_limit(self, pending_class: PendingClass, tracker: UsageTracker) -> None:
         """Record that a limit has no room for this pending class, until `room_grew`."""
         pending_class.over_limit = True
-        tracker.over_limit[pending_class.bit] = None
+        tracker.over_limit[pending_class.number] = None
         self.schedulable &= ~pending_class.bits
 
     def room_grew(self, tracker: UsageTracker) -> None:
         """Reopen the pending classes that have room after usage under a limit fell."""
-        for bit in list(tracker.over_limit):
-            pending_class = self._by_length[bit.bit_length()]
+        for number in list(tracker.over_limit):
+            pending_class = self._by_number[number]
             if tracker.has_room(pending_class.ask_class.pairs):
-                del tracker.over_limit[bit]
+                del tracker.over_limit[number]
                 pending_class.over_limit = False
                 self.refresh(pending_class)
 
@@ -455,7 +456,7 @@ class PendingClasses:
             for pending_class in ask_class.pending_classes.values():
                 pending_class.over_limit = False
                 for tracker in pending_class.limit_trackers:
-                    tracker.over_limit.pop(pending_class.bit, None)
+                    tracker.over_limit.pop(pending_class.number, None)
                 self.refresh(pending_class)
 
     # -- idle pending classes -----------------------------------------------------------------------
@@ -467,9 +468,9 @@ class PendingClasses:
             if not pending_class.asks:
                 del ask_class.pending_classes[key]
                 for tracker in pending_class.limit_trackers:
-                    tracker.pending_bits.pop(pending_class.bit, None)
-                    tracker.over_limit.pop(pending_class.bit, None)
-                del self._by_length[pending_class.bit.bit_length()]
+                    tracker.pending_numbers.pop(pending_class.number, None)
+                    tracker.over_limit.pop(pending_class.number, None)
+                del self._by_number[pending_class.number]
                 self._free.append(pending_class.bit)
                 self._idle -= 1
                 gone |= pending_class.bits

@@ -413,6 +413,7 @@ class Queue(QueueMember):
             if not altered:
                 return
             old = queue.priority
+            # Nothing waits there: that is known without the call.
             new = queue._visible_priority() if levels else INT32_MIN
             if new == old:
                 return

@@ -28,7 +28,7 @@ class UsageTracker:
         "name",
         "over_limit",
         "path",
-        "pending_bits",
+        "pending_numbers",
     )
 
     def __init__(self, kind: str, name: str, path: str, flush: Callable[[], None]) -> None:
@@ -45,10 +45,10 @@ class UsageTracker:
         self.max_applications = 0
         self.full = False
         """True if no further application may start; updated by `PendingClasses.count_changed`."""
-        self.pending_bits: dict[int, None] = {}
-        """Bits of the pending classes under the limit, one each, in order (see `PendingClasses.under`)."""
+        self.pending_numbers: dict[int, None] = {}
+        """Numbers of the pending classes under the limit, in order of creation; see `PendingClasses.under`."""
         self.over_limit: dict[int, None] = {}
-        """Bits of the pending classes that exceed the limit at present."""
+        """Numbers of the pending classes that exceed the limit at present."""
 
     @property
     def label(self) -> str:

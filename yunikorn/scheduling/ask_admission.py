@@ -61,7 +61,7 @@ class AskBatch:
         self.pending_class: PendingClass | None = None
         """Pending class of every ask with this amount; None if none is known, or if it depends on more."""
         self.amounts: dict[int, tuple[Resource, PendingClass | None]] = {}
-        """Checked amounts by identity, which this keeps alive, with that class."""
+        """Checked amounts by identity, which this keeps alive, each with its `pending_class`."""
 
     def look_up(self, resource: Resource) -> str:
         """Make `resource` the amount of the next ask; return why no ask can have it, or an empty text."""
@@ -161,9 +161,8 @@ class AskAdmission:
         ask_class = self.ask_class_of(ask)
         pending_class = self._partition.pending_classes.of(ask_class, batch.app.limit_trackers)
         if self._orders.by_resources and not ask_class.required:
-            amount = batch.resource
-            assert amount is not None
-            batch.pending_class, batch.amounts[id(amount)] = pending_class, (amount, pending_class)
+            batch.pending_class = pending_class
+            batch.amounts[id(ask.resource)] = ask.resource, pending_class
         return pending_class
 
     def is_allocated(self, app_id: str, key: str) -> bool:

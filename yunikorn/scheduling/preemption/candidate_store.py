@@ -64,6 +64,8 @@ class CandidateStore:
     def _is_worthwhile(self, asking: Queue, eligible: EligibleLeaves) -> bool:
         """Return True if the searches of a queue have seen as many allocations as there are nodes to list.
 
+        What they saw are the allocations in eligible leaves; most are candidates.
+
         Listing all nodes for a queue that finds no candidates, or few, would cost far more than its search,
         and a thousand queues may search at one time.
         """
