@@ -46,7 +46,7 @@ class UsageTracker:
         self.full = False
         """True if no further application may start; updated by `PendingClasses.count_changed`."""
         self.pending_numbers: dict[int, None] = {}
-        """Numbers of the pending classes under the limit, in order of creation; see `PendingClasses.under`."""
+        """Numbers of the pending classes under the limit, in order of creation."""
         self.over_limit: dict[int, None] = {}
         """Numbers of the pending classes that exceed the limit at present."""
 
