@@ -204,17 +204,17 @@ def _is_sound(key: tuple[Any, ...], levels: int = DEEPEST) -> bool:
         raise ValueError(f"a key of more than {DEEPEST} levels of tuples")
     for part in key:
         kind = type(part)
-        if kind is float:
-            if part != part:
-                return False
-        elif kind is tuple:
-            if not _is_sound(part, levels - 1):
-                return False
-        elif kind is int:
+        if kind is int:
             if not SMALLEST < part < LARGEST:
                 return False
         elif kind is str:
             if len(part) > LONGEST_NAME:
+                return False
+        elif kind is float:
+            if part != part:
+                return False
+        elif kind is tuple:
+            if not _is_sound(part, levels - 1):
                 return False
         elif not bool(part == part):
             return False
