@@ -289,13 +289,14 @@ def is_plain(ask: AllocationAsk) -> bool:
     timeout: object = ask.execution_timeout_ms
     return (
         type(key) is str
-        and 0 < len(key) <= LONGEST_NAME
+        and key != ""
+        and len(key) <= LONGEST_NAME
         and key.isascii()
         and key.isprintable()
         and type(tags) is dict
         and not tags
         and type(count) is int
-        and 0 < count <= INT32_MAX
+        and (count == 1 or 0 < count <= INT32_MAX)
         and (priority is None or (type(priority) is int and INT32_MIN < priority <= INT32_MAX))
         and type(timeout) is int
         and not timeout

@@ -119,7 +119,8 @@ class AskAdmission:
             batch = self._batch
             assert batch is not None
         app, reason = batch.app, "" if resource is batch.resource else batch.look_up(resource)
-        if reason or count < 1 or not INT32_MIN < priority <= INT32_MAX or spec.placeholder:
+        in_range = count > 0 and (not priority or INT32_MIN < priority <= INT32_MAX)
+        if reason or not in_range or spec.placeholder:
             reason = _placeholder_refusal(app, spec) or reason or _number_refusal(count, priority)
             if reason:
                 self._reject(app_id, key, reason)
