@@ -299,6 +299,8 @@ REFER_TO_EACH_OTHER = {
         "application",
         "ask",
         "ask_class",
+        "domain",
+        "foreign_allocation",
         "gang",
         "node",
         "queue",
@@ -307,9 +309,10 @@ REFER_TO_EACH_OTHER = {
 """The only modules that may form an import circle, which imports for type checking close.
 
 Their objects refer to each other, parents to children and children to parents. Queues have applications;
-applications have asks (in order in `app_requests`), allocations and gangs; nodes have allocations and asks
-that reserve them; ask classes have the ask that reserves a node, and say which nodes have room. Decisions
-follow these references, where a protocol in place of a class would make compiled code slow.
+applications have asks (in order in `app_requests`), allocations and gangs; nodes have allocations, foreign
+ones too, domains, and asks that reserve them; ask classes have the ask that reserves a node, and say which
+nodes have room. Decisions follow these references, where a protocol in place of a class would make compiled
+code slow.
 """
 
 

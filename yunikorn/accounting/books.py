@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from yunikorn.api import NodeSortPolicy, PermitPolicy, Predicate, Task
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
-    from yunikorn.model.node import ForeignAllocation, Node
+    from yunikorn.model.foreign_allocation import ForeignAllocation
+    from yunikorn.model.node import Node
 
 ADDING, REMOVING = "adding to its books", "removing from its books"
 Others = tuple[Hashable, ...] | Where

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from yunikorn.accounting.allocation_accounting import AllocationAccounting
-    from yunikorn.model.node import ForeignAllocation, Node
+    from yunikorn.model.foreign_allocation import ForeignAllocation
+    from yunikorn.model.node import Node
 
 
 class ForeignAllocations:

@@ -1,18 +1,19 @@
-"""Nodes: machines that run allocations, their domains, and the tasks there that are not scheduled here."""
+"""Nodes: machines that run allocations."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from yunikorn.resources import INT32_MIN, NOTHING, Resource, Tally, shrink, sum_of, without_zeros
+from yunikorn.resources import Resource, Tally, shrink, sum_of, without_zeros
 from yunikorn.states import NODE, SCHEDULABLE
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.ask import Ask
-    from yunikorn.model.ask_class import AskClass
+    from yunikorn.model.domain import Domain
+    from yunikorn.model.foreign_allocation import ForeignAllocation
 
 
 class Node:
@@ -200,149 +201,3 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<Node {self.id} {self.state} {dict(self.available)} of {dict(self.capacity)}>"
-
-
-# -- domains ----------------------------------------------------------------------------------------------
-
-
-class Closing:
-    """Refusal of an ask class in a domain."""
-
-    __slots__ = ("ask", "marked", "reason", "subjects")
-
-    def __init__(self, ask: Ask, reason: str, subjects: tuple[Hashable, ...]) -> None:
-        self.ask = ask
-        """A request of the class, with which the predicate is asked again."""
-        self.reason = reason
-        self.subjects = subjects
-        """Subjects whose tasks may end the refusal."""
-        self.marked: list[Node] = []
-        """Nodes of the domain that searches have marked as unfit for the ask class."""
-
-
-class Domain:
-    """Nodes that are alike for one predicate, and the ask classes that it refuses there."""
-
-    __slots__ = ("by_subject", "closed", "key", "nodes")
-
-    def __init__(self, key: Hashable) -> None:
-        self.key = key
-        self.nodes: dict[Node, None] = {}
-        self.closed: dict[AskClass, Closing] = {}
-        """Refused ask classes; an ask class that is missing must be checked."""
-        self.by_subject: dict[Hashable, dict[AskClass, None]] = {}
-        """Refused ask classes by subject."""
-
-    def close(self, ask_class: AskClass, closing: Closing) -> None:
-        """Remember a refusal."""
-        self.closed[ask_class] = closing
-        for subject in closing.subjects:
-            self.by_subject.setdefault(subject, {})[ask_class] = None
-
-    def open(self, ask_class: AskClass) -> Closing:
-        """Forget the refusal of an ask class, and return it."""
-        closing = self.closed.pop(ask_class)
-        for subject in closing.subjects:
-            alike = self.by_subject.get(subject)
-            if alike is not None:
-                alike.pop(ask_class, None)
-                if not alike:
-                    del self.by_subject[subject]
-        return closing
-
-
-# -- foreign allocations ----------------------------------------------------------------------------------
-
-NO_TAGS: Mapping[str, str] = MappingProxyType({})
-
-
-class ForeignOwner:
-    """Application of all foreign tasks; implements `yunikorn.api.Application` with neutral values.
-
-    Its id is empty, which no application of a resource manager can have.
-    """
-
-    __slots__ = ()
-
-    id: Final = ""
-    user: Final = ""
-    groups: Sequence[str] = ()
-    queue_name: Final = ""
-    queue: Final = None
-    tags = NO_TAGS
-    state: Final = ""
-    arrival: Final = -1
-    submitted: Final = 0
-    priority: Final = INT32_MIN
-    allocated: Mapping[str, int] = NOTHING
-    pending: Mapping[str, int] = NOTHING
-    demand: Mapping[str, int] = NOTHING
-    fair_total: Mapping[str, int] = NOTHING
-    waiting_since: Final = 0
-    allocations: Mapping[str, ForeignAllocation] = MappingProxyType({})
-    allocations_by_node: Mapping[str, Sequence[ForeignAllocation]] = MappingProxyType({})
-
-    def __repr__(self) -> str:
-        return "<owner of foreign tasks>"
-
-
-FOREIGN_OWNER: Final = ForeignOwner()
-
-
-class ForeignAllocation:
-    """Resources of a node used by a pod that is not scheduled here; implements `yunikorn.api.Allocation`."""
-
-    __slots__ = ("awaited", "fixed", "key", "node", "placed", "priority", "resource", "tags")
-
-    app: Final = FOREIGN_OWNER
-    foreign: Final = True
-    task_group: Final = ""
-    placeholder: Final = False
-    originator: Final = False
-    execution_timeout: Final = 0
-
-    def __init__(
-        self,
-        key: str,
-        node: Node,
-        resource: Resource,
-        fixed: bool,
-        tags: Mapping[str, str] = NO_TAGS,
-        priority: int = 0,
-        placed: int = 0,
-        *,
-        awaited: bool = False,
-    ) -> None:
-        self.key = key
-        self.node = node
-        self.resource = resource
-        self.fixed = fixed
-        """True if the allocation belongs to the node, such as a static pod, and ends only with the node."""
-        self.tags = tags
-        self.priority = priority
-        self.placed = placed
-        """Time at which the allocation was first reported (ns)."""
-        self.awaited = awaited
-        """True for an allocation of an application that has not been reported yet: it only occupies room."""
-
-    @property
-    def uuid(self) -> str:
-        """Identifier, the key."""
-        return self.key
-
-    @property
-    def label(self) -> str:
-        """Name of the allocation in messages."""
-        return f"foreign task {self.key}"
-
-    def equals(self, other: ForeignAllocation) -> bool:
-        """Return True if another report says the same about the task: node, amount, priority and tags."""
-        return (
-            self.node is other.node
-            and self.resource == other.resource
-            and self.priority == other.priority
-            and self.tags == other.tags
-        )
-
-    def __repr__(self) -> str:
-        return f"<ForeignAllocation {self.key} on {self.node.id}>"

@@ -11,7 +11,8 @@ from yunikorn.rest.application_reader import in_steps, present, read_allocation
 from yunikorn.rest.queue_reader import percentages
 
 if TYPE_CHECKING:
-    from yunikorn.model.node import ForeignAllocation, Node
+    from yunikorn.model.foreign_allocation import ForeignAllocation
+    from yunikorn.model.node import Node
 
 STEP = 50
 """Number of nodes whose use is counted without a pause."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.api import Where
 from yunikorn.containment import contained, entries_of, kept_key
-from yunikorn.model.node import Closing, Domain
+from yunikorn.model.domain import Closing, Domain
 
 if TYPE_CHECKING:
     from yunikorn.accounting.books import Others

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, PendingClasses
     from yunikorn.model.change_readers import ChangeReaders
-    from yunikorn.model.node import Closing, Domain, Node
+    from yunikorn.model.domain import Closing, Domain
+    from yunikorn.model.node import Node
     from yunikorn.scheduling.node_policies import NamedPolicy
     from yunikorn.scheduling.predicate_chain import PredicateChain
 

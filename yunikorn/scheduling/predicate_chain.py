@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, AskClasses
-    from yunikorn.model.node import Closing, Domain, Node
+    from yunikorn.model.domain import Closing, Domain
+    from yunikorn.model.node import Node
 
 
 def counted(refusals: Mapping[str, int]) -> str:
