@@ -52,3 +52,19 @@ def test_what_is_booked_and_taken_back_leaves_nothing(amount: dict[str, int], ti
     assert app.allocated == app.demand == app.chain[-1].allocated
     book(app, amount, allocated=-times)
     assert amounts(app) == [({}, {})] * (1 + len(app.chain))
+
+
+@given(st.lists(st.sampled_from([None, 0, 5]), min_size=3, max_size=3), st.integers(1, 4))
+def test_a_type_may_be_new_to_some_of_the_holders(known: list[int | None], times: int) -> None:
+    """An application that was moved keeps entries of 0, which its new queues need not have."""
+    app = application()
+    holders = (app, *app.chain)
+    for holder, amount in zip(holders, known, strict=True):
+        if amount is not None:
+            holder.demand["gpu"] = holder.allocated["gpu"] = amount
+    book(app, {"vcore": 1, "gpu": 2}, allocated=times)
+    expected = [(amount or 0) + 2 * times for amount in known]
+    assert [holder.demand["gpu"] for holder in holders] == expected
+    assert [holder.allocated["gpu"] for holder in holders] == expected
+    book_decision(app, (("gpu", 1),))
+    assert [holder.allocated["gpu"] for holder in holders] == [amount + 1 for amount in expected]
