@@ -32,6 +32,7 @@ HOT = {
     ),
     "yunikorn/accounting": (
         "partition",
+        "booking",
         "pending_accounting",
         "event_recorder",
         "node_reservations",
@@ -50,7 +51,7 @@ HOT = {
         "obstacles",
         "unschedulable_queue",
     ),
-    "yunikorn/interface": ("rm_partitions",),
+    "yunikorn/interface": ("delivery", "rm_partitions"),
     "yunikorn/simulation": ("event_queue", "simulated_rm"),
     "yunikorn/reporting": ("time_series", "observer"),
     "policies/yunikorn_policies": ("shares",),

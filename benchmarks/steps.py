@@ -35,7 +35,15 @@ PARTS = (
     ("which node: order and search", ("node_order.py", "node_orders.py", "fit_index.py")),
     (
         "telling the resource manager",
-        ("rm_partitions.py", "outbox.py", "changes.py", "client_session.py", "harness.py", "<attrs"),
+        (
+            "interface/delivery.py",
+            "rm_partitions.py",
+            "outbox.py",
+            "changes.py",
+            "client_session.py",
+            "harness.py",
+            "<attrs",
+        ),
     ),
     ("accounting", ("yunikorn/model/", "yunikorn/accounting/")),
     ("the cycle itself", ("yunikorn/",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.accounting.pending_accounting import book, book_decision
+from yunikorn.accounting.booking import book, book_decision
 from yunikorn.model.application import Application
 from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import Resource, without_zeros

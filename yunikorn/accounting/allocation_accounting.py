@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.booking import book, book_decision
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.lifetime_usage import record_end
 from yunikorn.accounting.node_reservations import NodeReservations
-from yunikorn.accounting.pending_accounting import PendingAccounting, book, book_decision
+from yunikorn.accounting.pending_accounting import PendingAccounting
 from yunikorn.event_types import EventChange
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, ReportedEnds, TerminationType
 from yunikorn.model.application import COUNTED, REACTIVATED

@@ -22,6 +22,7 @@ from yunikorn.errors import (
 from yunikorn.framework.event_wants import NOTHING_WANTED
 from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
+from yunikorn.interface.delivery import response_of
 from yunikorn.interface.event_records import cache_changes
 from yunikorn.interface.event_settings import event_settings_of
 from yunikorn.interface.messages import (
@@ -32,7 +33,7 @@ from yunikorn.interface.messages import (
     UpdateContainerSchedulingStateRequest,
     UpdateResponse,
 )
-from yunikorn.interface.rm_partitions import RMPartitions, response_of
+from yunikorn.interface.rm_partitions import RMPartitions
 from yunikorn.interface.session_state import PausedState, SessionStatus
 from yunikorn.interface.sinks import Buffer, EventReceiver, Sinks
 from yunikorn.interface.update_handler import UpdateHandler
