@@ -40,7 +40,8 @@ class PermitPolicy(Plugin):
 
         When the policy permits a placement, the held placements of the same group are asked about at once: in
         order of placement, up to the first that has to wait. When one is held or ends, the others are asked
-        about as soon as nothing more can be placed.
+        about as soon as nothing more can be placed. Called once for a placement that is held, and again after
+        a reload: the group stays the same until then.
         """
         return None
 

@@ -243,7 +243,7 @@ class Permits:
         self._rounds.forget_policies()
         for hold in self._held:
             self._leave(hold)
-            hold.member = hold.at = 0
+            hold.member, hold.at, hold.grouped = 0, 0, None
         self._permitted.clear()
         self._changed.clear()
         for hold in self._held:
@@ -281,7 +281,7 @@ class Permits:
                 if answer is not ACCEPTED:
                     return answer
                 if self._groups:
-                    place = (hold.at, chain.group(hold.at, one))
+                    place = (hold.at, self._group(hold))
                     if place in self._groups:
                         self._permitted[place] = None
                 hold.at += 1
@@ -307,7 +307,8 @@ class Permits:
 
     def _join_group(self, hold: PlacementHold, at: int) -> None:
         """Add a placement to its group under the policy that holds it."""
-        key = self._chain.group(at, hold.members[hold.member])
+        key = self._group(hold)
+        hold.grouped = (hold.member, at, key)
         place = (at, key) if key else None
         if place != hold.place:
             self._leave_group(hold)
@@ -318,6 +319,17 @@ class Permits:
                     self._mark_changed(place)
                 group[hold] = None
         hold.asked = self._change_count
+
+    def _group(self, hold: PlacementHold) -> str:
+        """Return the group of the present member under the present policy; empty without one.
+
+        The group of a member that waits stays the same: two placements whose groups changed with every
+        question would let each other be asked about without an end.
+        """
+        member, at = hold.member, hold.at
+        if hold.grouped is not None and hold.grouped[:2] == (member, at):
+            return hold.grouped[2]
+        return self._chain.group(at, hold.members[member])
 
     def _mark_changed(self, place: Place) -> None:
         self._change_count += 1
