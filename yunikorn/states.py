@@ -192,6 +192,12 @@ ADVANCE: dict[str, ApplicationEvent] = {NEW: "accept", RESUMING: "accept", ACCEP
 FINAL_STATES = frozenset({COMPLETED, EXPIRED, FAILED, REJECTED})
 """States of applications that have neither allocations nor asks and never will have."""
 
+
+def compatible_state(state: str) -> str:
+    """Return the state of an application that YuniKorn 1.9 would report, which has no Starting."""
+    return RUNNING if state == STARTING else state
+
+
 # -- queue and partition -------------------------------------------------------------------------------
 
 ACTIVE, STOPPED, DRAINING = "Active", "Stopped", "Draining"

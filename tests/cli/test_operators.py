@@ -281,18 +281,31 @@ def test_events_are_followed_until_the_stream_ends(run: Run, monkeypatch: pytest
         {"InstanceUUID": "x"},
         event(1, eventChangeType=2, eventChangeDetail=203, message="new\x1b[2J"),
         event(2, type=1, resource={"resources": {"vcore": {"value": 1500}, "memory": {}}}),
+        event(3, eventChangeType=1, eventChangeDetail=206, designState="Starting"),
         {"status_code": 503, "message": "too slow", "description": "3"},
     ]
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     answered(monkeypatch, lambda request: httpx.Response(200, text=text))
     status, out, err = run("events", "--follow", "--last", "0")
     assert status == 2
-    first, second = out.splitlines()
+    first, second, third = out.splitlines()
     assert "app-1" in first
     assert "add app_new" in first
     assert first.endswith("new\\x1b[2J")
     assert second.endswith("vcore 1.5")
+    assert "set app_starting" in third
     assert err == "Error: the server has ended the stream: too slow\n"
+
+
+def test_applications_that_start_are_starting(run: Run, asked: list[str]) -> None:
+    def named(state: str) -> list[str]:
+        _, out, _ = run("get", "apps", "--state", state)
+        return [line.split()[0] for line in out.splitlines()[1:]]
+
+    assert (named("running"), named("starting")) == (["run"], ["wait"])
+    _, out, _ = run("describe", "app", "run")
+    states = out.partition("States:\n")[2].partition("\n\n")[0].splitlines()[1:]
+    assert [line.split()[1] for line in states] == ["Accepted", "Starting", "Running"]
 
 
 # -- hostile and absent servers --------------------------------------------------------------------------

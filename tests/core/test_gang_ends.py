@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from tests.core.gangs import GangRM, picky, ready
@@ -421,11 +422,40 @@ def test_a_gang_is_recovered_with_its_placeholders() -> None:
     assert rm.state() == "Accepted"
     assert rm.find_queue().running == 1
     rm.node("n2", existing=existing[1:], vcore=10)
-    assert rm.state() == "Starting"
+    assert rm.state() == "Running"
     assert rm.counts("app", "workers") == (2, 0, 0)
     rm.task("app", "t", "workers", vcore=2)
     assert rm.schedule() == []
     assert rm.confirmed() == [("app", "t", "n1")]
+
+
+@pytest.mark.parametrize("driver_first", [False, True])
+def test_a_recovered_gang_with_a_real_task_is_running(driver_first: bool) -> None:
+    rm = GangRM()
+    rm.gang("app", vcore=2)
+    driver = Allocation("driver", "app", "u1", "n1", Resource(vcore=1), originator=True)
+    worker = attrs.evolve(
+        driver, allocation_key="ph", uuid="u2", originator=False, task_group_name="workers", placeholder=True
+    )
+    rm.node("n1", existing=[driver, worker] if driver_first else [worker, driver], vcore=10)
+    assert rm.state() == "Running"
+
+
+def test_a_recovered_gang_without_all_its_placeholders_is_still_accepted() -> None:
+    rm = GangRM()
+    rm.gang("app", vcore=2)
+    one = Allocation("ph", "app", "u1", "n1", Resource(vcore=1), task_group_name="workers", placeholder=True)
+    rm.node("n1", existing=[one], vcore=10)
+    assert rm.state() == "Accepted"
+
+
+@pytest.mark.parametrize("style", ["Soft", "Atomic"])
+def test_a_gang_of_which_one_task_is_left_is_running_after_a_restart(style: str) -> None:
+    rm = GangRM()
+    rm.gang("app", style, vcore=2)
+    left = Allocation("t", "app", "u1", "n1", Resource(vcore=1), task_group_name="workers")
+    rm.node("n1", existing=[left], vcore=10)
+    assert rm.state() == "Running"
 
 
 def test_reload_keeps_gangs() -> None:

@@ -170,7 +170,7 @@ def test_recovered_real_allocation_starts_a_resuming_application() -> None:
     found = Allocation("y", "gang", "y#1", "n2", Resource(memory=1))
     rm.running["y#1"] = found
     rm.node("n2", existing=[found], memory=1)
-    assert rm.state("gang") == "Starting"
+    assert rm.state("gang") == "Running"
     rm.confirm()
     rm.release("gang", "y#1")
     assert rm.find_queue().running == 1

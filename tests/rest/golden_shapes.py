@@ -33,6 +33,7 @@ Partition
     applications counts
     state text?
     lastStateTransitionTime ns?
+    designApplications counts? +
 
 PartitionCapacity
     capacity amounts?
@@ -109,6 +110,8 @@ Application
     resourceHistory ResourceHistory
     backoffDeadline rfc3339?
     awaited text? +
+    designState text? +
+    designStateLog [StateChange]? +
 
 StateChange
     time ns?
@@ -280,6 +283,7 @@ EventRecord
     queueName text? +
     nodeID text? +
     reason text? +
+    designState text? +
 
 EventResource
     resources EventAmounts?

@@ -154,7 +154,18 @@ def test_every_type_change_and_detail_has_a_number() -> None:
     assert set(event_json.TYPES) == set(EventType)
     assert set(event_json.CHANGES) == set(EventChange)
     assert set(event_json.DETAILS) >= set(EventDetail)
-    assert len(set(event_json.DETAILS.values())) == len(event_json.DETAILS)
+    others = {name: code for name, code in event_json.DETAILS.items() if name != EventDetail.APP_STARTING}
+    assert len(set(others.values())) == len(others)
+
+
+def test_an_application_that_starts_is_running_and_says_that_it_starts(site: Site) -> None:
+    def record_of(detail: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(line_of(Event("APP", "app", change="SET", detail=detail)))
+        return found
+
+    running = record_of("APP_RUNNING")
+    assert running["eventChangeDetail"] == 206
+    assert record_of("APP_STARTING") == {**running, "designState": "Starting"}
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_history_counts_starting_applications_as_running() -> None:
     rm.schedule()
     rest = Rest(rm)
     rest.site.history.add(read_at_once(rm.scheduler, take_sample))
-    assert rest.json("partition/default/application/app")["applicationState"] == "Starting"
+    assert rest.json("partition/default/application/app")["designState"] == "Starting"
     assert rest.json("history/apps")[0]["totalApplications"] == "1"
 
 

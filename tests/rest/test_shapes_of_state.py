@@ -233,6 +233,10 @@ def test_application(rest: Rest) -> None:
         "groups": ["dev"],
         "stateLog": [
             {"time": START, "applicationState": "Accepted"},
+            {"time": START, "applicationState": "Running"},
+        ],
+        "designStateLog": [
+            {"time": START, "applicationState": "Accepted"},
             {"time": START, "applicationState": "Starting"},
             {"time": START, "applicationState": "Running"},
         ],
@@ -256,13 +260,69 @@ def test_a_new_application_has_been_new_since_its_submission(rm: RM, rest: Rest)
     assert app["stateLog"] == [{"time": START, "applicationState": "New"}]
 
 
-def test_an_application_with_one_task_has_started(rm: RM, rest: Rest) -> None:
+def states(app: dict[str, Any], log: str) -> list[tuple[str, int]]:
+    """Return the states of a log, with the seconds since the start."""
+    return [(one["applicationState"], (one["time"] - START) // SECOND) for one in app[log]]
+
+
+@pytest.fixture
+def started(rm: RM) -> RM:
+    """An application with one task, which is Starting."""
     rm.pass_time(5)
     rm.app("single", user="ann")
     rm.ask("single", vcore=1)
     rm.schedule()
+    assert rm.state("single") == "Starting"
+    return rm
+
+
+def test_an_application_with_one_task_is_running(started: RM, rest: Rest) -> None:
     app = rest.json("partition/default/application/single")
-    assert (app["applicationState"], app["startTime"]) == ("Starting", START // 1_000_000 + 5_000)
+    assert (app["applicationState"], app["designState"]) == ("Running", "Starting")
+    assert app["startTime"] == START // 1_000_000 + 5_000
+    assert states(app, "stateLog") == [("Accepted", 5), ("Running", 5)]
+    assert states(app, "designStateLog") == [("Accepted", 5), ("Starting", 5)]
+
+
+def test_an_application_that_was_starting_is_running_once_in_its_log(started: RM, rest: Rest) -> None:
+    started.pass_time(300)
+    app = rest.json("partition/default/application/single")
+    assert app["applicationState"] == "Running"
+    assert "designState" not in app
+    assert states(app, "stateLog") == [("Accepted", 5), ("Running", 5)]
+    assert states(app, "designStateLog") == [("Accepted", 5), ("Starting", 5), ("Running", 305)]
+
+
+def test_an_application_that_returns_from_completing_is_running_twice_in_its_log(
+    started: RM, rest: Rest
+) -> None:
+    started.release("single", key="ask")
+    started.ask("single", key="more", vcore=1)
+    app = rest.json("partition/default/application/single")
+    assert [state for state, _ in states(app, "stateLog")] == ["Accepted", "Running", "Completing", "Running"]
+
+
+def test_starting_applications_are_among_the_running_ones(started: RM, rest: Rest) -> None:
+    def found(query: str) -> list[str]:
+        return [app["applicationID"] for app in rest.json(f"partition/default/applications/active?{query}")]
+
+    assert found("status=running") == found("state=Running") == ["app", "single"]
+    assert found("state=starting") == ["single"]
+    assert rest.error("partition/default/applications/active?status=starting") == (
+        400,
+        "Only following active statuses are allowed: new,accepted,running,completing,failing,resuming",
+    )
+    counts = {"Running": 2, "Rejected": 1, "total": 3}
+    (partition,) = (one for one in rest.json("partitions") if one["name"] == "default")
+    assert partition["applications"] == counts
+    assert partition["designApplications"] == {**counts, "Running": 1, "Starting": 1}
+    dumped = {app["applicationID"]: app for app in rest.json("/debug/fullstatedump")["applications"]}
+    assert dumped["single"]["applicationState"] == "Running"
+
+
+def test_explanations_have_the_state_of_1_9(started: RM, rest: Rest) -> None:
+    found = rest.json("partition/default/application/single/explain")
+    assert (found["applicationState"], found["designState"]) == ("Running", "Starting")
 
 
 def test_rejected_application(rest: Rest) -> None:

@@ -17,7 +17,7 @@ from yunikorn.accounting.pending_accounting import PendingAccounting
 from yunikorn.event_types import EventChange
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, ReportedEnds, TerminationType
 from yunikorn.model.application import COUNTED, REACTIVATED
-from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING
+from yunikorn.states import ACCEPTED, ASK, NEW, RESUMING, RUNNING, STARTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -368,6 +368,9 @@ class AllocationAccounting:
             self.gangs.joined(allocation)
             if app.state == RESUMING:
                 self.states.advance(app, "allocation recovered")
+            self.states.advance(app, "allocation recovered")
+        if app.state == STARTING and (app.gang is not None or app.atomic is not None):
+            # The gang started before the restart of the RM: one task that is left does not start it again.
             self.states.advance(app, "allocation recovered")
         self.changes.recovered(allocation)
         return allocation

@@ -35,6 +35,14 @@ def number(record: Mapping[str, Any], field: str) -> int:
     return value if type(value) is int else 0
 
 
+def app_state(app: Mapping[str, Any]) -> str:
+    """Return the state of an application, or of its entry in a log of states.
+
+    `applicationState` is as in YuniKorn 1.9; where ours differs, the server adds `designState`.
+    """
+    return text(app, "designState") or text(app, "applicationState")
+
+
 def amounts(record: Mapping[str, Any], field: str) -> dict[str, int]:
     """Return amounts by resource type; empty if they are absent."""
     value = record.get(field)

@@ -116,7 +116,8 @@ def type_of(event: Record) -> str:
 def cells(event: Record) -> list[str]:
     """Return the cells of an event."""
     change, detail = number(event, "eventChangeType"), number(event, "eventChangeDetail")
-    words = [_CHANGES.get(change, ""), _DETAILS.get(detail, str(detail) if detail else "")]
+    of = "app_starting" if text(event, "designState") else _DETAILS.get(detail, str(detail) if detail else "")
+    words = [_CHANGES.get(change, ""), of]
     resources = event.get("resource")
     found = resources.get("resources") if isinstance(resources, dict) else None
     sizes = (

@@ -5,7 +5,18 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from yunikorn.cli.answer_fields import NONE, age, amounts, in_short, number, records, shown, text, texts
+from yunikorn.cli.answer_fields import (
+    NONE,
+    age,
+    amounts,
+    app_state,
+    in_short,
+    number,
+    records,
+    shown,
+    text,
+    texts,
+)
 from yunikorn.cli.rest_client import Record
 from yunikorn.errors import printable
 from yunikorn.text import number_of
@@ -38,7 +49,7 @@ def _lines(found: Record) -> Iterator[tuple[str, int]]:
     yield f"application:  {shown(text(found, 'applicationID'))}", 14
     queue, state, waiting = (
         text(found, "queueName"),
-        text(found, "applicationState"),
+        app_state(found),
         number(found, "pendingCount"),
     )
     awaited, general = text(found, "awaited"), records(found.get("reasons"))
@@ -114,7 +125,7 @@ def _listed(reasons: list[Record] | list[dict[str, object]], indent: int) -> Ite
 
 def state_lines(app: Record, now: int) -> Iterator[str]:
     """Yield the lines about an application that has ended, of which nothing waits."""
-    name, state = shown(text(app, "applicationID")), shown(text(app, "applicationState"))
+    name, state = shown(text(app, "applicationID")), shown(app_state(app))
     ended = age(number(app, "finishedTime"), now)
     yield f"application:  {name}"
     yield f"state:        {state}{f', for {ended}' if ended != NONE else ''}"

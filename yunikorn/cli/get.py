@@ -12,7 +12,7 @@ import attrs
 import click
 
 from yunikorn.cli import object_tables
-from yunikorn.cli.answer_fields import children, text
+from yunikorn.cli.answer_fields import app_state, children, text
 from yunikorn.cli.describe import find_object
 from yunikorn.cli.events import DEFAULT_LAST, latest, print_events
 from yunikorn.cli.output import echo
@@ -148,7 +148,7 @@ def _apps(server: RestConnection, wanted: WantedObjects) -> Iterator[Record]:
             if (
                 wanted.holds(text(one, "queueName"))
                 and user in ("", text(one, "user"))
-                and state in ("", text(one, "applicationState"))
+                and state in ("", app_state(one))
             ):
                 yield one
 

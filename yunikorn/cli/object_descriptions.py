@@ -11,6 +11,7 @@ from yunikorn.cli.answer_fields import (
     age,
     amount_text,
     amounts,
+    app_state,
     children,
     in_short,
     number,
@@ -45,7 +46,7 @@ def describe_app(app: Record, now: int, width: int | None) -> None:
             ("queue", shown(text(app, "queueName"))),
             ("user", shown(text(app, "user"))),
             ("groups", joined(app.get("groups"))),
-            ("state", shown(text(app, "applicationState"))),
+            ("state", shown(app_state(app))),
             *([("rejected", shown(rejected))] if rejected else []),
             ("submitted", _when(number(app, "submissionTime"), now)),
             *([("ended", _when(number(app, "finishedTime"), now))] if number(app, "finishedTime") else []),
@@ -56,7 +57,7 @@ def describe_app(app: Record, now: int, width: int | None) -> None:
             ("reservations", joined(app.get("reservations"))),
         ]
     )
-    _states(records(app.get("stateLog")), width)
+    _states(records(app.get("designStateLog") or app.get("stateLog")), width)
     _placeholders(records(app.get("placeholderData")), width)
     _requests(records(app.get("requests")), now, width)
     _tasks(records(app.get("allocations")), "node", "nodeId", now, width)

@@ -247,7 +247,7 @@ def _totals(snapshot: Snapshot, now: int) -> Totals:
 
 
 def _counts(partition: Record) -> Text:
-    counts = amounts(partition, "applications")
+    counts = amounts(partition, "designApplications") or amounts(partition, "applications")
     ended = {*ENDED, "total"}
     states = [(name, count) for name, count in sorted(counts.items()) if count and name not in ended]
     of = f" ({', '.join(f'{shown(name)} {count}' for name, count in states)})" if states else ""

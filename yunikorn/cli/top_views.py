@@ -17,6 +17,7 @@ from yunikorn.cli.answer_fields import (
     NONE,
     age,
     amounts,
+    app_state,
     in_short,
     number,
     records,
@@ -248,7 +249,7 @@ QUEUES = TopView(
 
 # -- nodes -----------------------------------------------------------------------------------------------
 
-TASKS, WAITING = "tasks", "waiting"
+TASKS, WAITING, STATE = "tasks", "waiting", "state"
 
 
 def _keep_node(node: Record) -> Record:
@@ -295,9 +296,10 @@ NODES = TopView(
 
 
 def _keep_app(app: Record) -> Record:
-    fields = ("applicationID", "queueName", "user", "applicationState", "submissionTime", "usedResource")
+    fields = ("applicationID", "queueName", "user", "submissionTime", "usedResource", "pendingResource")
     return {
-        **{field: app[field] for field in (*fields, "pendingResource") if field in app},
+        **{field: app[field] for field in fields if field in app},
+        STATE: app_state(app),
         TASKS: tasks(app),
         WAITING: waiting_tasks(app),
     }
@@ -313,7 +315,7 @@ def _apps(found: Sequence[Record], at: Totals, order: str) -> Content:
         _named("application", 0, "applicationID"),
         _named("queue", 4, "queueName"),
         _named("user", 5, "user"),
-        _named("state", 3, "applicationState", shrinks=False),
+        _named("state", 3, STATE, shrinks=False),
         _counted("age", 6, lambda one: age(number(one, "submissionTime"), at.now)),
         (
             TopColumn("started", 2),

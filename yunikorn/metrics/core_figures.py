@@ -18,7 +18,7 @@ import attrs
 
 from yunikorn.model.measurements import Measurements
 from yunikorn.resources import NOTHING
-from yunikorn.states import NODE_DRAINING, RUNNING, SCHEDULABLE, STARTING
+from yunikorn.states import NODE_DRAINING, SCHEDULABLE, compatible_state
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -153,11 +153,10 @@ def _read_applications(partition: Partition, found: CoreFigures) -> Generator[No
     for some in _slices(partition.applications.values(), APPLICATIONS):
         for app in some:
             if app.chain:
-                state = app.state
                 figures = found.queues.setdefault(app.chain[0].path, QueueFigures())
                 if figures.states is None:
                     figures.states = {}
-                _add(figures.states, RUNNING if state == STARTING else state, 1)
+                _add(figures.states, compatible_state(app.state), 1)
         yield
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
 
 from yunikorn.accounting.lifetime_usage import peak_of, used_by
 from yunikorn.clock import MILLISECOND
@@ -13,7 +15,7 @@ from yunikorn.rest.encoding import EncodedList
 from yunikorn.rest.gathering import COMPLETE, Gathering
 from yunikorn.rest.time_texts import rfc3339
 from yunikorn.runtime.sliced_reads import Slices
-from yunikorn.states import REJECTED, RUNNING, STARTING
+from yunikorn.states import REJECTED, RUNNING, STARTING, compatible_state
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
-WORKING = (STARTING, RUNNING)
-"""States that count as running; YuniKorn 1.9 has only the second one."""
 STEP = 20
 """Number of asks or allocations that are read without a pause."""
 LARGE = 2000
@@ -118,7 +118,9 @@ def read_summary(app: Application, partition: str) -> shapes.Application:
 
 
 def _scalars(app: Application, partition: str) -> dict[str, Any]:
-    started = next((entry.time for entry in app.state_log if entry.state in WORKING), 0)
+    whole = _states(app)
+    log = tuple(_merged(whole))
+    started = next((entry.time for entry in log if entry.application_state == RUNNING), 0)
     backoff = app.backoff_timer
     return {
         "application_id": app.id,
@@ -129,16 +131,18 @@ def _scalars(app: Application, partition: str) -> dict[str, Any]:
         "queue_name": app.queue.path if app.queue is not None else app.queue_name,
         "submission_time": app.submitted,
         "finished_time": app.finished,
-        "application_state": app.state,
+        "application_state": compatible_state(app.state),
         "user": app.user,
         "groups": app.groups,
         "rejected_message": app.reason if app.state == REJECTED else "",
-        "state_log": _states(app),
+        "state_log": log,
         "placeholder_data": _placeholders(app),
         "max_request_priority": app.priority,
         "start_time": started // MILLISECOND,
         "resource_history": _history(app),
         "backoff_deadline": "" if backoff is None else rfc3339(backoff.due),
+        "design_state": design_state(app.state),
+        "design_state_log": () if log == whole else whole,
     }
 
 
@@ -155,6 +159,20 @@ def _states(app: Application) -> tuple[shapes.StateChange, ...]:
     return tuple(
         shapes.StateChange(time=entry.time, application_state=entry.state) for entry in app.state_log
     )
+
+
+def design_state(state: str) -> str:
+    """Return a state of an application if YuniKorn 1.9 would report another one, else an empty text."""
+    return "" if compatible_state(state) == state else state
+
+
+def _merged(log: Iterable[shapes.StateChange]) -> Iterator[shapes.StateChange]:
+    """Yield the states of a log as YuniKorn 1.9 would, in which the first task makes Running of Accepted."""
+    before = ""
+    for entry in log:
+        if before != STARTING or entry.application_state != RUNNING:
+            yield attrs.evolve(entry, application_state=compatible_state(entry.application_state))
+        before = entry.application_state
 
 
 def present(amounts: Mapping[str, int]) -> dict[str, int]:

@@ -10,8 +10,10 @@ import attrs
 
 from yunikorn.accounting.event_batch import Source
 from yunikorn.api import Event
+from yunikorn.event_types import EventDetail
 from yunikorn.rest.encoding import to_bytes
 from yunikorn.rest.fields import NONE, always, optional
+from yunikorn.states import STARTING
 
 TYPES: Mapping[str, int] = {
     "REQUEST": 1,
@@ -32,7 +34,7 @@ DETAILS: Mapping[str, int] = {
     "APP_REJECT": 202,
     "APP_NEW": 203,
     "APP_ACCEPTED": 204,
-    "APP_STARTING": 205,
+    "APP_STARTING": 206,  # Running in YuniKorn 1.9
     "APP_RUNNING": 206,
     "APP_COMPLETING": 207,
     "APP_COMPLETED": 208,
@@ -114,6 +116,7 @@ class EventRecord:
     queue_name: str = optional("with `details`: full path of the queue of the application", "")
     node_id: str = optional("with `details`: id of the node", "", name="nodeID")
     reason: str = optional("with `details`: reason in one word", "")
+    design_state: str = optional("`Starting` for an application that is Running to YuniKorn 1.9", "")
 
 
 @attrs.frozen
@@ -148,6 +151,8 @@ def line_of(event: Event, source: Source | None = None) -> bytes:
         if amounts
         else {}
     )
+    if event.detail == EventDetail.APP_STARTING:
+        record["designState"] = STARTING
     if source is not None:
         rm_id, partition = source
         for name, text in (

@@ -60,7 +60,8 @@ class WaitExplanation:
     application_id: str = always("id of the application", name="applicationID")
     partition: str = always("name of the partition")
     queue_name: str = optional("full path of the queue", "")
-    application_state: str = optional("state of the application", "")
+    application_state: str = optional("state of the application as in YuniKorn 1.9", "")
+    design_state: str = optional("state of the application (docs/states.md), if it differs", "")
     time: int = always("time of the answer (ns)", 0)
     awaited: str = optional(
         "policy whose answer is awaited before the application is accepted, as `submit policy NAME`", ""

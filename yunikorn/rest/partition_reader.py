@@ -13,6 +13,7 @@ from yunikorn.rest import shapes
 from yunikorn.rest.application_reader import present
 from yunikorn.rest.fields import NONE
 from yunikorn.rest.queue_reader import percentages
+from yunikorn.states import compatible_state
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -61,11 +62,16 @@ def read_partition(rm_id: str, at: PartitionScheduler) -> Generator[None, None, 
         containers += len(app.allocations)
         if index % STEP == STEP - 1:
             yield
+    numbers = {**states, "total": states.total()}
+    reported: Counter[str] = Counter()
+    for state, number in numbers.items():
+        reported[compatible_state(state)] += number
     return shapes.Partition(
         cluster_id=rm_id,
         name=at.name,
         total_containers=containers,
-        applications={**states, "total": states.total()},
+        applications=reported,
+        design_applications=NONE if numbers == reported else numbers,
         **found,
     )
 

@@ -10,10 +10,10 @@ from collections.abc import Generator, Sequence
 import attrs
 
 from yunikorn.interface.scheduler import Scheduler
-from yunikorn.rest.application_reader import WORKING
 from yunikorn.rest.partition_reader import STEP
 from yunikorn.runtime.sliced_reads import CoreReader
 from yunikorn.runtime.threaded import CoreStopped
+from yunikorn.states import RUNNING, compatible_state
 
 _log = logging.getLogger("yunikorn.rest")
 
@@ -40,7 +40,7 @@ def take_sample(scheduler: Scheduler) -> Generator[None, None, HistorySample]:
     now, applications, containers = scheduler.clock.now(), 0, 0
     for _, at in scheduler.all_partitions():
         for index, app in enumerate(list(at.partition.applications.values())):
-            applications += app.state in WORKING
+            applications += compatible_state(app.state) == RUNNING
             containers += len(app.allocations)
             if index % STEP == STEP - 1:
                 yield

@@ -67,6 +67,9 @@ class Partition:
         "number of applications by state, ended ones included, and their sum as `total`", NONE
     )
     last_state_transition_time: int = optional("time of the latest change of `state` (ns)", 0)
+    design_applications: Mapping[str, int] = optional(
+        "the same numbers with `Starting` as a state of its own, while an application is Starting", NONE
+    )
 
 
 # -- queues ----------------------------------------------------------------------------------------------
@@ -195,7 +198,7 @@ class StateChange:
     """State of an application from a time on."""
 
     time: int = optional("time (ns)", 0)
-    application_state: str = optional("state", "")
+    application_state: str = optional("state as in YuniKorn 1.9", "")
 
 
 @attrs.frozen(kw_only=True)
@@ -236,11 +239,11 @@ class Application:
     finished_time: int = optional("time of the end (ns)", 0)
     requests: tuple[Ask, ...] | EncodedList = optional("pending requests", ())
     allocations: tuple[Allocation, ...] | EncodedList = optional("allocations", ())
-    application_state: str = optional("state (docs/states.md)", "")
+    application_state: str = optional("state as in YuniKorn 1.9, in which `Starting` is `Running`", "")
     user: str = optional("user", "")
     groups: tuple[str, ...] = optional("groups of the user", ())
     rejected_message: str = optional("reason of a rejection", "")
-    state_log: tuple[StateChange, ...] = optional("states, oldest first", ())
+    state_log: tuple[StateChange, ...] = optional("states as in YuniKorn 1.9, oldest first", ())
     placeholder_data: tuple[PlaceholderData, ...] = optional("placeholders by task group", ())
     has_reserved: bool = optional("true if a request has reserved a node", False)
     reservations: tuple[str, ...] = optional("keys of requests that have reserved a node", ())
@@ -249,6 +252,10 @@ class Application:
     resource_history: ResourceHistory = always("use over the life of the application", ResourceHistory())
     backoff_deadline: str = optional("end of a back-off (RFC 3339)", "")
     awaited: str = optional("policy whose answer the acceptance of the application waits for", "")
+    design_state: str = optional("state (docs/states.md), if it differs from `applicationState`", "")
+    design_state_log: tuple[StateChange, ...] = optional(
+        "states (docs/states.md), oldest first, if they differ from `stateLog`", ()
+    )
 
 
 # -- nodes -----------------------------------------------------------------------------------------------

@@ -174,7 +174,7 @@ class Span:
 
 def states_of(shape: shapes.Application, now: int) -> tuple[Span, list[Segment]]:
     """Return the states of an application over its life."""
-    log = shape.state_log
+    log = shape.design_state_log or shape.state_log
     begin = min([shape.submission_time or now, *(one.time for one in log)])
     end = shape.finished_time or max(now, begin)
     span = Span(begin, end)

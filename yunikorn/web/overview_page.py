@@ -14,7 +14,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.quantities import ordered
 from yunikorn.rest import shapes
-from yunikorn.rest.application_reader import WORKING, read_summary
+from yunikorn.rest.application_reader import read_summary
 from yunikorn.rest.endpoints import Call
 from yunikorn.rest.explain_shapes import WaitExplanation
 from yunikorn.rest.partition_reader import read_partition
@@ -23,7 +23,7 @@ from yunikorn.rest.routes.explanation_routes import read_explanation
 from yunikorn.rest.routes.plugin_route import installed_plugins
 from yunikorn.rest.routes.scheduler_routes import latest_health
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.states import ACCEPTED, FINAL_STATES, NEW
+from yunikorn.states import ACCEPTED, FINAL_STATES, NEW, RUNNING
 from yunikorn.web.amount_bars import AmountBar, bar
 from yunikorn.web.event_rows import EventRow, latest_rows
 from yunikorn.web.frame import PageFrame, read_frame
@@ -157,7 +157,7 @@ def _view_of(frame: PageFrame, shape: shapes.Partition, root: shapes.Queue) -> P
     states = shape.applications
     starting = states.get(NEW, 0) + states.get(ACCEPTED, 0)
     ended = sum(number for state, number in states.items() if state in FINAL_STATES)
-    running = sum(states.get(state, 0) for state in WORKING)
+    running = states.get(RUNNING, 0)
     return PartitionView(
         frame=frame,
         shape=shape,

@@ -8,7 +8,7 @@ from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import Answer, RequestRefused
-from yunikorn.rest.application_reader import WORKING, is_waiting, read_application
+from yunikorn.rest.application_reader import is_waiting, read_application
 from yunikorn.rest.endpoints import Call, Query, Route
 from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.lists import PAGES, Page, listed
@@ -24,14 +24,14 @@ from yunikorn.rest.partition_reader import active_applications_of
 from yunikorn.rest.routes.partition_routes import PARTITION, QUEUE
 from yunikorn.runtime.sliced_reads import Slices
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.states import APPLICATION, REJECTED
+from yunikorn.states import APPLICATION, REJECTED, compatible_state
 
-STATUSES = ("new", "accepted", "starting", "running", "completing", "failing", "resuming")
+STATUSES = ("new", "accepted", "running", "completing", "failing", "resuming")
 """States of applications that have not ended."""
 ACTIVE, COMPLETED, REJECTION = "active", "completed", "rejected"
 STATUS = Query(
     "status",
-    f"only applications in this state, in any case: {', '.join(STATUSES)}; `running` includes `starting`",
+    f"only applications in this state, in any case: {', '.join(STATUSES)}",
     "running",
     {"enum": STATUSES},
 )
@@ -39,7 +39,8 @@ USER = Query("user", "only applications of this user", "ann")
 QUEUED = Query("queue", "only applications in this queue or below, as a full path", "root.batch")
 STATE = Query(
     "state",
-    f"only applications in this state, in any case: {', '.join(APPLICATION.states)}",
+    "only applications in this state, in any case; `running` includes `starting`:"
+    f" {', '.join(APPLICATION.states)}",
     "failed",
     {"enum": tuple(state.lower() for state in APPLICATION.states)},
 )
@@ -60,7 +61,7 @@ def _filters(call: Call) -> Wanted:
         return (
             user in ("", app.user)
             and (not queue or f"{path}.".startswith(f"{queue}."))
-            and state in ("", app.state.lower())
+            and _is_in(app, state)
         )
 
     return wanted
@@ -74,9 +75,9 @@ def _status(call: Call) -> str:
     return status
 
 
-def _has_status(app: Application, status: str) -> bool:
-    # YuniKorn 1.9 has no state Starting: its clients expect applications with one task to be running.
-    return status in ("", app.state.lower()) or (status == "running" and app.state in WORKING)
+def _is_in(app: Application, state: str) -> bool:
+    """Return True for an application in this state, in small letters; for all if it is empty."""
+    return state in ("", app.state.lower(), compatible_state(app.state).lower())
 
 
 def put_applications(
@@ -143,7 +144,7 @@ async def by_state(call: Call) -> Answer:
 
         def wanted(app: Application) -> bool:
             if kind == ACTIVE:
-                return _has_status(app, status) and filters(app)
+                return _is_in(app, status) and filters(app)
             return (app.state == REJECTED) == (kind == REJECTION) and filters(app)
 
         known = None if kind == ACTIVE else at.partition.ended
@@ -169,7 +170,7 @@ async def _of_queue(call: Call) -> Answer:
         status = _status(call) if kind is not None else ""
 
         def wanted(app: Application) -> bool:
-            return _has_status(app, status) and filters(app)
+            return _is_in(app, status) and filters(app)
 
         return (yield from _read_list(page, queue.applications, wanted, at, gathering))
 

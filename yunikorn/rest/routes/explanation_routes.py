@@ -11,12 +11,14 @@ from yunikorn.interface.explaining import explained_in_slices
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
 from yunikorn.rest.answers import Answer
+from yunikorn.rest.application_reader import design_state
 from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query, Route
 from yunikorn.rest.explain_shapes import QueueRank, WaitExplanation, WaitingRequests, WaitReason
 from yunikorn.rest.lists import limit_of
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn.rest.routes.partition_routes import PARTITION, QUEUE
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+from yunikorn.states import compatible_state
 
 USUAL, MOST = 100, 1000
 """Maximum number of explanations without `limit`, and of those that `limit` may ask for."""
@@ -54,7 +56,8 @@ def read_explanation(
         application_id=app.id,
         partition=at.name,
         queue_name=queue.path if queue is not None else app.queue_name,
-        application_state=state,
+        application_state=compatible_state(state),
+        design_state=design_state(state),
         time=now,
         reasons=reasons,
         pending_count=found.waiting,
