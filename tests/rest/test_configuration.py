@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 import yaml
 
 from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
+from yunikorn.clock import SECOND
 from yunikorn.interface.messages import RegisterResourceManagerRequest
+from yunikorn.rest.app import rest_app
+from yunikorn.rest.paced_work import PacedWork, WorkClock
+from yunikorn.rest.routes.all_routes import ENDPOINTS
 
 CONFIG = document(
     partition(
@@ -186,6 +191,57 @@ def test_configurations_to_validate_cannot_load_code() -> None:
 
 
 def test_large_bodies_are_refused() -> None:
-    answer = Rest(RM()).request("POST", "validate-conf", content=b"#" * (17 << 20))
+    answer = Rest(RM()).request("POST", "validate-conf", content=b"#" * (5 << 20))
     assert answer.status_code == 413
-    assert answer.json()["message"] == "the body is larger than 16777216 bytes"
+    assert answer.json()["message"] == (
+        "the body is larger than 4194304 bytes; with credentials it may have 16777216, and"
+        " `yunikorn validate` checks a file of any size"
+    )
+
+
+class WorkTime:
+    """Clock of work whose processor time is a number of its calls, and whose pauses are remembered."""
+
+    def __init__(self, step: float) -> None:
+        self.paused = 0.0
+        self._step, self._used = step, 0.0
+
+    def clock(self) -> WorkClock:
+        """Return the clock."""
+        return WorkClock(self._processor, lambda: round((self._used + self.paused) * SECOND), self._pause)
+
+    def _processor(self) -> float:
+        self._used += self._step
+        return self._used
+
+    def _pause(self, seconds: float) -> None:
+        self.paused += seconds
+
+
+QUEUES = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n" + "".join(
+    f"    - name: q{number}\n" for number in range(2000)
+)
+PROBLEMS = "partitions:\n" + "".join(f"- nam: x{number}\n" for number in range(500))
+
+
+@pytest.mark.parametrize("text", [QUEUES, PROBLEMS, "a: [" + "1," * 2000 + "]"])
+def test_validation_without_credentials_has_a_limit_of_processor_time(text: str) -> None:
+    rest = Rest(RM())
+    site = attrs.evolve(rest.site, open_work=PacedWork(clock=WorkTime(1.0).clock()))
+    rest.app = rest_app(site, ENDPOINTS)
+    answer = rest.request("POST", "validate-conf", content=text.encode())
+    assert answer.status_code == 413
+    assert answer.json()["message"] == (
+        "this takes more than 4 s of processor time; with credentials there is no such limit"
+    )
+
+
+def test_validations_without_credentials_have_a_share_of_a_processor() -> None:
+    rest, time = Rest(RM()), WorkTime(0.01)
+    site = attrs.evolve(rest.site, open_work=PacedWork(share=0.25, burst=0.05, clock=time.clock()))
+    rest.app = rest_app(site, ENDPOINTS)
+    before = 0.0
+    for _ in range(3):
+        assert rest.request("POST", "validate-conf", content=QUEUES.encode()).json()["allowed"] is True
+        assert time.paused > before
+        before = time.paused

@@ -18,7 +18,7 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.app import rest_app
 from yunikorn.rest.endpoints import READINGS
-from yunikorn.rest.guards import Crowd, unless_gone
+from yunikorn.rest.guards import SharedPlaces, unless_gone
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.sliced_reads import Reading
@@ -92,9 +92,9 @@ def test_thousand_clients_that_ask_for_everything_and_leave(caplog: pytest.LogCa
     core, site = Busy(), Rest(RM()).site
 
     async def scenario() -> None:
-        app = Crowd(rest_app(attrs.evolve(site, core=core), ENDPOINTS), 1000)
+        app = rest_app(attrs.evolve(site, core=core, places=SharedPlaces(2000)), ENDPOINTS)
         clients = [Client(WHOLE[number % len(WHOLE)]) for number in range(1000)]
-        tasks = [asyncio.create_task(app(one.scope, one.receive, one.send)) for one in clients]
+        tasks = [asyncio.ensure_future(app(one.scope, one.receive, one.send)) for one in clients]
         while core.current < READINGS:
             await asyncio.sleep(0)
         for client in clients:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import attrs
+import httpx
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -16,7 +18,7 @@ from tests.rest.kit import Rest as RestKit
 from tests.service.kit import PATIENCE
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.app import rest_app
-from yunikorn.rest.guards import host_name
+from yunikorn.rest.guards import SharedPlaces, host_name
 from yunikorn.rest.joined_writes import ENOUGH, JoinedWrites
 from yunikorn.rest.rest_server import RestServer, ServerLimits
 from yunikorn.rest.routes.all_routes import ENDPOINTS
@@ -26,19 +28,22 @@ Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 GET = b"GET /ws/v1/partitions HTTP/1.1\r\nHost: localhost\r\n"
 
 
+ADDRESSES = pytest.mark.skipif(sys.platform != "linux", reason="needs several loopback addresses")
+
+
 class Client:
     """Connections to a server that runs in the same event loop."""
 
     def __init__(self, port: int) -> None:
         self.port = port
 
-    async def connect(self) -> Connected:
-        """Open a connection."""
-        return await asyncio.open_connection("127.0.0.1", self.port)
+    async def connect(self, source: str = "127.0.0.1") -> Connected:
+        """Open a connection from an address of this machine."""
+        return await asyncio.open_connection("127.0.0.1", self.port, local_addr=(source, 0))
 
-    async def send(self, data: bytes) -> bytes:
+    async def send(self, data: bytes, source: str = "127.0.0.1") -> bytes:
         """Send bytes over a new connection, and return everything that the server sends until it closes."""
-        reader, writer = await self.connect()
+        reader, writer = await self.connect(source)
         with contextlib.suppress(ConnectionError):
             writer.write(data)
             await writer.drain()
@@ -145,25 +150,71 @@ def test_a_thousand_idle_connections_do_not_prevent_an_answer() -> None:
     run(scenario)
 
 
-def test_too_many_requests_are_refused() -> None:
-    go_on = asyncio.Event()
+UNFINISHED = b"POST /ws/v1/validate-conf HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nparti"
 
-    async def waiting(scope: Scope, receive: Receive, send: Send) -> None:
-        await go_on.wait()
-        await Answer(pieces=[b"done"])(scope, receive, send)
+
+@ADDRESSES
+def test_an_address_gets_half_of_the_places_and_probes_need_none() -> None:
+    kit = RestKit(RM())
+    app = rest_app(attrs.evolve(kit.site, places=SharedPlaces(4)), ENDPOINTS)
 
     async def scenario(client: Client) -> None:
-        request = GET + b"Connection: close\r\n\r\n"
-        first = [asyncio.create_task(client.send(request)) for _ in range(2)]
+        unfinished = [await client.connect() for _ in range(2)]
+        for _, writer in unfinished:
+            writer.write(UNFINISHED)
         refused = b""
-        while b"503" not in refused:
-            refused = await asyncio.wait_for(asyncio.shield(client.send(request)), PATIENCE)
+        while not refused.startswith(b"HTTP/1.1 503"):
+            refused = await client.send(GET + b"Connection: close\r\n\r\n")
         assert b"retry-after: 1" in refused
-        go_on.set()
-        for task in first:
-            assert b"done" in await task
+        for path in (b"/livez", b"/readyz", b"/ws/v1/metrics"):
+            probe = b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            assert not (await client.send(probe)).startswith(b"HTTP/1.1 503")
+        other = await client.send(GET + b"Connection: close\r\n\r\n", source="127.0.0.2")
+        assert other.startswith(b"HTTP/1.1 200")
+        for one in unfinished:
+            one[1].write(b"x" * 95)
+            assert (await one[0].readline()).startswith(b"HTTP/1.1 200")
+            one[1].close()
+        found = b""
+        while not found.startswith(b"HTTP/1.1 200"):
+            found = await client.send(GET + b"Connection: close\r\n\r\n")
 
-    run(scenario, ServerLimits(requests=2), app=waiting)
+    run(scenario, app=app)
+
+
+def test_places_are_shared_between_addresses() -> None:
+    places = SharedPlaces(8)
+
+    def take(address: str, times: int) -> int:
+        return sum(held.enter_context(places.taken(address)) for _ in range(times))
+
+    with contextlib.ExitStack() as held:
+        assert take("10.0.0.1", 8) == 4
+        assert take("10.0.0.2", 8) == 2
+        assert take("2001:db8::1", 1) == 1
+        assert take("2001:db8::2", 8) == 0, "a /64 network counts as one address"
+        assert take("10.0.0.3", 8) == 1
+    with contextlib.ExitStack() as held:
+        assert take("10.0.0.1", 8) == 4
+
+
+@ADDRESSES
+def test_a_new_connection_ends_an_idle_one_of_the_address_with_most() -> None:
+    async def scenario(client: Client) -> None:
+        waiting = await client.connect()
+        waiting[1].write(UNFINISHED)
+        idle = [await client.connect() for _ in range(2)]
+        other = await client.connect("127.0.0.2")
+        assert b"200 OK" in await client.send(GET + b"Connection: close\r\n\r\n", source="127.0.0.2")
+        assert await rest_of(idle[0]) == b""
+        waiting[1].write(b"x" * 95)
+        assert (await waiting[0].readline()).startswith(b"HTTP/1.1 200")
+        other[1].write(GET + b"\r\n")
+        assert (await other[0].readline()).startswith(b"HTTP/1.1 200")
+        for _, writer in (waiting, idle[1], other):
+            writer.close()
+
+    run(scenario, ServerLimits(connections=4))
 
 
 @pytest.mark.parametrize(
@@ -244,6 +295,117 @@ def test_foreign_host_names_are_refused(host: bytes, status: bytes) -> None:
         assert found.startswith(b"HTTP/1.1 " + status)
 
     run(scenario, hosts=("scheduler.example",))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"/ws/v1/partitions HTTP/1.1\r\nHost: localhost\r\nHost: localhost",
+        b"/ws/v1/partitions HTTP/1.1\r\nHost: localhost\r\nhost: evil.example",
+        b"/ws/v1/partitions HTTP/1.1\r\nX: y",
+        b"http://evil.example/ws/v1/partitions HTTP/1.1\r\nHost: localhost",
+        b"http://evil.example/ws/v1/partitions HTTP/1.0",
+        b"http://evil.example?/ws/v1/partitions HTTP/1.1\r\nHost: localhost",
+        b"http://a@localhost/ws/v1/partitions HTTP/1.1\r\nHost: localhost",
+    ],
+)
+def test_requests_for_two_hosts_or_none_are_refused(header: bytes) -> None:
+    async def scenario(client: Client) -> None:
+        found = await client.send(b"GET " + header + b"\r\nConnection: close\r\n\r\n")
+        assert found.startswith(b"HTTP/1.1 400")
+        assert found.endswith(b"The request needs one Host header, and its target must be at that host.")
+
+    run(scenario)
+
+
+def test_an_absolute_target_names_the_host_of_the_header() -> None:
+    async def scenario(client: Client) -> None:
+        target = b"GET http://%b/ws/v1/partitions HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n"
+        assert (await client.send(target % (b"LocalHost:80", b"localhost:80"))).startswith(b"HTTP/1.1 200")
+        assert (await client.send(target % (b"evil.example", b"evil.example"))).startswith(b"HTTP/1.1 421")
+        old = b"GET /ws/v1/partitions HTTP/1.0\r\n\r\n"
+        assert (await client.send(old)).startswith(b"HTTP/1.1 421")
+
+    run(scenario, hosts=("scheduler.example",))
+
+
+async def put(client: Client, size: int, more: bytes = b"") -> tuple[bytes, bool]:
+    """Send a change with a large body and no credentials; return the answer, and whether all was sent."""
+    reader, writer = await client.connect()
+    head = b"PUT /ws/v1/config HTTP/1.1\r\nHost: localhost\r\n%bContent-Length: %d\r\n\r\n" % (more, size)
+    writer.write(head)
+    async with asyncio.timeout(PATIENCE):
+        is_sent = True
+        try:
+            for _ in range(0, size, 1 << 16):
+                writer.write(b"x" * (1 << 16))
+                await writer.drain()
+        except ConnectionError:
+            is_sent = False
+    return await rest_of((reader, writer)), is_sent
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n", b"Expect: 100-continue\r\n"])
+def test_a_refusal_before_the_body_is_read_reaches_a_client_that_sends_it_all(more: bytes) -> None:
+    async def scenario(client: Client) -> None:
+        found, is_sent = await put(client, 16 << 20, more)
+        assert found.startswith(b"HTTP/1.1 403")
+        assert b"connection: close\r\n" in found
+        assert b"changes need credentials" in found
+        assert is_sent
+
+    run(scenario)
+
+
+def test_a_stock_client_gets_a_refusal_before_the_body_is_read() -> None:
+    async def scenario(client: Client) -> None:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{client.port}", timeout=PATIENCE) as stock:
+            for _ in range(3):
+                answer = await stock.put("/ws/v1/config", content=b"x" * (8 << 20))
+                assert answer.status_code == 403
+            assert (await stock.get("/ws/v1/partitions")).status_code == 200
+
+    run(scenario)
+
+
+async def _write_until_refused(writer: asyncio.StreamWriter) -> None:
+    while True:
+        writer.write(b"x")
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+def test_the_rest_of_a_body_is_not_awaited_without_end() -> None:
+    async def scenario(client: Client) -> None:
+        reader, writer = await client.connect()
+        writer.write(b"PUT /ws/v1/config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
+        async with asyncio.timeout(PATIENCE):
+            assert (await reader.read()).startswith(b"HTTP/1.1 403")
+            with pytest.raises(ConnectionError):
+                await _write_until_refused(writer)
+
+    run(scenario, ServerLimits(linger=0.05))
+
+
+def test_a_client_that_takes_little_at_a_time_ends_its_connection() -> None:
+    ended = asyncio.Event()
+
+    async def large(scope: Scope, receive: Receive, send: Send) -> None:
+        await Answer(pieces=[b"x" * 65536] * 1000)(scope, receive, send)
+        ended.set()
+
+    async def scenario(client: Client) -> None:
+        reader, writer = await client.connect()
+        writer.write(GET + b"\r\n")
+        taken = 0
+        async with asyncio.timeout(PATIENCE):
+            while not ended.is_set():
+                taken += len(await reader.read(1 << 10))
+                await asyncio.sleep(0)
+        assert taken < 65536 * 1000
+        writer.close()
+
+    run(scenario, ServerLimits(reading=0.2, slowest=1 << 40), app=large)
 
 
 def test_host_names_without_their_ports() -> None:

@@ -83,14 +83,14 @@ def decode(data: bytes) -> str:
         ) from None
 
 
-def compose(text: str) -> tuple[YamlNode | None, list[Problem]]:
+def compose(text: str, pace: Callable[[], None] | None = None) -> tuple[YamlNode | None, list[Problem]]:
     """Return the first document of `text` (None if there is none) and its problems.
 
-    Raises `ConfigError` if the text is not valid YAML.
+    `pace` is called for each event of the parser. Raises `ConfigError` if the text is not valid YAML.
     """
     _check_characters(text)
     loader = _Loader(text)
-    composer = _Composer(loader.get_event)
+    composer = _Composer(loader.get_event if pace is None else _paced(loader.get_event, pace))
     try:
         return composer.compose(), composer.problems
     except yaml.MarkedYAMLError as error:
@@ -99,6 +99,14 @@ def compose(text: str) -> tuple[YamlNode | None, list[Problem]]:
         raise ConfigError([Problem("", f"this is not valid YAML: {_first_line(str(error))}")]) from None
     finally:
         loader.dispose()
+
+
+def _paced(get_event: Callable[[], Any], pace: Callable[[], None]) -> Callable[[], Any]:
+    def paced() -> Any:
+        pace()
+        return get_event()
+
+    return paced
 
 
 def compose_all(text: str) -> list[YamlNode]:
@@ -113,14 +121,18 @@ def compose_all(text: str) -> list[YamlNode]:
         loader.dispose()
 
 
-def second_document(text: str) -> YamlNode | None:
-    """Return the position of the document after the first one; None if there is none that can be read."""
+def second_document(text: str, pace: Callable[[], None] | None = None) -> YamlNode | None:
+    """Return the position of the document after the first one; None if there is none that can be read.
+
+    `pace` is called for each event of the parser.
+    """
     if not any(line.startswith(("---", "...")) for line in text.splitlines()[1:]):
         return None
     loader = _Loader(text)
+    next_event = loader.get_event if pace is None else _paced(loader.get_event, pace)
     starts = 0
     try:
-        while not isinstance(event := loader.get_event(), yaml.StreamEndEvent):
+        while not isinstance(event := next_event(), yaml.StreamEndEvent):
             starts += isinstance(event, yaml.DocumentStartEvent)
             if starts == 2 and not isinstance(event, yaml.DocumentStartEvent):
                 is_empty = isinstance(event, yaml.ScalarEvent) and not event.value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -64,15 +64,21 @@ class Outcome:
         return Outcome(None, _in_order([*self.problems, *self.notes]), self.warnings, (), self.hints)
 
 
-def check_config(text: str | bytes, registry: Registry, capacities: Capacities | None = None) -> Outcome:
+def check_config(
+    text: str | bytes,
+    registry: Registry,
+    capacities: Capacities | None = None,
+    pace: Callable[[], None] | None = None,
+) -> Outcome:
     """Read a configuration. Invalid input never raises; all problems are in the outcome.
 
-    With `capacities` the queues are also compared with the nodes of a cluster.
+    With `capacities` the queues are also compared with the nodes of a cluster. `pace` is called all the time
+    during the work: it may pause the work, or end it by an error.
     """
-    findings = Findings()
+    findings = Findings(pace)
     try:
         whole = decode(text) if isinstance(text, bytes) else text
-        node, findings.problems = compose(whole)
+        node, findings.problems = compose(whole, pace)
         config = None
         _warn_of_documents(whole, node, findings)
         if node is None or show(node) == "nothing":
@@ -98,7 +104,7 @@ def _warn_of_documents(text: str, node: YamlNode | None, findings: Findings) -> 
     if node is None or show(node) == "nothing":
         what = "there is no configuration here: the text is empty or has only comments"
         findings.warning(Spot("", node or YamlNode(1, 1)), what)
-    other = second_document(text)
+    other = second_document(text, findings.pace)
     if other is not None:
         what = "this document is ignored, only the first one is read: give each configuration its own file"
         findings.warning(Spot("", other), what)

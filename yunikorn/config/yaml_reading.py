@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import abc
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import attrs
 
@@ -38,7 +38,9 @@ class Spot:
 class Findings:
     """Problems, warnings, notes and hints about a text."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: Callable[[], None] | None = None) -> None:
+        """Create without findings; `pace` is called all the time, and may end the work by an error."""
+        self.pace = pace
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.notes: list[Problem] = []
@@ -46,6 +48,8 @@ class Findings:
 
     def problem(self, spot: Spot, message: str) -> None:
         """Add a problem, which makes the configuration invalid."""
+        if self.pace is not None:
+            self.pace()
         self.problems.append(_found(spot, message))
 
     def warning(self, spot: Spot, message: str) -> None:
@@ -70,6 +74,8 @@ class YamlTable:
         self.path = path
         self.node = node
         self.findings = findings
+        if findings.pace is not None:
+            findings.pace()
 
     def only(self, known: Collection[str], hints: abc.Mapping[str, str] | None = None) -> None:
         """Report every key that is not in `known`; `hints` has additional texts for some keys."""

@@ -19,11 +19,13 @@ from yunikorn.rest.answers import TEXT, Answer, RequestRefused, cross_origin, er
 from yunikorn.rest.endpoints import Call, Endpoint, Site
 from yunikorn.rest.guards import unless_gone
 from yunikorn.rest.request_paths import SAFE, Spelling
+from yunikorn.rest.route_access import address_of
 from yunikorn.runtime.threaded import CoreStopped
 
 _log = logging.getLogger("yunikorn.rest")
 
 STOPPING = "the scheduler is stopping"
+CROWDED = "too many requests at the same time"
 _NO_PARTITION = re.compile(r"/ws/v1/partition//.", re.IGNORECASE)
 
 
@@ -71,19 +73,33 @@ class _Path:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        work = self._answer(request)
+        endpoint = self._by_method.get(request.method)
+        if endpoint is None:
+            await self._without_endpoint(request.method)(scope, receive, send)
+            return
+        if endpoint.is_unlimited:
+            await self._pass_on(endpoint, request, send)
+            return
+        with self._site.places.taken(address_of(request)) as is_taken:
+            if is_taken:
+                await self._pass_on(endpoint, request, send)
+            else:
+                await plain_error(503, CROWDED, {"retry-after": "1"})(scope, receive, send)
+
+    def _without_endpoint(self, method: str) -> Answer:
+        if method == "OPTIONS":
+            return Answer(content_type=TEXT, headers={"allow": self._allowed, **self._headers})
+        return plain_error(405, "Method Not Allowed", {"allow": self._allowed})
+
+    async def _pass_on(self, endpoint: Endpoint, request: Request, send: Send) -> None:
+        receive, work = request.receive, self._answer(endpoint, request)
         # A change is not interrupted, and a body has to be received.
         answer = await (unless_gone(receive, work) if request.method == "GET" else work)
         if answer is not None:
-            await self._error_page(request, answer)(scope, receive, send)
+            await self._error_page(request, answer)(request.scope, receive, send)
 
-    async def _answer(self, request: Request) -> Answer:
+    async def _answer(self, endpoint: Endpoint, request: Request) -> Answer:
         headers = self._headers
-        if request.method == "OPTIONS":
-            return Answer(content_type=TEXT, headers={"allow": self._allowed, **headers})
-        endpoint = self._by_method.get(request.method)
-        if endpoint is None:
-            return plain_error(405, "Method Not Allowed", {"allow": self._allowed})
         try:
             caller = await self._site.gate.admit(request, endpoint.access)
             answer = await endpoint.answer(Call(self._site, request, caller))

@@ -17,8 +17,10 @@ from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.encoding import encoded
 from yunikorn.rest.event_streams import EventHub
 from yunikorn.rest.gathering import Gathering
+from yunikorn.rest.guards import SharedPlaces
 from yunikorn.rest.health_check import HealthBoard
 from yunikorn.rest.log_levels import LogLevels
+from yunikorn.rest.paced_work import PacedWork
 from yunikorn.rest.profiler import Profiler
 from yunikorn.rest.request_paths import decoded_twice
 from yunikorn.rest.route_access import NOBODY, AccessGate, Caller, RouteAccess
@@ -64,16 +66,22 @@ class Site:
     profiler: Profiler = attrs.field(
         default=attrs.Factory(lambda site: Profiler(site.stopwatch), takes_self=True)
     )
+    places: SharedPlaces = attrs.field(factory=lambda: SharedPlaces(PLACES))
+    """Limits the number of requests in progress, apart from probes, metrics and streams."""
     checking: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
     """Limits the number of health checks at the same time."""
     validating: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
-    """Limits the number of validations at the same time."""
+    """Limits the number of validations at the same time, for clients with credentials."""
+    open_work: PacedWork = attrs.field(factory=PacedWork)
+    """Validations for clients without credentials."""
     dumping: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
     """Limits the number of state dumps at the same time."""
     reading: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(READINGS))
     """Limits the number of readings at the same time."""
 
 
+PLACES = 400
+"""Maximum number of requests in progress; one address alone may have half of them."""
 READINGS = 32
 """Maximum number of readings at the same time; further requests wait."""
 
@@ -115,15 +123,18 @@ class Call:
             finally:
                 task.cancel()
 
-    async def body(self, most: int) -> bytes:
-        """Return the body of the request; raises `RequestRefused` if it is too large or too slow."""
+    async def body(self, most: int, remark: str = "") -> bytes:
+        """Return the body of the request.
+
+        Raises `RequestRefused` if it is too slow, or too large, with a remark about that.
+        """
         found = bytearray()
         try:
             async with asyncio.timeout(self.site.patience):
                 async for part in self.request.stream():
                     found += part
                     if len(found) > most:
-                        raise RequestRefused(413, f"the body is larger than {most} bytes")
+                        raise RequestRefused(413, f"the body is larger than {most} bytes{remark}")
         except TimeoutError:
             raise RequestRefused(408, f"the body has not arrived within {self.site.patience:g} s") from None
         except ClientDisconnect:
@@ -181,6 +192,8 @@ class Route:
     """True if pages of other origins may read the answers."""
     access: RouteAccess = RouteAccess.READ
     """Credentials that the route needs."""
+    is_unlimited: bool = False
+    """True if the number of requests in progress does not matter: they are cheap, or limited elsewhere."""
 
     @property
     def changes(self) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Collection
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Collection, Iterator
 from typing import TypeVar
 
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from yunikorn.rest.answers import error, plain_error
+from yunikorn.rest.answers import error
+from yunikorn.rest.throttle import network_of
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine in the `Host` header."""
@@ -42,24 +45,64 @@ def host_name(host: str) -> str:
     return name if colon and (port.isdigit() or not port) and not host.endswith("]") else host
 
 
-class Crowd:
-    """Limits the number of requests in progress; others are refused at once."""
+class SharedPlaces:
+    """Limits how many of something are in progress, with a share for each client address.
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self._app, self._most = app, most
-        self._current = 0
+    An address may take a place while it has fewer places than are free. One address alone thus gets half of
+    the places, and two get a third each; a new address finds a free place whatever the others do.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = most
+        self._taken: Counter[str] = Counter()
+
+    @contextlib.contextmanager
+    def taken(self, address: str) -> Iterator[bool]:
+        """Take a place while the context lasts; the value is False if the address gets none."""
+        network = network_of(address)
+        if self._taken[network] >= self._free:
+            yield False
+            return
+        self._taken[network] += 1
+        self._free -= 1
+        try:
+            yield True
+        finally:
+            self._free += 1
+            self._taken[network] -= 1
+            if not self._taken[network]:
+                del self._taken[network]
+
+
+class UnreadBodies:
+    """Announces the end of the connection with an answer that is given before the body has been read.
+
+    The rest of the body stays unread, so that no further request can follow on the connection.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if self._current >= self._most:
-            answer = plain_error(503, "too many requests at the same time", {"retry-after": "1"})
-            await answer(scope, receive, send)
-            return
-        self._current += 1
-        try:
+        """Pass a request on, and add `Connection: close` to an early answer."""
+        headers = Headers(scope=scope)
+        is_unread = "transfer-encoding" in headers or headers.get("content-length", "0").strip("0") != ""
+        if not is_unread:
             await self._app(scope, receive, send)
-        finally:
-            self._current -= 1
+            return
+
+        async def receiving() -> Message:
+            nonlocal is_unread
+            message = await receive()
+            is_unread = is_unread and message.get("more_body", False)
+            return message
+
+        async def sending(message: Message) -> None:
+            if is_unread and message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], (b"connection", b"close")]}
+            await send(message)
+
+        await self._app(scope, receiving, sending)
 
 
 T = TypeVar("T")

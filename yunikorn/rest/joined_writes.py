@@ -20,6 +20,12 @@ class JoinedWrites(asyncio.Transport):
         self._inner, self._loop = inner, loop
         self._parts: list[bytes | bytearray | memoryview] = []
         self._size = 0
+        self.sent = 0
+        """Number of bytes that were passed on."""
+        self.lingers = False
+        """True while a body arrives that is not complete."""
+        self.is_lingering = False
+        """True if only the rest of a body is awaited."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send data at the end of this turn of the event loop, or now if they are large."""
@@ -32,14 +38,25 @@ class JoinedWrites(asyncio.Transport):
 
     def flush(self) -> None:
         """Send everything that was collected."""
-        parts, self._parts, self._size = self._parts, [], 0
+        parts, size, self._parts, self._size = self._parts, self._size, [], 0
+        self.sent += size
         if parts and not self._inner.is_closing():
             self._inner.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def close(self) -> None:
-        """Send everything, and close the connection."""
+        """Send everything, and close the connection.
+
+        If `lingers` is set, the first call only ends what is sent. A connection that is closed while data
+        arrive is reset, and the client then loses what it has not read yet.
+        """
         self.flush()
-        self._inner.close()
+        if not self.lingers or self.is_lingering or self._inner.is_closing():
+            self._inner.close()
+            return
+        self.is_lingering = True
+        self._inner.resume_reading()
+        if self._inner.can_write_eof():
+            self._inner.write_eof()
 
     def abort(self) -> None:
         """Close the connection without sending anything more."""
@@ -48,7 +65,7 @@ class JoinedWrites(asyncio.Transport):
 
     def is_closing(self) -> bool:
         """Return True after `close` or `abort`."""
-        return self._inner.is_closing()
+        return self.is_lingering or self._inner.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Return a property of the connection."""

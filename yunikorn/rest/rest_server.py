@@ -1,7 +1,8 @@
 """HTTP server of the REST interface, in the event loop of the service.
 
-uvicorn serves the application. It leaves connections open whose request never arrives, and waits without
-limit for clients that take no data; `ClientConnection` closes both.
+uvicorn serves the application. It leaves connections open whose request never arrives, waits without limit
+for clients that take no data, and resets connections whose body it does not read; `ClientConnection` closes
+the first two, and reads the rest of such a body. It also refuses requests for two hosts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -19,25 +20,32 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from yunikorn.rest.guards import LOOPBACK, Crowd, HostCheck
+from yunikorn.rest.connection_table import ConnectionTable
+from yunikorn.rest.guards import LOOPBACK, HostCheck, UnreadBodies
 from yunikorn.rest.joined_writes import JoinedWrites
 from yunikorn.rest.route_access import CERTIFICATE
 
 TOO_LARGE = "The header of the request is too large."
+INVALID = "Invalid HTTP request received."
+ONE_HOST = "The request needs one Host header, and its target must be at that host."
 
 
 @attrs.frozen
 class ServerLimits:
     """Limits of the server; times in seconds."""
 
-    requests: int = 200
-    """Number of requests in progress."""
+    connections: int = 8000
+    """Number of connections; beyond it, the oldest of the address with most connections ends."""
     header: float = 10.0
     """Time for a request to arrive, from the connection or the first byte on."""
     idle: int = 30
     """Time for which a connection is kept open between two requests."""
     reading: float = 30.0
     """Time for a client to take the next piece of an answer."""
+    slowest: float = 16 << 10
+    """Bytes in a second that a client takes at least, apart from `reading`, while some wait for it."""
+    linger: float = 30.0
+    """Time in which the rest of a body is read that has been answered already."""
     stop: int = 5
     """Time for requests in progress when the server stops."""
     header_bytes: int = 64 << 10
@@ -48,6 +56,7 @@ class ClientConnection(HttpToolsProtocol):
     """Connection of a client, closed if a request header or the reading of an answer takes too long."""
 
     limits = ServerLimits()
+    table = ConnectionTable(limits.connections)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -55,6 +64,16 @@ class ClientConnection(HttpToolsProtocol):
         self._reading: asyncio.TimerHandle | None = None
         self._arrived = 0
         """Bytes that have arrived of a header that is incomplete."""
+        self._lingering: asyncio.TimerHandle | None = None
+        self._paused_at = 0.0
+        self._paused = 0.0
+        """Time for which data waited for the client (s)."""
+        self._refusal = INVALID
+
+    @property
+    def is_idle(self) -> bool:
+        """True while no request is in progress."""
+        return self.cycle is None or self.cycle.response_complete
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the time limit of the first request."""
@@ -67,16 +86,22 @@ class ClientConnection(HttpToolsProtocol):
         # uvicorn passes a copy of this mapping on with every request of the connection.
         self.app_state = {**self.app_state, CERTIFICATE: common_name(transport)}
         self._await_header()
+        self.table.add(self, self._address)
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Process data, within the limits of a header unless they belong to a body."""
+        if self._joined.is_lingering:
+            return
         self._unset_keepalive_if_required()
         self._feed(data)
         if self.transport.is_closing():
             return
-        is_idle = self.cycle is None or self.cycle.response_complete
-        if self._header is None and self.timeout_keep_alive_task is None and is_idle:
-            # Between two requests: empty lines, or the rest of a body that is not wanted.
+        if self._header is None and self.timeout_keep_alive_task is None and self.is_idle:
+            # Empty lines between two requests.
             self._await_header()
         elif self._header is not None:
             self._arrived += len(data)
@@ -90,7 +115,7 @@ class ClientConnection(HttpToolsProtocol):
             # Another protocol is never used, so requests may follow. The base class would drop them.
             self._feed(data[upgrade.args[0] :])
         except httptools.HttpParserError:
-            self.send_400_response("Invalid HTTP request received.")
+            self.send_400_response(self._refusal)
 
     def on_message_begin(self) -> None:
         """Start the time limit of the header."""
@@ -101,26 +126,48 @@ class ClientConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Begin to answer a request; its header is complete.
 
-        Raises `ValueError` if the header is too large. The parser then refuses the request.
+        Raises `ValueError` if the header is too large, or names two hosts or none. The parser then refuses
+        the request.
         """
         self._stop_header()
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self.limits.header_bytes:
+            self._refusal = TOO_LARGE
             raise ValueError(TOO_LARGE)
+        if not is_for_one_host(self.url, self.headers, self.parser.get_http_version()):
+            self._refusal = ONE_HOST
+            raise ValueError(ONE_HOST)
         super().on_headers_complete()
+        self._joined.lingers = True
+
+    def on_message_complete(self) -> None:
+        """Note that the body is complete."""
+        self._joined.lingers = False
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Send the end of an answer without another turn of the event loop."""
         self._joined.flush()
+        self._await_rest()
         super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse a request, and read what follows."""
+        self._stop_header()
+        self._joined.lingers = True
+        super().send_400_response(msg)
+        self._await_rest()
 
     def pause_writing(self) -> None:
         """Start the time limit of a client that takes no data."""
         super().pause_writing()
-        self._reading = self.loop.call_later(self.limits.reading, self.transport.abort)
+        self._paused_at = self.loop.time()
+        rest = self.limits.reading + self._joined.sent / self.limits.slowest - self._paused
+        self._reading = self.loop.call_later(max(0, min(self.limits.reading, rest)), self.abort)
 
     def resume_writing(self) -> None:
         """Stop the time limit of a client that takes data again."""
+        self._paused += self.loop.time() - self._paused_at
         self._stop_reading()
         super().resume_writing()
 
@@ -128,7 +175,18 @@ class ClientConnection(HttpToolsProtocol):
         """Stop all time limits."""
         self._stop_header()
         self._stop_reading()
+        if self._lingering is not None:
+            self._lingering.cancel()
+        self.table.remove(self, self._address)
         super().connection_lost(exc)
+
+    @property
+    def _address(self) -> str:
+        return "" if self.client is None else self.client[0]
+
+    def _await_rest(self) -> None:
+        if self._joined.is_lingering and self._lingering is None:
+            self._lingering = self.loop.call_later(self.limits.linger, self.abort)
 
     def _await_header(self) -> None:
         self._header = self.loop.call_later(self.limits.header, self.transport.abort)
@@ -143,6 +201,21 @@ class ClientConnection(HttpToolsProtocol):
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
+
+
+def is_for_one_host(target: bytes, headers: Iterable[tuple[bytes, bytes]], version: str) -> bool:
+    """Return True if a request has one `Host` header, which an absolute target does not contradict.
+
+    Only requests of HTTP/1.0 may have no such header (RFC 9112, section 3.2).
+    """
+    hosts = [value for name, value in headers if name == b"host"]
+    if len(hosts) != 1:
+        return not hosts and version == "1.0" and target.startswith(b"/")
+    if target.startswith(b"/") or target == b"*":
+        return True
+    _, mark, rest = target.partition(b"://")
+    authority = rest.partition(b"/")[0].partition(b"?")[0]
+    return bool(mark) and authority.lower() == hosts[0].strip().lower()
 
 
 def common_name(transport: asyncio.BaseTransport) -> str:
@@ -176,10 +249,10 @@ class RestServer:
         """Serve `app`; with `hosts`, only requests that name one of them or the loopback interface."""
         limits = limits or ServerLimits()
         guarded: ASGIApp = HostCheck(app, {*LOOPBACK, *hosts}) if hosts else app
-        guarded = Crowd(guarded, limits.requests)
-        protocol = type("Connection", (ClientConnection,), {"limits": limits})
+        members = {"limits": limits, "table": ConnectionTable(limits.connections)}
+        protocol = type("Connection", (ClientConnection,), members)
         config = uvicorn.Config(
-            guarded,
+            UnreadBodies(guarded),
             http=protocol,
             ws="none",
             loop="none",

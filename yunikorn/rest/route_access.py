@@ -117,7 +117,7 @@ class AccessGate:
 
     async def admit(self, request: Request, access: RouteAccess) -> Caller:
         """Return who makes a request; raises `RequestRefused` for a client that may not make it."""
-        address = request.client.host if request.client is not None else ""
+        address = address_of(request)
         if access is RouteAccess.OPEN or (access is RouteAccess.READ and self.credentials is None):
             return Caller(address)
         changes = access is not RouteAccess.READ and request.method != "GET"
@@ -194,6 +194,11 @@ def _credential_of(header: str, credentials: OperatorCredentials, *, with_basic:
         return None
     found = credentials.of_token(token)
     return found if found is not None and found.name == name else None
+
+
+def address_of(request: Request) -> str:
+    """Return the address of the client; empty if it is unknown."""
+    return request.client.host if request.client is not None else ""
 
 
 def is_foreign(request: Request) -> bool:

@@ -11,6 +11,9 @@ except ModuleNotFoundError:
     # Windows has no such limit.
     _resource = None  # type: ignore[assignment]
 
+CONNECTIONS = 8000
+"""Maximum number of connections of the REST interface, where the system allows so many descriptors."""
+
 _log = logging.getLogger("yunikorn.service")
 
 resource: Any = _resource
@@ -36,3 +39,10 @@ def raise_descriptor_limit() -> None:
         )
     else:
         _log.info("%s files may be open at a time, instead of %d", highest, soft)
+
+
+def connection_limit() -> int:
+    """Return the maximum number of connections of the REST interface, at most half of the descriptors."""
+    soft = CONNECTIONS * 2 if resource is None else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    is_unbounded = resource is not None and soft == resource.RLIM_INFINITY
+    return CONNECTIONS if is_unbounded else min(CONNECTIONS, max(1, soft // 2))

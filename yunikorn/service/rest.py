@@ -10,8 +10,6 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import attrs
-
 from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
@@ -27,10 +25,11 @@ from yunikorn.runtime.event_store import EventStore
 from yunikorn.service.certificates import check_files
 from yunikorn.service.config_changes import ConfigChanges
 from yunikorn.service.config_files import Reloading, watch
+from yunikorn.service.descriptors import connection_limit
 from yunikorn.service.host_address import UNIX, HostAddress
 from yunikorn.service.logs import AREAS
 from yunikorn.service.rest_access import RestAccess
-from yunikorn.service.service_settings import RestSettings, ServerSettings, ServerTls
+from yunikorn.service.service_settings import ServerSettings, ServerTls
 from yunikorn.web.all_pages import pages
 
 if TYPE_CHECKING:
@@ -39,8 +38,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("yunikorn.rest")
 
 BACKLOG = 1024
-OTHERS = 100
-"""Least number of requests in progress beside the streams of events."""
 
 
 class Rest:
@@ -100,7 +97,8 @@ class Rest:
             self._events.store.switch_off()
             return ""
         hosts = (_host_header(address.host), *self._settings.hosts) if address.is_local else ()
-        self._server = RestServer(self._app, listening, self._context, hosts, _server_limits(self._settings))
+        limits = ServerLimits(connections=connection_limit())
+        self._server = RestServer(self._app, listening, self._context, hosts, limits)
         await self._server.start()
         self._tasks.append(asyncio.create_task(self._site.history.keep(self._site.core)))
         file = self._access.file
@@ -140,12 +138,6 @@ class Rest:
             return False
         _load(self._context, self._tls)
         return True
-
-
-def _server_limits(settings: RestSettings) -> ServerLimits:
-    """Return the limits of the server, with room for all streams beside other requests."""
-    usual = ServerLimits()
-    return attrs.evolve(usual, requests=max(usual.requests, settings.events.streams + OTHERS))
 
 
 def parse(text: str) -> HostAddress:

@@ -49,14 +49,13 @@ class ChangeStream(EventStream):
             await asyncio.sleep(self.pause)
 
 
-@Route("/live", content_type=EVENT_STREAM, errors=(404, 503), cross_origin=False)
+@Route("/live", content_type=EVENT_STREAM, errors=(404, 503), cross_origin=False, is_unlimited=True)
 async def live(call: Call) -> Answer:
     """Notices of changes for open pages."""
     hub = call.site.events
     if hub is None:
         raise RequestRefused(404, "no events are kept, so there are no notices of changes")
-    client = call.request.client
-    host = client.host if client is not None else ""
+    host = call.caller.address
     if not hub.has_room(host):
         raise RequestRefused(503, "Too many streaming connections")
     return ChangeStream(hub=hub, host=host, position=hub.store.bounds[1], as_messages=True, headers=HEADERS)

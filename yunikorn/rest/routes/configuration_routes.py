@@ -14,9 +14,13 @@ from yunikorn.rest.answers import Answer
 from yunikorn.rest.config_shapes import Configuration, shape_of, to_yaml
 from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.fields import shape_like
+from yunikorn.rest.paced_work import Pace
 
 LARGEST = 16 << 20
-"""Maximum size in bytes of a configuration to validate."""
+"""Maximum size in bytes of a configuration."""
+LARGEST_UNKNOWN = 4 << 20
+"""Maximum size in bytes of a configuration to validate for a client without credentials."""
+LARGER = f"; with credentials it may have {LARGEST}, and `yunikorn validate` checks a file of any size"
 YAML = "application/x-yaml; charset=UTF-8"
 
 Configs = tuple[tuple[SchedulerConfig, ...], dict[str, str]]
@@ -47,18 +51,30 @@ async def configuration(call: Call) -> Answer:
     return Answer(pieces=(text.encode("utf-8", "replace"),), content_type=YAML, conditional=True)
 
 
-@Route("/ws/v1/validate-conf", shapes.Validation, method="POST", errors=(408, 413), body="application/x-yaml")
+@Route(
+    "/ws/v1/validate-conf",
+    shapes.Validation,
+    method="POST",
+    errors=(408, 413, 503),
+    body="application/x-yaml",
+)
 async def validate(call: Call) -> Answer:
     """Validate a configuration, whose text is the body of the request."""
-    text = await call.body(LARGEST)
-    async with call.site.validating:
-        found = await asyncio.to_thread(validation_of, text, call.site.registry)
+    site, registry = call.site, call.site.registry
+    if call.caller.credential is not None:
+        text = await call.body(LARGEST)
+        async with site.validating:
+            found = await asyncio.to_thread(validation_of, text, registry)
+    else:
+        with site.open_work.place(call.caller.address):
+            text = await call.body(LARGEST_UNKNOWN, LARGER)
+            found = await site.open_work.run(lambda pace: validation_of(text, registry, pace))
     return await call.json(found, conditional=False)
 
 
-def validation_of(text: bytes, registry: Registry) -> shapes.Validation:
+def validation_of(text: bytes, registry: Registry, pace: Pace | None = None) -> shapes.Validation:
     """Check the text of a configuration."""
-    outcome = check_config(text, registry)
+    outcome = check_config(text, registry, pace=pace)
     if outcome.config is not None:
         return shapes.Validation(allowed=True, checksum=outcome.config.checksum)
     return shapes.Validation(

@@ -77,12 +77,12 @@ async def batch(call: Call) -> Answer:
     content_type=EVENT_STREAM,
     queries=(Query("count", "number of past events to begin with, by default 0", "100", NATURAL), DETAILS),
     errors=(400,),
+    is_unlimited=True,
 )
 async def stream(call: Call) -> Answer:
     """Events as they occur: one JSON object a line, or Server-Sent Events if accepted."""
     hub = _hub(call)
-    client = call.request.client
-    host = client.host if client is not None else ""
+    host = call.caller.address
     if not hub.has_room(host):
         hub.refused += 1
         raise RequestRefused(503, "Too many streaming connections")

@@ -10,7 +10,7 @@ from yunikorn.runtime.threaded import CoreStopped
 OFF = "metrics are off: start the service with --metrics on"
 
 
-@Route("/ws/v1/metrics", errors=(404, 503), content_type="text/plain")
+@Route("/ws/v1/metrics", errors=(404, 503), content_type="text/plain", is_unlimited=True)
 async def metrics(call: Call) -> Answer:
     """Metrics in the text format of Prometheus.
 

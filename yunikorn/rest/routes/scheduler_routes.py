@@ -62,7 +62,7 @@ def _nothing(_: Scheduler) -> Generator[None, None, None]:
     yield
 
 
-@Route("/livez", content_type="text/plain", errors=(503,), access=RouteAccess.OPEN)
+@Route("/livez", content_type="text/plain", errors=(503,), access=RouteAccess.OPEN, is_unlimited=True)
 async def live(call: Call) -> Answer:
     """Liveness probe.
 
@@ -73,7 +73,7 @@ async def live(call: Call) -> Answer:
     return _plain("ok\n")
 
 
-@Route("/readyz", content_type="text/plain", errors=(503,), access=RouteAccess.OPEN)
+@Route("/readyz", content_type="text/plain", errors=(503,), access=RouteAccess.OPEN, is_unlimited=True)
 async def ready(call: Call) -> Answer:
     """Readiness probe: the core makes progress.
 
