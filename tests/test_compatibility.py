@@ -500,11 +500,11 @@ def full(**of_b: Any) -> RM:
 
 def test_only_an_explicit_opt_out_prevents_preemption_of_an_ask() -> None:
     rm = full()
-    rm.ask("big", "driver", memory=1, vcore=1, originator=True)
+    rm.ask("big", "says-nothing-either", memory=1, vcore=1)
     rm.ask("big", "kept", memory=1, vcore=1, policy=PreemptionPolicy(allow_preempt_self=False))
     rm.ask("big", "says-nothing", 2, memory=1, vcore=1)
     rm.schedule()
-    assert preempted(rm, memory=3) == []
+    assert preempted(rm, memory=4) == []
     assert preempted(rm, memory=2) == ["says-nothing#3", "says-nothing#4"]
 
 

@@ -5,7 +5,9 @@ A partition selects a policy in its preemption settings:
     partitions:
       - name: default
         preemption:
-          policy: standard
+          policy: {name: standard, originators: protect}
+
+With `originators: protect`, originators (drivers) are never victims; by default they are, after all others.
 
 A policy ranks the allocations that may be preempted; the smallest rank is preempted first. It may also
 protect allocations, and give each a cost, by which the node is chosen. To write a policy, copy this class
@@ -13,6 +15,8 @@ into a module with the hook at the end of this file.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import attrs
 
@@ -27,6 +31,8 @@ class StandardPreemption(PreemptionPolicy):
 
     name = "standard"
     is_constant = True
+    originators: Literal["last", "protect"] = "last"
+    """Victims after all others (`last`), or never victims (`protect`)."""
 
     def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[float, ...]:
         """Return the order of YuniKorn 1.9 for the cause.
@@ -45,15 +51,15 @@ class StandardPreemption(PreemptionPolicy):
 def _rank_for_quota(victim: Allocation, cause: PreemptionCause) -> tuple[float, ...]:
     """Return the rank of a victim of a lowered quota.
 
-    Originators are last. Then come, in this order: the largest share of resource types to free, the lowest
-    priority, the youngest by the hour, and the smallest amount of these types.
+    In this order: the largest share of resource types to free, the lowest priority, the youngest by the hour,
+    and the smallest amount of these types.
     """
     most = (cause.queue.max if cause.queue is not None else None) or {}
     held = [name for name, amount in victim.resource.items() if amount]
     wanted = [name for name in held if name in cause.amount]
     size = sum(victim.resource[name] / (most.get(name) or 1) for name in wanted)
     match = len(wanted) / len(held) if held else 0.0
-    return (victim.originator, -match, victim.priority, -(victim.placed // HOUR), size)
+    return (-match, victim.priority, -(victim.placed // HOUR), size)
 
 
 @hookimpl

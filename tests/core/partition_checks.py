@@ -306,7 +306,6 @@ def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iter
     for victim in victims:
         assert victim.releasing is None, victim
         assert victim.may_be_preempted, victim
-        assert not victim.originator or ask is None, victim
         assert not (victim.tags or {}).get("yunikorn.apache.org/requiredNode"), victim
         is_dirty |= dict.fromkeys(victim.app.chain)
     for queue in ask.app.chain if ask is not None else ():

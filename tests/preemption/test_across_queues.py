@@ -163,11 +163,10 @@ def test_preemption_satisfies_all_types_or_none() -> None:
     assert evicted(rm) == ["core#5", "x#3", "x#4"]
 
 
-def test_originators_and_opted_out_allocations_are_never_preempted() -> None:
+def test_opted_out_allocations_are_never_preempted() -> None:
     rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
-    rm.node("n1", memory=3)
+    rm.node("n1", memory=2)
     rm.app("big", "root.b")
-    rm.ask("big", "driver", memory=1, originator=True)
     rm.ask("big", "safe", memory=1, policy=OPTED_OUT)
     rm.ask("big", "x", memory=1)
     rm.schedule()
@@ -183,20 +182,24 @@ def test_originators_and_opted_out_allocations_are_never_preempted() -> None:
 
 
 @pytest.mark.parametrize("tags", [{}, {"any": "tag"}], ids=["plain", "tagged"])
-def test_recovered_originator_is_never_preempted(tags: dict[str, str]) -> None:
+def test_recovered_originator_is_preempted_last(tags: dict[str, str]) -> None:
     rm = RM(configuration(guaranteed("a", memory=4), queue("b")))
     rm.app("big", "root.b")
     driver = Allocation(
         "driver", "big", "driver#1", "n1", Resource(memory=1), originator=True, allocation_tags=tags
     )
     rm.node("n1", memory=2, existing=[driver])
+    rm.running["driver#1"] = driver
     rm.ask("big", "x", memory=1)
     rm.schedule()
     rm.app("late", "root.a")
-    rm.ask("late", "y", memory=2)
-    rm.pass_time(31)
-    rm.schedule()
-    assert evicted(rm) == []
+    for victim in ("x#1", "driver#1"):
+        rm.ask("late", f"before-{victim}", memory=1)
+        rm.pass_time(31)
+        rm.schedule()
+        assert evicted(rm) == [victim]
+        rm.confirm()
+        rm.schedule()
 
 
 def test_ask_that_must_not_preempt_does_not() -> None:

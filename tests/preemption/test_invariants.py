@@ -105,17 +105,33 @@ def check(rm: RM, app_id: str, key: str) -> None:
     ask = rm.find_app(app_id).asks[key]
     victims = [rm.at_work().partition.accounting.allocations[uuid] for uuid in rm.evicted]
     for victim in victims:
-        assert not victim.originator
         assert victim.may_be_preempted
         assert victim.eviction is ask.eviction is not None
         own = victim.app.chain[0]
         inside = own is ask.app.chain[0]
         assert inside or own.settings.preemption_policy != "disabled"
-    check_guarantees(ask, victims)
+    assert keeps_guarantees(ask, victims), "a queue is below its guarantee"
     assert suffices(ask, victims), "too little is freed"
     for victim in victims:
         rest = [one for one in victims if one is not victim]
         assert not suffices(ask, rest), f"{victim.uuid} goes for nothing"
+        for other in others_beside(victim, victims) if victim.originator else ():
+            instead = [*rest, other]
+            does = suffices(ask, instead) and keeps_guarantees(ask, instead)
+            assert not does, f"originator {victim.uuid} goes instead of {other.uuid}"
+
+
+def others_beside(originator: Allocation, victims: list[Allocation]) -> list[Allocation]:
+    """Return allocations that the search for the originator could choose as well, and did not."""
+    return [
+        one
+        for one in originator.node.allocations.values()
+        if one not in victims
+        and not one.originator
+        and one.may_be_preempted
+        and one.app is originator.app
+        and one.priority <= originator.priority
+    ]
 
 
 def usage_without(queue: Queue, victims: Iterable[Allocation]) -> dict[str, int]:
@@ -127,14 +143,16 @@ def usage_without(queue: Queue, victims: Iterable[Allocation]) -> dict[str, int]
     return used
 
 
-def check_guarantees(ask: Ask, victims: list[Allocation]) -> None:
+def keeps_guarantees(ask: Ask, victims: list[Allocation]) -> bool:
+    """Return True if no queue of the victims, apart from those of the ask, is below its guarantee."""
     for victim in victims:
         for each in victim.app.chain:
             if each not in ask.app.chain:
                 used = usage_without(each, victims)
                 for name in victim.resource:
-                    if name in each.guaranteed:
-                        assert used[name] >= each.guaranteed[name], f"{each.path} is below its guarantee"
+                    if name in each.guaranteed and used[name] < each.guaranteed[name]:
+                        return False
+    return True
 
 
 def suffices(ask: Ask, victims: list[Allocation]) -> bool:

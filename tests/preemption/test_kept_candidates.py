@@ -117,14 +117,16 @@ class Compared:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def __call__(self, search: Search, *arguments: Any) -> PreemptionPlan | None:
-        found = PLAN(search, *arguments)
+    def __call__(self, search: Search, *arguments: Any, **options: Any) -> PreemptionPlan | None:
+        found = PLAN(search, *arguments, **options)
         kept = search._pool
         if isinstance(kept, KeptPool):
             every = Candidates(kept._eligible, kept._policy, kept._cause)
             search._pool = Pool(every, search._pairs)
-            assert PLAN(search, *arguments) == found
+            assert PLAN(search, *arguments, **options) == found
+            search._pool = kept
             self.counts["found" if found else "none"] += 1
+            self.counts["originators"] += found is not None and any(one.originator for one in found.victims)
             self.counts["several victims"] += found is not None and len(found.victims) > 1
             self.counts["reserved nodes"] += any(node.reservations for node in kept._kept.table.nodes)
         else:
@@ -178,6 +180,8 @@ class History:
     def __init__(self, draw: Random, policy: str) -> None:
         self.draw, self.policy = draw, policy
         self.number = 0
+        self.drivers = draw.choice([0.1, 0.5, 1.0])
+        """Share of originators among the requests."""
         self.rm = HistoryRM(tree(draw, policy), registry())
         self.gangs: list[str] = []
         for _ in range(draw.randint(2, 8)):
@@ -225,7 +229,7 @@ class History:
             draw.randint(1, 4),
             priority=draw.randint(0, 3),
             tags=tags,
-            originator=draw.random() < 0.1,
+            originator=draw.random() < self.drivers,
             policy=messages.PreemptionPolicy(draw.random() < 0.8, draw.random() < 0.9),
             resource=amounts,
         )
@@ -332,7 +336,7 @@ def compare(
     seed: int, policy: str, compared: Compared, steps: int = 60, kind: type[History] = History
 ) -> None:
     """Play a history, and compare all searches."""
-    with mock.patch.object(Search, "plan", lambda *arguments: compared(*arguments)):
+    with mock.patch.object(Search, "plan", lambda *arguments, **options: compared(*arguments, **options)):
         history = kind(Random(seed), policy)
         history.run(steps)
     for release in history.rm.entries("released_allocations"):
@@ -352,6 +356,7 @@ def test_histories_contain_what_is_compared() -> None:
     assert compared.counts["found"] > 50
     assert compared.counts["none"] > 20
     assert compared.counts["several victims"] > 10
+    assert compared.counts["originators"] > 5
     for each in ("reserved nodes", "required nodes", "PLACEHOLDER_REPLACED"):
         assert compared.counts[each] > 5, compared.counts
     assert not compared.counts["not kept"]

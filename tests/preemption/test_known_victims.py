@@ -62,10 +62,10 @@ class Compared:
         self.remember = KnownVictims.hold_for
         self.counts: Counter[str] = Counter()
 
-    def __call__(self, search: Search, *arguments: Any) -> PreemptionPlan | None:
-        found = self.plan(search, *arguments)
+    def __call__(self, search: Search, *arguments: Any, **options: Any) -> PreemptionPlan | None:
+        found = self.plan(search, *arguments, **options)
         with mock.patch.object(KnownVictims, "hold_for", return_value=False):
-            plain = self.plan(search, *arguments)
+            plain = self.plan(search, *arguments, **options)
         assert found == plain
         self.counts["found" if found else "none"] += 1
         return found
@@ -83,7 +83,7 @@ def test_victims_are_those_of_a_plain_search(policy: str) -> None:
     with (
         # The candidates of a constant policy are kept, and victims are not remembered then.
         mock.patch.object(CandidateStore, "find", return_value=None),
-        mock.patch.object(Search, "plan", lambda *arguments: compared(*arguments)),
+        mock.patch.object(Search, "plan", lambda *arguments, **options: compared(*arguments, **options)),
         mock.patch.object(KnownVictims, "hold_for", lambda *arguments: compared.hold_for(*arguments)),
     ):
         for seed in range(60):
@@ -102,7 +102,9 @@ def play(draw: Random, policy: str) -> None:
         rm.app(path, path)
     for number in range(40):
         tags = {"rank": str(draw.randint(0, 3)), "cost": str(draw.randint(0, 4))}
-        rm.ask(draw.choice(LEAVES), f"r{number}", priority=draw.randint(0, 1), tags=tags, **amount(draw))
+        originator, priority = draw.random() < 0.2, draw.randint(0, 1)
+        size = amount(draw)
+        rm.ask(draw.choice(LEAVES), f"r{number}", priority=priority, tags=tags, originator=originator, **size)
     rm.schedule()
     for path in LEAVES:
         rm.release_ask(path)

@@ -39,15 +39,12 @@ class Shielding(PreemptionPolicy):
 
 
 class Oldest(PreemptionPolicy):
-    """Preempts the oldest first, originators included."""
+    """Preempts the oldest first."""
 
     name = "oldest"
 
-    def protects(self, victim: Allocation, cause: PreemptionCause) -> str | None:
-        return None
-
-    def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[bool, int]:
-        return victim.originator, victim.placed
+    def rank(self, victim: Allocation, cause: PreemptionCause) -> int:
+        return victim.placed
 
 
 class Cheapest(PreemptionPolicy):
@@ -70,7 +67,7 @@ class Noting(Oldest):
 
     name = "noting"
 
-    def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[bool, int]:
+    def rank(self, victim: Allocation, cause: PreemptionCause) -> int:
         CAUSES.append(cause)
         return super().rank(victim, cause)
 
@@ -110,13 +107,6 @@ def test_policy_orders_the_victims_of_a_guarantee(policy: Any, victims: list[str
     assert evicted(rm) == victims
 
 
-def test_policy_that_protects_no_originator_preempts_it_last() -> None:
-    rm = cluster("oldest", guaranteed("a", 4), queue("b"))
-    rm.ask("late", "y", memory=4)
-    rm.pass_time(31)
-    assert evicted(rm) == ["x0", "x1", "x2", "x3"]
-
-
 def test_allocation_that_opted_out_is_no_victim_of_any_policy() -> None:
     rm = cluster("oldest")
     rm.app("more", "root.b")
@@ -149,17 +139,8 @@ def test_protection_that_ends_with_time_is_noticed_without_a_change() -> None:
         rm.pass_time(60)
         if evicted(rm):
             break
-    # The originator was placed first; x1 is the first other task that has run for 10 minutes.
+    # The originator was placed first, and is no longer protected either.
     assert evicted(rm) == ["x1"]
-
-
-def test_originators_are_named_as_protected_by_the_standard_policy() -> None:
-    rm = cluster("standard", guaranteed("a", 4), queue("b"))
-    rm.ask("late", "y", memory=4)
-    rm.pass_time(31)
-    assert evicted(rm) == []
-    details = [reason.detail for reason in why(rm.at_work(), rm.find_app("late").asks["y"])]
-    assert details[-1].endswith("policy standard protects 1 allocation: originators are protected (1)")
 
 
 def test_node_with_the_lowest_cost_is_chosen() -> None:

@@ -60,11 +60,10 @@ def test_guarantee_does_not_protect_victims() -> None:
 def test_higher_priority_and_opted_out_allocations_stay_and_are_reported() -> None:
     collector = EventCollector()
     rm = collector.rm(partition(queue("a"), queue("b")))
-    rm.node("n1", memory=3)
+    rm.node("n1", memory=2)
     rm.app("work", "root.b")
     rm.ask("work", "high", memory=1, priority=9)
     rm.ask("work", "safe", memory=1, policy=PreemptionPolicy(allow_preempt_self=False))
-    rm.ask("work", "driver", memory=1, originator=True)
     rm.schedule()
     rm.app("daemons", "root.a")
     rm.ask("daemons", "agent", memory=1, priority=5, tags=DAEMON)

@@ -40,8 +40,18 @@ class PreemptionPolicy(Plugin):
     """Base class of policies that choose the victims of preemption in a partition.
 
     The core keeps its own rules: no queue falls below its guarantee, a preemption frees enough or nothing,
-    each victim is needed, and allocations that opted out or require their node are never victims.
+    each victim is needed, allocations that opted out or require their node are never victims, and originators
+    are victims only where others do not suffice.
     """
+
+    @property
+    def originators(self) -> Literal["last", "protect"]:
+        """Treatment of originators: victims after all others (`last`), or never victims (`protect`).
+
+        `rank` decides among originators, and among the others. Read once, when a configuration is loaded. A
+        policy with this name as an option leaves the choice to the configuration.
+        """
+        return "last"
 
     @property
     def refresh_every(self) -> float | None:
@@ -67,10 +77,8 @@ class PreemptionPolicy(Plugin):
     def protects(self, victim: Allocation, cause: PreemptionCause) -> str | None:
         """Return why `victim` must not be preempted for `cause`, or None if it may be.
 
-        By default originators are protected, except from a lowered quota.
+        By default nothing is protected. Originators are protected where `originators` is `protect`.
         """
-        if victim.originator and cause.kind != "quota":
-            return "originators are protected"
         return None
 
     def rank(self, victim: Allocation, cause: PreemptionCause) -> Any:

@@ -58,7 +58,7 @@ class AskSpec:
         self.may_be_preempted = may_be_preempted
         """True if the allocations may be preempted for other requests (docs/decisions/0023)."""
         self.originator = originator
-        """True for the originator (driver) of an application, never preempted for other requests."""
+        """True for the originator (driver) of an application, a victim of preemption after all others."""
         self.execution_timeout = execution_timeout
         """Maximum run time of each allocation (ns); 0 means unlimited."""
         self.task_group = task_group
@@ -122,7 +122,7 @@ class WithSpec:
 
     @property
     def originator(self) -> bool:
-        """True for the originator (driver) of an application, never preempted for other requests."""
+        """True for the originator (driver) of an application, a victim of preemption after all others."""
         return self.spec.originator
 
     @property

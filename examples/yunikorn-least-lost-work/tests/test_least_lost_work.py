@@ -40,7 +40,7 @@ def queues(spare: int = 0, batch: int = 1) -> str:
 class TestLeastLostWork(PreemptionPolicyContract):
     """Contract test of preemption policies."""
 
-    policy = LeastLostWork(spare=60.0, resource="memory", originators=False)
+    policy = LeastLostWork(spare=60.0, resource="memory", originators="protect")
 
 
 def test_task_with_the_least_work_is_preempted(scheduler: MakeScheduler) -> None:

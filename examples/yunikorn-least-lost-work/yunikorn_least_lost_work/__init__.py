@@ -11,6 +11,7 @@ partitions:
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import attrs
 
@@ -30,8 +31,8 @@ class LeastLostWork(PreemptionPolicy):
     """Seconds after its start in which a task is not preempted."""
     resource: str = "vcore"
     """Resource type whose use counts as work."""
-    originators: bool = True
-    """True if originators may be preempted, after all other tasks."""
+    originators: Literal["last", "protect"] = "last"
+    """Originators are preempted after all other tasks (`last`), or never (`protect`)."""
     _now: Callable[[], int] = attrs.field(init=False, default=lambda: 0)
 
     def opened(self, context: Context) -> None:
@@ -39,16 +40,14 @@ class LeastLostWork(PreemptionPolicy):
         self._now = context.now
 
     def protects(self, victim: Allocation, cause: PreemptionCause) -> str | None:
-        """Protect originators if configured, and tasks in their first seconds, except from lost capacity."""
-        if victim.originator and not self.originators:
-            return "originators are protected"
+        """Protect tasks in their first seconds, except from lost capacity."""
         if cause.kind != "shrunk-node" and self._now() - victim.placed < self.spare * SECOND:
             return f"has run for less than {self.spare:g} seconds"
         return None
 
-    def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[bool, float, int]:
-        """Return the work that is lost, originators last; of equals the latest application is first."""
-        return (victim.originator, self._lost(victim), -victim.app.arrival)
+    def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[float, int]:
+        """Return the work that is lost; of equals the latest application is first."""
+        return (self._lost(victim), -victim.app.arrival)
 
     def cost(self, victim: Allocation, cause: PreemptionCause) -> float:
         """Return the work that is lost; the node with the lowest sum is chosen."""

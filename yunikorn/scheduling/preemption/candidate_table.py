@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from yunikorn.scheduling.preemption.victim_policy import is_originator
+
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.node import Node
@@ -42,6 +44,8 @@ class CandidateTable:
         """Candidates in order, those included that are being released."""
         self.rooms: list[Tally] = []
         """Free room once all pending releases have ended."""
+        self.originators: list[int] = []
+        """Number of originators among the candidates."""
         self._columns: dict[str, AmountColumn] = {}
         self._log: list[int] = []
         """Positions of nodes that changed."""
@@ -49,10 +53,12 @@ class CandidateTable:
     def arrange(self, nodes: Iterable[Node]) -> list[int | None]:
         """List the nodes, and return their former positions; None for new ones. The log is empty then."""
         known, candidates, rooms = self.positions, self.candidates, self.rooms
+        originators = self.originators
         self.nodes = sorted(nodes, key=lambda node: node.id)
         places = [known.get(node) for node in self.nodes]
         self.candidates = [[] if place is None else candidates[place] for place in places]
         self.rooms = [{} if place is None else rooms[place] for place in places]
+        self.originators = [0 if place is None else originators[place] for place in places]
         for column in self._columns.values():
             for name in AmountColumn.__slots__:
                 former = getattr(column, name)
@@ -65,6 +71,7 @@ class CandidateTable:
         """Set what is known of a node."""
         self._log.append(position)
         self.candidates[position], self.rooms[position] = candidates, room
+        self.originators[position] = sum(map(is_originator, candidates))
         amounts = [one.resource for one in candidates]
         for name, column in self._columns.items():
             largest = max([amount.get(name, 0) for amount in amounts], default=0)

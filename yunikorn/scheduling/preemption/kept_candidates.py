@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from yunikorn.scheduling.preemption.candidate_table import CandidateTable
 from yunikorn.scheduling.preemption.known_nodes import KnownNodes
 from yunikorn.scheduling.preemption.node_changes import ChangeReader
-from yunikorn.scheduling.preemption.victim_policy import has_opted_out
+from yunikorn.scheduling.preemption.victim_policy import has_opted_out, others_first
 from yunikorn.scheduling.preemption.victims import room_on
 
 if TYPE_CHECKING:
@@ -127,22 +127,22 @@ class KeptCandidates:
         return found
 
     def _in_order(self, found: list[Allocation], order: _Enumeration) -> list[Allocation]:
-        """Return the candidates of a node by rank; of equal rank, in reverse, as `VictimPolicy.in_order`."""
+        """Return the candidates of a node in the order of `VictimPolicy.in_order`."""
         ranked = self._policy.constant_ranks(found, self._cause)
         if ranked is None:
             raise Unkeepable
         ranked.reverse()
         ranked.sort(key=itemgetter(0))
         if len({rank for rank, _ in ranked}) == len(ranked):
-            return [one for _, one in ranked]
+            return others_first([one for _, one in ranked])
         ordered: list[Allocation] = []
         for _, equals in groupby(ranked, key=itemgetter(0)):
             ordered += order.reversed([one for _, one in equals])
-        return ordered
+        return others_first(ordered)
 
-    def known(self, pairs: Pairs, eligible: EligibleLeaves) -> KnownNodes:
+    def known(self, pairs: Pairs, eligible: EligibleLeaves, *, originators: bool) -> KnownNodes:
         """Return what is known of nodes for an amount and eligible leaves, up to date."""
-        key = tuple(pairs), frozenset(eligible)
+        key = tuple(pairs), frozenset(eligible), originators
         # The longest unused is first.
         known = self._known.pop(key, None) or KnownNodes(self.table, pairs)
         self._known[key] = known

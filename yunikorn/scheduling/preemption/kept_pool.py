@@ -48,6 +48,11 @@ class KeptPool:
         self._cause = cause
         self._pairs = pairs
 
+    @property
+    def has_originators(self) -> bool:
+        """True if any candidate may be an originator."""
+        return any(self._kept.table.originators)
+
     def any_order(self, queues: Iterable[Queue] | None = None) -> Iterator[Allocation]:
         """Yield the candidates in no particular order; with `queues`, only those below any of these."""
         return candidates_on(self._below(queues), self._policy.eligible(self._cause))
@@ -82,14 +87,17 @@ class KeptPool:
         glance: Callable[[Node], Glance],
         victims_on: Callable[[Node], list[Allocation] | None],
         may_lose: Callable[[Queue, Tally], bool],
+        *,
+        originators: bool,
     ) -> Iterator[tuple[Node, list[Allocation]]]:
         """Yield nodes and the victims there, the fewest first, then by node id.
 
         `fits` returns True for nodes that may host the request. `may_lose` returns True if a leaf keeps its
-        guarantees, and is above them, until an amount has gone from it.
+        guarantees, and is above them, until an amount has gone from it. `originators` is True if the
+        functions take these into account.
         """
         table = self._kept.table
-        known = self._kept.known(self._pairs, self._eligible)
+        known = self._kept.known(self._pairs, self._eligible, originators=originators)
         later: list[tuple[int, int, list[Allocation] | None]] = []
         examined = set()
         for position in known.left(may_lose):

@@ -33,7 +33,6 @@ from yunikorn.scheduling.preemption.snapshot import (
     guarantees,
     quotas,
 )
-from yunikorn.scheduling.preemption.victim_policy import may_go
 from yunikorn.scheduling.preemption.victim_search import PreemptionPlan, Search, victims_on, without
 from yunikorn.scheduling.preemption.victims import (
     Candidates,
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.scheduling.cycle import Cycle
     from yunikorn.scheduling.node_orders import NodeOrders
+    from yunikorn.scheduling.preemption.kept_pool import KeptPool
     from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
     from yunikorn.scheduling.preemption.victims import EligibleLeaves
 
@@ -329,7 +329,7 @@ class Preemptor:
             searches.append((PreemptionCause("priority", leaf, ask.priority), eligible))
         found: dict[str, str] = {}
         for cause, leaves in searches:
-            for one in candidates_on(leaves, partial(may_go, originators=True)):
+            for one in candidates_on(leaves):
                 reason = self.policy.protection(one, cause, quiet=True)
                 if reason is not None:
                     found.setdefault(one.uuid, reason)
@@ -363,33 +363,44 @@ class Preemptor:
     def _plan(self, ask: Ask, attempts: _Round) -> PreemptionPlan | None:
         if _over_limit(ask):
             return None
-        leaf = ask.app.chain[0]
         snapshot = PreemptionSnapshot(self.evictor.promised())
         has_room = self._has_room(ask)
         if has_room and first_obstacle(ask) is None:
             return None
         if self._room_is_coming(ask, snapshot):
             return None
-        # Victims are outside the leaf, and free no room within its own quota and guarantee.
-        own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
-        if snapshot.has_room(own, ask.ask_class.pairs):
-            for entitled in entitlements(ask, snapshot):
-                plan = self._search(ask, snapshot.renewed(), attempts, has_room, entitled)
-                if plan is not None:
-                    return plan
-        settings = leaf.settings
-        if settings.preempts_by_priority or settings.preempts_within:
-            return self._search(ask, snapshot.renewed(), attempts, has_room, None)
+        fits = partial(self._may_host, ask)
+        left: list[Search] = []
+        for search in self._searches(ask, snapshot, attempts):
+            plan = search.plan(fits, has_room)
+            if plan is not None:
+                return plan
+            if search.spares:
+                left.append(search)
+        for search in left:
+            plan = search.plan(fits, has_room, originators=True)
+            if plan is not None:
+                return plan
         return None
 
+    def _searches(self, ask: Ask, snapshot: PreemptionSnapshot, attempts: _Round) -> Iterator[Search]:
+        """Yield the searches for `ask` in the order in which to try them."""
+        leaf = ask.app.chain[0]
+        # Victims are outside the leaf, and free no room within its own quota and guarantee.
+        own = [bound for bound in (*quotas(leaf), *guarantees(leaf)) if bound.queue is leaf]
+        entitled: list[Entitlement | None] = []
+        if snapshot.has_room(own, ask.ask_class.pairs):
+            entitled += entitlements(ask, snapshot)
+        if leaf.settings.preempts_by_priority or leaf.settings.preempts_within:
+            entitled.append(None)
+        for one in entitled:
+            search = self._search(ask, snapshot.renewed(), attempts, one)
+            if search is not None:
+                yield search
+
     def _search(
-        self,
-        ask: Ask,
-        snapshot: PreemptionSnapshot,
-        attempts: _Round,
-        has_room: bool,
-        entitled: Entitlement | None,
-    ) -> PreemptionPlan | None:
+        self, ask: Ask, snapshot: PreemptionSnapshot, attempts: _Round, entitled: Entitlement | None
+    ) -> Search | None:
         leaf, settings = ask.app.chain[0], ask.app.chain[0].settings
         bounds = quotas(leaf)
         if entitled is not None:
@@ -405,11 +416,9 @@ class Preemptor:
         snapshot.come(ask.app, ask.resource)
         kind: Literal["guarantee", "priority"] = "priority" if entitled is None else "guarantee"
         cause = PreemptionCause(kind, leaf, ask.priority)
-        pool = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs)
-        search = Search(
-            ask, snapshot, bounds, pool or attempts.pool(ask, eligible, cause), eligible, self._accepts
-        )
-        return search.plan(partial(self._may_host, ask), has_room)
+        pool: Pool | KeptPool | None = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs)
+        pool = pool or attempts.pool(ask, eligible, cause)
+        return Search(ask, snapshot, bounds, pool, eligible, self._accepts)
 
     def _may_host(self, ask: Ask, node: Node) -> bool:
         """Return True if victims on `node` could make room for `ask`."""

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from itertools import chain, islice, repeat
-from operator import le
+from itertools import chain, filterfalse, islice, repeat
+from operator import attrgetter, le
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import PreemptionPolicy
@@ -25,14 +24,17 @@ if TYPE_CHECKING:
 
 FAILED = "the preemption policy failed"
 """Reason of the protection of an allocation for which the plugin raised or returned no valid answer."""
+PROTECTED = "originators are protected"
+"""Reason of the protection of originators, where the policy protects them."""
+TREATMENTS = ("last", "protect")
+is_originator: Callable[[Allocation], bool] = attrgetter("spec.originator")
 
 
-def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
+def may_go(allocation: Allocation) -> bool:
     """Return True if an allocation can be a victim at all.
 
     Excluded are allocations that opted out or require their node (daemon sets), allocations that are being
     released already, by the scheduler or by the RM alone, and those that wait for the end of a placeholder.
-    Originators can be victims only where `originators` allows it (`docs/decisions/0023`).
     """
     # Called for every running allocation: most have no extras, so these are checked first.
     extras = allocation.extras
@@ -40,7 +42,7 @@ def may_go(allocation: Allocation, *, originators: bool = False) -> bool:
         extras.releasing is not None or extras.replaces is not None or extras.eviction is not None
     ):
         return False
-    return not has_opted_out(allocation) and (originators or not allocation.spec.originator)
+    return not has_opted_out(allocation)
 
 
 def has_opted_out(allocation: Allocation) -> bool:
@@ -62,12 +64,13 @@ class VictimPolicy:
         """Time (ns) after which a failed search is repeated without a change; 0 for never."""
         self.is_constant = not self.refresh and self._reads_constant()
         """True if the answers for a victim do not change while it runs."""
+        self._spares_originators = self._reads_originators() == "protect"
         kind = type(plugin)
         self._rank: Callable[[Allocation, PreemptionCause], Any] = read_attribute(plugin, "rank")
         self._protects = (
             None if kind.protects is PreemptionPolicy.protects else read_attribute(plugin, "protects")
         )
-        """Method of the plugin; None for the rule of the base class, which `may_go` knows."""
+        """Method of the plugin; None for that of the base class, which protects nothing."""
         self._cost = None if kind.cost is PreemptionPolicy.cost else read_attribute(plugin, "cost")
         """Method of the plugin; None if each victim costs 1."""
 
@@ -83,18 +86,32 @@ class VictimPolicy:
             self._failures.report(self._origin, "reading is_constant", error)
             return False
 
+    def _reads_originators(self) -> str:
+        """Return the treatment of originators; they are protected if the plugin gives no valid one."""
+        try:
+            found = text_or_none(self.plugin.originators)
+            if found in TREATMENTS:
+                return found
+            what: BaseException | str = f"{safe_repr(found)} is neither 'last' nor 'protect'"
+        except contained() as error:
+            what = error
+        self._failures.report(self._origin, "reading originators", what)
+        return "protect"
+
     # -- protection ---------------------------------------------------------------------------------
 
     def eligible(self, cause: PreemptionCause) -> Callable[[Allocation], bool]:
         """Return the function that is true for allocations that may be victims for `cause`."""
-        if self._protects is None:
-            return partial(may_go, originators=True) if cause.kind == "quota" else may_go
-        return lambda one: may_go(one, originators=True) and self.protection(one, cause) is None
+        if self._protects is None and not self._spares_originators:
+            return may_go
+        return lambda one: may_go(one) and self.protection(one, cause) is None
 
     def protection(self, victim: Allocation, cause: PreemptionCause, *, quiet: bool = False) -> str | None:
         """Return why the policy protects `victim`, or None; with `quiet`, failures are not reported."""
+        if self._spares_originators and victim.originator:
+            return PROTECTED
         if self._protects is None:
-            return "originators are protected" if victim.originator and cause.kind != "quota" else None
+            return None
         try:
             reason = self._protects(victim, cause)
             if reason is None:
@@ -112,11 +129,14 @@ class VictimPolicy:
     # -- order --------------------------------------------------------------------------------------
 
     def in_order(self, candidates: Iterable[Allocation], cause: PreemptionCause) -> list[Allocation]:
-        """Return the candidates by rank; of equal rank, in reverse.
+        """Return the candidates by rank, originators behind all others; of equal rank, in reverse.
 
         An application's later allocations come later, so those of equal rank are first. Candidates for which
         the plugin fails are left out.
         """
+        return others_first(self._by_rank(candidates, cause))
+
+    def _by_rank(self, candidates: Iterable[Allocation], cause: PreemptionCause) -> list[Allocation]:
         found = list(candidates)
         found.reverse()
         # Loops in C, because there may be thousands of candidates.
@@ -174,10 +194,10 @@ class VictimPolicy:
     def _unprotected(self, victims: Iterable[Allocation], cause: PreemptionCause) -> list[Allocation] | None:
         """Return the victims that are not protected; None if any answer is invalid. May raise."""
         protects = self._protects
+        if self._spares_originators:
+            victims = [victim for victim in victims if not victim.spec.originator]
         if protects is None:
-            if cause.kind == "quota":
-                return list(victims)
-            return [victim for victim in victims if not victim.spec.originator]
+            return list(victims)
         found: list[Allocation] = []
         for victim in victims:
             reason = protects(victim, cause)
@@ -210,6 +230,12 @@ class VictimPolicy:
 
     def _report(self, operation: str, cause: BaseException | str, victim: Allocation) -> None:
         self._failures.report(self._origin, operation, cause, victim.label)
+
+
+def others_first(ordered: list[Allocation]) -> list[Allocation]:
+    """Return the allocations in the same order, originators behind all others."""
+    originators = list(filter(is_originator, ordered))
+    return [*filterfalse(is_originator, ordered), *originators] if originators else ordered
 
 
 def _is_number(value: Any) -> bool:

@@ -28,6 +28,7 @@ from yunikorn.resources import INT64_MAX, Tally, grow, shrink
 from yunikorn.scheduling.preemption.known_nodes import total_of
 from yunikorn.scheduling.preemption.known_victims import needs_of, spares
 from yunikorn.scheduling.preemption.snapshot import PreemptionSnapshot, apart
+from yunikorn.scheduling.preemption.victim_policy import others_first
 from yunikorn.scheduling.preemption.victims import Pool, prune, room_on, shortage, uses_any_of
 
 if TYPE_CHECKING:
@@ -127,25 +128,36 @@ class Search:
         self._pool = pool
         self._eligible = eligible
         self._accepts = accepts
+        self._originators = False
+        """True if originators may be victims, too."""
         self._known_above: dict[Queue, Tally | None] = {}
         """Known results of `_above`."""
 
     def _alive(self, candidates: Iterable[Allocation]) -> Iterator[Allocation]:
-        eligible = self._eligible
+        eligible, originators = self._eligible, self._originators
         for one in candidates:
             extras = one.extras
             if extras is not None and (
                 extras.releasing is not None or extras.replaces is not None or extras.eviction is not None
             ):
                 continue
-            if one.app.chain[0] in eligible:
+            if one.app.chain[0] in eligible and (originators or not one.spec.originator):
                 yield one
 
-    def plan(self, fits: Callable[[Node], bool], has_room: bool) -> PreemptionPlan | None:
+    @property
+    def spares(self) -> bool:
+        """True if originators may be among the candidates."""
+        return self._pool.has_originators
+
+    def plan(
+        self, fits: Callable[[Node], bool], has_room: bool, *, originators: bool = False
+    ) -> PreemptionPlan | None:
         """Return the best plan, or None; with `has_room` only quotas are exceeded, and no node is needed.
 
-        `fits` returns True for nodes that may host the request.
+        `fits` returns True for nodes that may host the request. Originators are victims, after all others,
+        only with `originators`.
         """
+        self._originators = originators
         if not self._can_help():
             return None
         if has_room:
@@ -164,9 +176,11 @@ class Search:
         """Yield the possible nodes and the victims there, lowest cost first, then by node id."""
         pool = self._pool
         if not isinstance(pool, Pool):
-            return pool.by_cost(fits, self._glance, self._on_node, self._may_lose)
+            return pool.by_cost(
+                fits, self._glance, self._on_node, self._may_lose, originators=self._originators
+            )
         entries = pool.choices(fits)
-        known = pool.known(self._eligible)
+        known = pool.known(self._eligible, originators=self._originators)
         if known.hold_for(self._snapshot, self._leaf, self._pairs):
             return self._by_cost(pool, known.heap(), known)
         return self._by_cost(pool, entries, None)
@@ -294,14 +308,12 @@ class Search:
         if len(chosen) == 1 or self._may_go_together(chosen):
             return self._needed(node, chosen)
         chosen, enough = self._first_that_may_go(there, dict(short))
-        if not enough and len(chosen) < len(there):
-            candidates = list(there)
-            # The first victims may use up the excess over the guarantee, leaving too little for a larger one.
-            candidates.sort(key=lambda one: -_part_of(short, one))
-            chosen, enough = self._first_that_may_go(candidates, dict(short))
-        if not enough:
-            return None
-        return self._needed(node, chosen)
+        # The first victims may use up the excess over the guarantee, leaving too little for a larger one.
+        for sort in (others_first, list) if len(chosen) < len(there) else ():
+            if not enough:
+                largest = sorted(there, key=lambda one: -_part_of(short, one))
+                chosen, enough = self._first_that_may_go(sort(largest), dict(short))
+        return self._needed(node, chosen) if enough else None
 
     def _needed(self, node: Node, chosen: list[Allocation]) -> list[Allocation]:
         """Return `chosen` without those that the request does not need on `node`; one is always needed."""

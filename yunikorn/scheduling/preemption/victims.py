@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from yunikorn.resources import Tally, grow
 from yunikorn.scheduling.preemption.known_victims import Entry, KnownVictims
 from yunikorn.scheduling.preemption.snapshot import fence_root, reaches
-from yunikorn.scheduling.preemption.victim_policy import may_go
+from yunikorn.scheduling.preemption.victim_policy import is_originator, may_go
 
 if TYPE_CHECKING:
     from yunikorn.api import PreemptionCause
@@ -118,6 +118,8 @@ class Candidates:
         if policy.has_costs:
             self.costs = policy.costs(self.ordered, cause)
             self.ordered = [one for one in self.ordered if one.uuid in self.costs]
+        self.has_originators = any(map(is_originator, self.ordered[-1:]))
+        """True if any candidate is an originator; these are last."""
         self.by_node: dict[str, list[Allocation]] = {}
         """Candidates by node id, in the same order."""
         for candidate in self.ordered:
@@ -190,9 +192,14 @@ class Pool:
         self._pairs = pairs
         self._bounds: dict[str, Entry] | None = None
         """Entry with a lower bound by node id."""
-        self._known: dict[frozenset[Queue], KnownVictims] = {}
-        """Victims known from earlier searches, by eligible leaves."""
+        self._known: dict[tuple[frozenset[Queue], bool], KnownVictims] = {}
+        """Victims known from earlier searches, by eligible leaves, and with or without originators."""
         self._changed: dict[str, Node] = {}
+
+    @property
+    def has_originators(self) -> bool:
+        """True if any candidate is an originator."""
+        return self.every.has_originators
 
     def changed(self, nodes: Sequence[Node]) -> None:
         """Re-evaluate these nodes after new evictions or reservations."""
@@ -223,12 +230,12 @@ class Pool:
         self._changed.clear()
         return list(bounds.values())
 
-    def known(self, eligible: Collection[Queue]) -> KnownVictims:
+    def known(self, eligible: Collection[Queue], *, originators: bool) -> KnownVictims:
         """Return the victims known for these eligible leaves; `choices` has to be called before."""
-        leaves = frozenset(eligible)
-        found = self._known.get(leaves)
+        key = frozenset(eligible), originators
+        found = self._known.get(key)
         if found is None:
-            found = self._known[leaves] = KnownVictims(self._bounds or {})
+            found = self._known[key] = KnownVictims(self._bounds or {})
         return found
 
     def any_order(self, queues: Iterable[Queue] = ()) -> Iterable[Allocation]:
