@@ -172,10 +172,14 @@ def yunikorn_app_sort_policies():
     _, found, err = compare(*both)
     assert "nodes.yaml does not exist: give the file of that run with --nodes FILE" in err
     assert found["divergences"][0]["sentence"].endswith("on m-2.")
-    _, found, err = compare(*both, "--nodes", str(tmp_path / "moved.yaml"))
+    moved = ["--nodes", str(tmp_path / "moved.yaml")]
+    _, found, err = compare(*both, *moved)
+    assert f"add --load-plugins {tmp_path}" in err, "a folder of a run is only data"
+    moved += ["--load-plugins", str(tmp_path)]
+    _, found, err = compare(*both, *moved)
     assert "; last: short-2 has key -60000000000, long 0" in found["divergences"][0]["sentence"]
     (tmp_path / "last.py").write_text(policy + "# changed\n", "utf-8")
-    _, found, err = compare(*both, "--nodes", str(tmp_path / "moved.yaml"))
+    _, found, err = compare(*both, *moved)
     assert "of last: its inputs have changed (plugin file: last.py (" in err
 
 

@@ -13,6 +13,7 @@ from yunikorn.clock import ManualClock
 from yunikorn.config.load import check_config
 from yunikorn.errors import ConfigError
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, PREDICATE
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import RegisterResourceManagerRequest
@@ -235,7 +236,7 @@ def test_only_the_configuration_of_a_policy_group_with_a_folder_loads_code(
 ) -> None:
     write(tmp_path, 2)
     configurations = Configurations(
-        {"": TEXT}, folders={"": tmp_path} if allowed else None, allow_rm_config=True
+        {"": TEXT}, code={"": CodePermission.of_operator(tmp_path)} if allowed else None, allow_rm_config=True
     )
     scheduler = Scheduler(Registry.load(third_party=False), ManualClock(), configurations=configurations)
 

@@ -44,7 +44,7 @@ class Changed:
         self.files = ConfigFiles([str(self.folder)])
         self.given: dict[str, str | bytes] = dict(given or {})
         self.loaded = LoadedConfigurations(
-            {**self.given, **self.files.read(registry)}, allow_rm_config=True, folders=self.files.folders()
+            {**self.given, **self.files.read(registry)}, allow_rm_config=True, code=self.files.code()
         )
 
     def run(self, scenario: Callable[[ServiceHarness], Awaitable[None]]) -> None:

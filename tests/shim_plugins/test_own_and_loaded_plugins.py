@@ -11,6 +11,7 @@ import pytest
 from tests.core.kit import configuration, plugin_with, queue
 from yunikorn.api import Ask, Event, EventSink, Node, Predicate
 from yunikorn.clock import ManualClock
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
@@ -63,7 +64,7 @@ def test_plugins_of_a_resource_manager_are_in_force_beside_loaded_files(loads: b
     config = json.loads(configuration(queue("a")))
     if loads:
         config["plugins"] = {"load": ["./mine.py"]}
-    configurations = Configurations({"": json.dumps(config)}, folders={"": tmp_path})
+    configurations = Configurations({"": json.dumps(config)}, code={"": CodePermission.of_operator(tmp_path)})
     scheduler = Scheduler(Registry.load(third_party=False), ManualClock(), configurations=configurations)
     scheduler.register_resource_manager(RegisterResourceManagerRequest("rm"), Callback())
     scheduler.update(

@@ -42,6 +42,7 @@ _NO_EFFECT = {
     "start",
     "stop",
     "names",
+    "load_plugins",
 }
 """Parameters that choose where results go, and not what they are."""
 
@@ -60,6 +61,7 @@ class RunInputs:
         if source.shuffle is not None and source.seed is not None:
             self._options["--seed"] = str(source.seed)  # the seed of the workload is that of the shuffle
         self._seed = workload.seed
+        self._reloads = workload.reloads
 
     def places(self, config: Path) -> InputPlaces:
         """Return the places of the inputs of a run under a configuration."""
@@ -79,6 +81,7 @@ class RunInputs:
             seed=self._seed,
             settings=settings,
             only=chosen_plugins(os.environ),
+            reloads=self._reloads,
         )
 
 

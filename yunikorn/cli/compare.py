@@ -47,7 +47,18 @@ from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import Workload
 
-_OF_FINISHED = {"folders", "out", "force", "no_plots", "as_json", "workload", "nodes", "no_reasons", "jobs"}
+_OF_FINISHED = {
+    "folders",
+    "out",
+    "force",
+    "no_plots",
+    "as_json",
+    "workload",
+    "nodes",
+    "no_reasons",
+    "jobs",
+    "load_plugins",
+}
 """Parameters that apply to finished runs."""
 _STOPPING = "interrupted: comparing the runs that have ended (Ctrl-C again ends without a table)"
 
@@ -102,11 +113,12 @@ def command(
 
     FOLDERS are finished runs of `simulate --out` or of the variants of `compare --out`. Only the beginnings
     of runs are repeated, for the reasons of first differences, and only --out, --force, --no-plots,
-    --no-reasons, --json and --jobs apply; --workload and --nodes name files that have moved since.
+    --no-reasons, --json, --jobs and --load-plugins apply; --workload and --nodes name files that have moved
+    since.
     """
     check_out(out, no_plots=no_plots, force=force)
     if folders:
-        repeat = RunRepeater(source.workload, source.nodes, lambda runs: executor_for(jobs, runs))
+        repeat = RunRepeater(source, lambda runs: executor_for(jobs, runs))
         explain = None if no_reasons else repeat
         return _compare_finished(folders, explain, out, force=force, pictures=not no_plots, as_json=as_json)
     _require(configs, source)

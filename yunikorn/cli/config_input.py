@@ -64,7 +64,7 @@ class ConfigInput:
             source = self.source()
         except ConfigError as error:
             return Outcome(None, error.problems)
-        return source.check(registry.trusting(folder_of(self.file)), capacities)
+        return source.check(registry, capacities)
 
 
 def read_config(path: Path, registry: Registry) -> str:
@@ -83,7 +83,7 @@ def read_config(path: Path, registry: Registry) -> str:
     check_config_text(source.text, found.name)
     if source.is_embedded:
         # Their places are those of the ConfigMap only here.
-        outcome = found.check(registry)
+        outcome = found.check(registry.trusting(folder_of(path)))
         if outcome.problems:
             raise InputError(found.name, outcome.problems)
     return source.text

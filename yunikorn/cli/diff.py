@@ -14,7 +14,8 @@ import click
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.config_input import ConfigInput
 from yunikorn.cli.input_checks import InputChecks
-from yunikorn.cli.output import echo
+from yunikorn.cli.load_plugins import code_of_data, load_plugins_option
+from yunikorn.cli.output import echo, remark
 from yunikorn.cli.path_types import INPUT
 from yunikorn.config.difference_words import in_words
 from yunikorn.config.differences import differences
@@ -40,18 +41,19 @@ FIELDS = ("partition", "queue", "key", "change", "before", "after")
     show_default=True,
     help="Sentences, or a JSON list.",
 )
-def command(old: Path, new: Path, form: str) -> int:
+@load_plugins_option
+def command(old: Path, new: Path, form: str, load_plugins: tuple[Path | str, ...]) -> int:
     """Show what differs between two configurations; - reads standard input.
 
     Comments, order of keys and values that are the default make no difference. Both may be queues.yaml files
     or ConfigMaps. Exit status: 0 when nothing differs, 1 when something does, 2 when a configuration is
-    invalid or cannot be read.
+    invalid or cannot be read. Plugins that a configuration loads are not loaded here, without --load-plugins.
     """
     registry, checks = load_registry(), InputChecks()
     found: list[SchedulerConfig] = []
     for file in (old, new):
         with checks.part():
-            found.append(_read(file, registry))
+            found.append(_read(file, registry, load_plugins))
     checks.check()
     before, after = found
     lines = list(in_words(differences(before, after), before, after))
@@ -66,9 +68,11 @@ def command(old: Path, new: Path, form: str) -> int:
     return DIFFERENT if lines else 0
 
 
-def _read(file: Path, registry: Registry) -> SchedulerConfig:
+def _read(file: Path, registry: Registry, named: tuple[Path | str, ...]) -> SchedulerConfig:
     given = ConfigInput.read(file)
-    outcome = given.check(registry)
+    outcome = given.check(registry.permitting(code_of_data(file, named)))
     if outcome.config is None:
         raise InputError(given.name, outcome.problems)
+    for problem in [one for one in outcome.warnings if one.path.startswith("plugins.load[")]:
+        remark(f"{given.name}: {problem}", "warning")
     return outcome.config

@@ -15,11 +15,15 @@ import click
 
 from yunikorn import __version__
 from yunikorn.cli.allowed_plugins import load_registry
+from yunikorn.cli.load_plugins import LOAD_PLUGINS_OPTION
 from yunikorn.cli.run_options import preempted_option, until_option
 from yunikorn.cli.signals import ending_early
 from yunikorn.cli.workload import WorkloadSource, workload_options
+from yunikorn.config.load import load_config
 from yunikorn.errors import YunikornError
 from yunikorn.framework.installed import chosen_plugins
+from yunikorn.framework.plugin_code import CodePermission
+from yunikorn.framework.registry import Registry
 from yunikorn.input_files import InputFile
 from yunikorn.reporting.divergence_reasons import DivergenceReason, find_reasons, is_explained_by_the_first
 from yunikorn.reporting.finished_folders import DivergedRun, FinishedRun
@@ -48,10 +52,13 @@ class CannotRepeat(YunikornError):
 
 @attrs.frozen
 class RunRepeater:
-    """Finds the reasons of divergences by repeating runs; `workload` and `nodes` replace their places."""
+    """Finds the reasons of divergences by repeating runs.
 
-    workload: InputFile | None
-    nodes: InputFile | None
+    Files of `given` replace the places of inputs. The folder of a run is only data, so `given` also says what
+    its configuration may load.
+    """
+
+    given: WorkloadSource
     make_executor: Callable[[int], WorkerPool | HereAndNow]
     """Returns an executor for a number of runs."""
 
@@ -103,26 +110,31 @@ class RunRepeater:
             )
         places = read_places(run.folder)
         parsed = _parse(recorded, self._workload(recorded, places), self._nodes(recorded, places))
-        home = places.config.parent if places and places.config else Path()
-        workload = parsed.source.read()
-        _check(recorded, _again(recorded, parsed.source, workload, home))
+        code = CodePermission.of_data(
+            places.config.parent if places and places.config else None, self.given.load_plugins
+        )
+        source = attrs.evolve(parsed.source, load_plugins=self.given.load_plugins)
+        workload = source.read()
+        registry = load_registry().permitting(code)
+        load_config(recorded.config_text, registry)
+        _check(recorded, _again(recorded, source, workload, registry))
         return Order(
             run.name,
             recorded.config_text,
-            parsed.source,
+            source,
             until=parsed.until,
             preempted=parsed.preempted,
-            home=home,
+            code=code,
         )
 
     def _workload(self, recorded: Provenance, places: InputPlaces | None) -> InputFile:
-        found = self.workload or (places and places.workload)
+        found = self.given.workload or (places and places.workload)
         return _checked(recorded, WORKLOAD, found or None)
 
     def _nodes(self, recorded: Provenance, places: InputPlaces | None) -> InputFile | None:
         if not any(one.role == NODES for one in recorded.inputs):
             return None
-        found = self.nodes or (places and places.nodes)
+        found = self.given.nodes or (places and places.nodes)
         return _checked(recorded, NODES, found or None)
 
 
@@ -153,7 +165,9 @@ def _parse(recorded: Provenance, workload: InputFile, nodes: InputFile | None) -
     flags = {name for one in _run.params if getattr(one, "is_flag", False) for name in one.opts}
     known = {name for one in _run.params for name in one.opts}
     arguments = [
-        name if name in flags else f"{name}={value}" for name, value in given.items() if name in known
+        name if name in flags else f"{name}={value}"
+        for name, value in given.items()
+        if name in known and name != LOAD_PLUGINS_OPTION
     ]
     parsed = _run.main(["--workload=.", *arguments], standalone_mode=False)
     assert isinstance(parsed, _Parsed)
@@ -173,17 +187,20 @@ def _checked(recorded: Provenance, role: str, file: InputFile | None) -> InputFi
     return file
 
 
-def _again(recorded: Provenance, source: WorkloadSource, workload: Workload, home: Path) -> Provenance:
+def _again(
+    recorded: Provenance, source: WorkloadSource, workload: Workload, registry: Registry
+) -> Provenance:
     files = files_of_workload(source.workload, source.nodes, workload.format)
     return find_provenance(
         Path(recorded.config),
         recorded.config_text,
-        load_registry().trusting(home),
+        registry,
         inputs=workload_files(files, workload),
         options=recorded.options,
         seed=workload.seed,
         settings=recorded.settings,
         only=chosen_plugins(os.environ),
+        reloads=workload.reloads,
     )
 
 

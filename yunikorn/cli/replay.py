@@ -15,10 +15,12 @@ import click
 
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.config_input import folder_of, name_of, read_config
+from yunikorn.cli.load_plugins import LOAD_PLUGINS
 from yunikorn.cli.output import echo, notes
 from yunikorn.cli.path_types import INPUT
 from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
 from yunikorn.simulation.input_source import InputError
 from yunikorn.text import number_of
@@ -38,18 +40,13 @@ DIFFERENT = 1
 @click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object per line, in the recording's form."
 )
-@click.option(
-    "--plugins-from",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    metavar="FOLDER",
-    help="Folder of the plugin files that the recorded configurations load.",
-)
+@click.option("--load-plugins", "--plugins-from", "load_plugins", **LOAD_PLUGINS)
 @click.option("--quiet", is_flag=True, help="Print no responses, only the summary.")
 def command(
     files: tuple[Path, ...],
     config: Path | None,
     as_json: bool,
-    plugins_from: Path | None,
+    load_plugins: tuple[Path | str, ...],
     quiet: bool,
 ) -> int:
     """Replay FILE in a new core on a virtual clock, and print every response in order.
@@ -68,10 +65,15 @@ def command(
             raise
         raise UsageError("replay needs the package protobuf: pip install 'yunikorn[grpc]'") from error
     registry = load_registry()
-    if plugins_from is not None or config is not None:
-        # Without them a recording is only data, and must not run code.
-        registry = registry.trusting(plugins_from or folder_of(config))  # type: ignore[arg-type]
-    text = None if config is None else _read_config(config, registry)
+    text = None
+    if config is None:
+        # The recording does not have the folders of its files: they are looked up in the first one.
+        folders = [one for one in load_plugins if isinstance(one, Path)]
+        code = CodePermission.of_data(folders[0] if folders else None, load_plugins)
+        registry = registry.permitting(code)
+    else:
+        registry = registry.trusting(folder_of(config))
+        text = _read_config(config, registry)
     recording = read_recording(*files)
     notes(recording.remarks)
     printer = _Printer(as_json, quiet)

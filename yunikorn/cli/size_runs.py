@@ -17,6 +17,7 @@ from yunikorn.cli.simulate import stderr_console
 from yunikorn.clock import SystemClock
 from yunikorn.containment import Interrupts
 from yunikorn.errors import printable
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.reporting.cluster_search import SearchInterrupted, Trial
 from yunikorn.reporting.comparison import Drawn
 from yunikorn.reporting.provenance import Provenance
@@ -141,7 +142,7 @@ class SizeRuns:
             self.until,
             self.preempted,
             folder,
-            home=folder_of(self.config),
+            code=CodePermission.of_operator(folder_of(self.config)),
             provenance=attrs.evolve(
                 self.provenance, options={**options, NODES_FRACTION: str(fraction)}, seed=seed
             ),

@@ -10,6 +10,7 @@ import click
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.check_formats import FORMATS, JSON, TEXT, Checked, print_checked
 from yunikorn.cli.config_input import ConfigInput
+from yunikorn.cli.load_plugins import code_of_data, load_plugins_option
 from yunikorn.cli.output import echo
 from yunikorn.cli.path_types import INPUT
 from yunikorn.errors import UsageError
@@ -46,6 +47,7 @@ UNUSABLE = 2
     type=INPUT,
     help="Also compare guarantees, maxima and limits with these nodes: any file of `simulate --nodes`.",
 )
+@load_plugins_option
 @click.pass_context
 def command(
     context: click.Context,
@@ -55,12 +57,16 @@ def command(
     fail_on_warning: bool,
     strict: bool,
     nodes: Path | None,
+    load_plugins: tuple[Path | str, ...],
 ) -> None:
     """Check configurations: queues.yaml files, or ConfigMaps of Apache YuniKorn; - reads standard input.
 
     Every problem is listed with its place in the file. Warnings are about what is valid, but probably a
-    mistake. Exit status: 0 when all files are valid, 1 when something is invalid (with --fail-on-warning:
-    or has warnings), 2 when a file cannot be read or the options are invalid.
+    mistake. Plugins that a configuration loads from files are not loaded here, because that runs their code,
+    and names that they may offer are only warned of; see --load-plugins.
+
+    Exit status: 0 when all files are valid, 1 when something is invalid (with --fail-on-warning: or has
+    warnings), 2 when a file cannot be read or the options are invalid.
     """
     if as_json and form not in (None, JSON):
         raise UsageError(f"--json and --format {form} contradict each other: give one of them")
@@ -77,7 +83,7 @@ def command(
             echo(f"Error: {error}", err=True)
             status = UNUSABLE
             continue
-        outcome = given.check(registry, capacities)
+        outcome = given.check(registry.permitting(code_of_data(file, load_plugins)), capacities)
         if strict:
             outcome = outcome.strictly()
         checked.append(Checked(given.file, given.name, outcome))

@@ -30,6 +30,7 @@ from yunikorn.cli.description import (
     describe,
     startup_times,
 )
+from yunikorn.cli.load_plugins import LOAD_PLUGINS
 from yunikorn.cli.mistaken_files import explained
 from yunikorn.cli.option_groups import option, option_group, options_of
 from yunikorn.cli.output import echo
@@ -147,6 +148,7 @@ class WorkloadSource:
     slurm_queue: str = option(default=SLURM.queue, show_default=True, help="Queue of Slurm jobs.")
     slurm_user: str = option(default=SLURM.user, show_default=True, help="User of Slurm jobs.")
     slurm_group: str = option(default=SLURM.group, show_default=True, help="Group of Slurm jobs.")
+    load_plugins: tuple[Path | str, ...] = option(default=(), **LOAD_PLUGINS)
     given: tuple[str, ...] = ()
     """Names of the options that were given on the command line."""
 
@@ -166,6 +168,10 @@ class WorkloadSource:
             found, drawn = self._read(None), self.seed
         self._check_options(found.format)
         found = adjustments.apply(self._drawn(found))
+        found.reloads = [
+            attrs.evolve(event, code=attrs.evolve(event.code, named=self.load_plugins))
+            for event in found.reloads
+        ]
         return found if drawn is None else attrs.evolve(found, seed=drawn, startup=StartUp(startup, drawn))
 
     def _read(self, seed: int | None) -> Workload:

@@ -18,7 +18,7 @@ from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, UnknownPlugin
 from yunikorn.framework.installed import VARIABLE
 from yunikorn.framework.kinds import EVENT_SINK
-from yunikorn.framework.plugin_code import LoadedPlugin, load_plugin
+from yunikorn.framework.plugin_code import LoadedPlugin, NotLoaded
 from yunikorn.framework.registry import Registry
 from yunikorn.text import listed, suggest
 
@@ -141,12 +141,12 @@ def _read(
 ) -> SchedulerConfig | None:
     findings = table.findings
     draft = SchedulerDraft(table)
-    loaded = _load_plugins(draft, registry)
+    loaded, skipped = _load_plugins(draft, registry)
     registry = registry.configured((), (), loaded)
-    _check_disabled(draft, registry)
-    _check_overriding(draft, registry)
+    _check_disabled(draft, registry, findings.warning if skipped else findings.problem)
+    _check_overriding(draft, registry, findings.warning if skipped else findings.problem)
     disabled, overriding = ([name for name, _ in each] for each in (draft.disabled, draft.overriding))
-    plugins = PluginCheck(registry.configured(disabled, overriding), findings)
+    plugins = PluginCheck(registry.configured(disabled, overriding), findings, knows_all=not skipped)
     draft.partitions = [read_partition(partition, plugins) for partition in table.tables("partitions")]
     _check_names(draft.partitions, findings)
     check_hierarchy([partition.root for partition in draft.partitions], draft.same_hierarchy, findings)
@@ -159,26 +159,35 @@ def _read(
     return attrs.evolve(draft.build(), loaded=loaded, checksum=checksum_of(text), text=text)
 
 
-def _load_plugins(draft: SchedulerDraft, registry: Registry) -> tuple[LoadedPlugin, ...]:
-    """Load the plugins that the configuration names, and report those that cannot be loaded."""
+def _load_plugins(draft: SchedulerDraft, registry: Registry) -> tuple[tuple[LoadedPlugin, ...], bool]:
+    """Load the plugins that the configuration names, and report those that cannot be loaded.
+
+    Also returns True if some were skipped, so that not all names are known.
+    """
     found: list[LoadedPlugin] = []
+    skipped = False
+    findings = draft.table.findings
     for name, spot in draft.loaded:
         try:
-            if registry.folder is None:
-                raise UnknownPlugin(
-                    "only a configuration file of the operator may load plugins, not a configuration that a"
-                    " resource manager sends"
-                )
-            one = load_plugin(name, registry.folder, registry.stopwatch)
+            one = registry.code.load(name, registry.stopwatch)
             registry.configured((), (), [*found, one])
+        except NotLoaded as error:
+            skipped = registry.code.may_skip
+            if skipped:
+                findings.warning(spot, f"{error}; what it offers was not checked")
+            else:
+                findings.problem(spot, str(error))
         except UnknownPlugin as error:
-            draft.table.findings.problem(spot, str(error))
+            findings.problem(spot, str(error))
         else:
             found.append(one)
-    return tuple(found)
+    return tuple(found), skipped
 
 
-def _check_overriding(draft: SchedulerDraft, registry: Registry) -> None:
+Report = Callable[[Spot, str], None]
+
+
+def _check_overriding(draft: SchedulerDraft, registry: Registry, report: Report) -> None:
     """Report entries of `plugins.override` that mean nothing, and leave them out.
 
     An entry about a plugin that this process leaves out is none of them: the configuration is the same as for
@@ -190,13 +199,13 @@ def _check_overriding(draft: SchedulerDraft, registry: Registry) -> None:
             registry.find_all(name)
         except UnknownPlugin as error:
             if not registry.installed.may_offer_left_out(name):
-                draft.table.findings.problem(spot, str(error))
+                report(spot, str(error))
         else:
             fine.append((name, spot))
     draft.overriding = fine
 
 
-def _check_disabled(draft: SchedulerDraft, registry: Registry) -> None:
+def _check_disabled(draft: SchedulerDraft, registry: Registry, report: Report) -> None:
     """Report disabled plugins that do not exist, and leave them out."""
     # Plugins that are disabled by their own name are not imported, not even to learn the other names.
     off = [name for name, _ in draft.disabled if registry.installed.means_unimported(name)]
@@ -210,7 +219,7 @@ def _check_disabled(draft: SchedulerDraft, registry: Registry) -> None:
                     f"; left out by {VARIABLE}: {listed(left_out)}; NAME@DISTRIBUTION means a policy of such"
                     " a plugin"
                 )
-            draft.table.findings.problem(spot, text)
+            report(spot, text)
     draft.disabled = [(name, spot) for name, spot in draft.disabled if name in known]
 
 

@@ -55,6 +55,8 @@ class _Verdict:
 
     refusal: str = ""
     """Reason why the plugin cannot be constructed at all."""
+    unknown: str = ""
+    """Reason why the plugin is unknown, where one that was not loaded may offer it."""
     faults: tuple[tuple[str, str], ...] = ()
     """Errors in the options, as (path below the options, message)."""
 
@@ -62,9 +64,11 @@ class _Verdict:
 class PluginCheck:
     """Validation of the plugins that a configuration names; each name is tried once per set of options."""
 
-    def __init__(self, registry: Registry, findings: Findings) -> None:
+    def __init__(self, registry: Registry, findings: Findings, *, knows_all: bool = True) -> None:
+        """Check against a registry, which `knows_all` unless plugins were not loaded."""
         self.registry = registry
         self.findings = findings
+        self._knows_all = knows_all
         self._known: dict[tuple[str, str, bool, str], _Verdict] = {}
 
     def option_names(self, kind: PluginKind, name: str) -> list[str] | None:
@@ -89,12 +93,16 @@ class PluginCheck:
         except OptionError as error:
             return _Verdict(faults=error.faults)
         except (UnknownPlugin, PluginError) as error:
+            if not self._knows_all and type(error) is UnknownPlugin:
+                return _Verdict(unknown=f"{error}; this was not checked, see plugins.load")
             return _Verdict(refusal=str(error))
         return _Verdict()
 
     def check(self, kind: PluginKind, ref: PluginRef, name_at: Spot, options_at: Spot) -> bool:
         """Report the problems of a plugin and its options; return True if there are none."""
         verdict = self.verdict(kind, ref.name, ref.options)
+        if verdict.unknown:
+            self.findings.warning(name_at, verdict.unknown)
         if verdict.refusal and ref.required:
             self.findings.problem(name_at, verdict.refusal)
         elif verdict.refusal:
@@ -263,6 +271,8 @@ class QueuePolicyCheck:
     ) -> None:
         at = descend(queue, below)
         verdict = self._plugins.verdict(kind, name, options, comma_lists=True)
+        if verdict.unknown:
+            self._findings.warning(at, verdict.unknown)
         if verdict.refusal:
             self._findings.problem(at, verdict.refusal)
         for option, message in verdict.faults:

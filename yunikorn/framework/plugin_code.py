@@ -1,8 +1,8 @@
 """Plugins that a configuration loads from a file or a module: `plugins: {load: [./mine.py, package.module]}`.
 
-Only configurations of the operator may load code (`docs/decisions/0085`). The module of a file is named after
-its path and content: a file that did not change is executed once, so its plugin objects survive a reload, and
-a changed file becomes another module.
+Data never runs code (`docs/decisions/0195`): a `CodePermission` says what a configuration may load. The
+module of a file is named after its path and content: a file that did not change is executed once, so its
+plugin objects survive a reload, and a changed file becomes another module.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ import hashlib
 import importlib
 import importlib.abc
 import importlib.util
+import os
 import re
+import shlex
 import sys
 import threading
 from collections.abc import Callable
@@ -36,6 +38,8 @@ class LoadedPlugin:
     digest: str
     """SHA-256 of a file; empty for a module."""
     module: object = attrs.field(eq=False, repr=False)
+    path: str = attrs.field(default="", eq=False)
+    """Absolute path of a file; empty for a module."""
 
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
@@ -46,22 +50,104 @@ def is_file(name: str) -> bool:
     return name.endswith(".py") or "/" in name or "\\" in name
 
 
-def load_plugin(name: str, folder: Path, stopwatch: Callable[[], float] | None = None) -> LoadedPlugin:
-    """Import a module, or execute a file relative to `folder`. Raises `UnknownPlugin` with the reason.
+def is_module(name: str) -> bool:
+    """Return True for the name of a module, such as `package.module`."""
+    return _MODULE.match(name) is not None
 
-    With a stopwatch, an import that takes long is logged.
-    """
-    if not is_file(name) and not _MODULE.match(name):
-        raise UnknownPlugin(
-            f"{name!r} is neither a file nor a module: write a path such as ./mine.py, or package.module"
-        )
-    try:
-        with timed(f"importing plugin {printable(name)}", stopwatch):
-            if is_file(name):
-                return _load_file(name, folder / name)
-            return LoadedPlugin(name, "", importlib.import_module(name))
-    except contained() as error:
-        raise UnknownPlugin(f"plugin {name} cannot be loaded: {describe_error(error)}") from None
+
+FROM_RM = (
+    "only a configuration file of the operator may load plugins, not a configuration that a resource manager"
+    " sends"
+)
+FROM_DATA = (
+    "{name} was not loaded, because that runs its code and this configuration was not given as --config. If"
+    " you trust it, add --load-plugins {what}"
+)
+"""Refusal of a command; `what` is the folder of the file, or the module."""
+
+
+class NotLoaded(UnknownPlugin):
+    """A plugin that a configuration must not load; the message says why, and what to do."""
+
+
+@attrs.frozen
+class CodePermission:
+    """Plugins that a configuration may load; by default none."""
+
+    base: Path | None = None
+    """Folder to which names of files are relative; None if it is unknown."""
+    trusts_all: bool = False
+    """True for a configuration that a person has named, or that a service was started with."""
+    named: tuple[Path | str, ...] = ()
+    """Folders and modules from which other configurations may load, as a person has named them."""
+    in_use: tuple[LoadedPlugin, ...] = ()
+    """Plugins that were loaded before, and are used again as they were then."""
+    refusal: str = FROM_RM
+    may_skip: bool = False
+    """True if a plugin that must not be loaded is left out, because the configuration is only read."""
+
+    @classmethod
+    def of_operator(cls, folder: Path) -> CodePermission:
+        """Return the permission of a configuration of the operator in this folder, which may load all."""
+        return cls(folder, trusts_all=True)
+
+    @classmethod
+    def of_data(
+        cls, folder: Path | None, named: tuple[Path | str, ...] = (), *, may_skip: bool = False
+    ) -> CodePermission:
+        """Return the permission of a configuration that a command reaches through data."""
+        return cls(folder, named=named, refusal=FROM_DATA, may_skip=may_skip)
+
+    def load(self, name: str, stopwatch: Callable[[], float] | None = None) -> LoadedPlugin:
+        """Import a module, or execute a file. Raises `UnknownPlugin`, or `NotLoaded` if that is not allowed.
+
+        With a stopwatch, an import that takes long is logged.
+        """
+        if not is_file(name) and not is_module(name):
+            raise UnknownPlugin(
+                f"{name!r} is neither a file nor a module: write a path such as ./mine.py, or package.module"
+            )
+        before = [one for one in self.in_use if one.path == self._path(name)]
+        before = before if is_file(name) else [one for one in self.in_use if one.name == name]
+        if before:
+            return attrs.evolve(before[0], name=name)
+        try:
+            path = self._allowed(name)
+            with timed(f"importing plugin {printable(name)}", stopwatch):
+                if path is not None:
+                    return attrs.evolve(_load_file(name, path), path=self._path(name))
+                return LoadedPlugin(name, "", importlib.import_module(name))
+        except NotLoaded:
+            raise
+        except contained() as error:
+            raise UnknownPlugin(f"plugin {name} cannot be loaded: {describe_error(error)}") from None
+
+    def _path(self, name: str) -> str:
+        return os.path.abspath((self.base or Path()) / name)
+
+    def _allowed(self, name: str) -> Path | None:
+        """Return the path of a file, or None for a module; raises `NotLoaded`."""
+        if not is_file(name):
+            if self.trusts_all or name in self.named:
+                return None
+            raise NotLoaded(self.refusal.format(name=name, what=name))
+        path = (self.base or Path()) / name
+        if self.trusts_all:
+            return path
+        # Links and `..` are followed first: a name must not lead out of the folder.
+        folders = [one for one in self.named if isinstance(one, Path)]
+        path = path.resolve()
+        if any(path.is_relative_to(folder.resolve()) for folder in folders):
+            return path
+        if folders and self.base is not None:
+            what = " or ".join(map(str, folders))
+            raise NotLoaded(f"{name} was not loaded: {path} is not below {what} (--load-plugins)")
+        where = shlex.quote(str(path.parent)) if self.base is not None else "FOLDER, the folder of its file"
+        raise NotLoaded(self.refusal.format(name=name, what=where))
+
+
+NO_CODE = CodePermission()
+"""Permission of a configuration that may load nothing."""
 
 
 def _load_file(name: str, path: Path) -> LoadedPlugin:

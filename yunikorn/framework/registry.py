@@ -36,7 +36,7 @@ from yunikorn.framework.offers import (
     type_name,
 )
 from yunikorn.framework.options import has_text_form, make_converter
-from yunikorn.framework.plugin_code import LoadedPlugin
+from yunikorn.framework.plugin_code import NO_CODE, CodePermission, LoadedPlugin
 from yunikorn.framework.plugin_statistics import PluginStatistics
 from yunikorn.text import listed, suggest
 
@@ -61,8 +61,8 @@ class Registry:
         self._disabled: frozenset[str] = frozenset()
         self._overriding: Mapping[tuple[str, str], Offer] = {}
         """Offers that a configuration uses instead of others of the same name, by kind and name."""
-        self.folder: Path | None = None
-        """Folder of a configuration that may load plugins; None for one that may not. See `trusting`."""
+        self.code = NO_CODE
+        """Plugins that a configuration may load; see `permitting`."""
         self.stopwatch: Callable[[], float] | None = None
         """Stopwatch for imports (s); None if they are not measured."""
         self._plain = make_converter()
@@ -284,8 +284,12 @@ class Registry:
 
     def trusting(self, folder: Path) -> Registry:
         """Return a copy for configurations of the operator in this folder, which may load plugins."""
+        return self.permitting(CodePermission.of_operator(folder))
+
+    def permitting(self, code: CodePermission) -> Registry:
+        """Return a copy for configurations that may load these plugins."""
         other = self.without(())
-        other.folder = folder
+        other.code = code
         return other
 
     def configured(

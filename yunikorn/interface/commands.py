@@ -21,6 +21,7 @@ import attrs
 
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import ConfigError
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.interface.callback import Callback, plugin_name
 from yunikorn.interface.configurations import log_refusal
@@ -234,6 +235,9 @@ class ReloadConfiguration(SessionCommand[bool]):
 
     text: str | bytes | None = None
     """Configuration; None to read it from its source again."""
+    # A recording does not have it: who replays it says what may be loaded.
+    code: CodePermission | None = attrs.field(default=None, eq=False)
+    """Plugins that the text may load; None for those that configurations of the RM may load."""
 
     def _unneeded(self, session: Session, sessions: Sessions) -> bool | None:
         if self.text is None and not session.config_source.is_readable(sessions.configurations):
@@ -244,9 +248,10 @@ class ReloadConfiguration(SessionCommand[bool]):
         from_source = self.text is None
         source = session.config_source
         new = source.again(sessions.configurations) if self.text is None else self.text or DEFAULT_TEXT
+        code = source.code(sessions.configurations) if from_source else self.code
         plan = sessions.take_prepared(self.rm_id, new, from_source=from_source)
         try:
-            return session.reload_text(new, from_source=from_source, prepared=plan)
+            return session.reload_text(new, code=code, prepared=plan)
         except ConfigError as error:
             log_refusal(session.label, error, secret=not from_source)
             raise

@@ -17,7 +17,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
@@ -25,6 +24,7 @@ import attrs
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import ConfigError, UsageError, printable
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
 from yunikorn.text import listed, suggest
 
@@ -88,7 +88,7 @@ class LoadedAhead:
         ahead = self._kept.pop(text, None)
         # A session with its own plugins may have more offers than the registry that `prepare` used, and a
         # configuration of the operator may load plugins.
-        if ahead is None or registry.folder is not None or registry.has_own_plugins:
+        if ahead is None or registry.code.base is not None or registry.has_own_plugins:
             return load_config(text, registry)
         if isinstance(ahead, ConfigError):
             raise ahead
@@ -112,14 +112,11 @@ class Configurations:
         sources: Mapping[str, Source],
         *,
         allow_rm_config: bool = False,
-        folders: Mapping[str, Path] | None = None,
+        code: Mapping[str, CodePermission] | None = None,
     ) -> None:
-        """Create from a source per policy group.
-
-        The configuration of a group with a folder may load plugins, from files relative to the folder.
-        """
+        """Create from a source per policy group, with what the configurations of groups may load."""
         self._sources = dict(sources)
-        self._folders = dict(folders or {})
+        self._code = dict(code or {})
         self.allow_rm_config = allow_rm_config
         """True if a resource manager may bring its own configuration, which is ignored otherwise."""
 
@@ -151,9 +148,9 @@ class Configurations:
             f"{what}{hint}; known: {listed(names)}. Register with one of these names as policy_group"
         )
 
-    def folder(self, group: str) -> Path | None:
-        """Return the folder of a group's configuration; None if that may not load plugins."""
-        return self._folders.get(self.find(group))
+    def code(self, group: str) -> CodePermission | None:
+        """Return what a group's configuration may load; None if that is nothing."""
+        return self._code.get(self.find(group))
 
     def read(self, group: str) -> str | bytes:
         """Read the configuration of a group; raise `UsageError` if there is none, or if reading fails."""
@@ -175,8 +172,6 @@ class ConfigSource:
     """Configuration at the time of the registration."""
     group: str | None = None
     """Policy group of the configuration; None for the RM's own configuration, or if there are no groups."""
-    folder: Path | None = None
-    """Folder of the configuration of the group; None for one that may not load plugins."""
 
     @classmethod
     def of(
@@ -195,11 +190,16 @@ class ConfigSource:
                 printable(request.rm_id),
                 group,
             )
-        return cls(configurations.read(group), group, configurations.folder(group))
+        return cls(configurations.read(group), group)
 
-    def registry(self, registry: Registry) -> Registry:
+    def registry(self, registry: Registry, configurations: Configurations | None) -> Registry:
         """Return the registry with which this configuration is read."""
-        return registry if self.folder is None else registry.trusting(self.folder)
+        code = self.code(configurations)
+        return registry if code is None else registry.permitting(code)
+
+    def code(self, configurations: Configurations | None) -> CodePermission | None:
+        """Return what this configuration may load, or None if that is only up to the registry."""
+        return None if self.group is None or configurations is None else configurations.code(self.group)
 
     def is_readable(self, configurations: Configurations | None) -> bool:
         """Return True if the configuration has a source, from which `again` reads it."""

@@ -11,13 +11,13 @@ other methods only read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from yunikorn.clock import Clock
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import UsageError
 from yunikorn.explain.explanations import Explanation, Reason, explain, first_reasons
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
 from yunikorn.interface import commands, operator_commands
@@ -250,35 +250,36 @@ class Scheduler:
 
     # -- configuration --------------------------------------------------------------------------------
 
-    def reload_configuration(self, rm_id: str, text: str | bytes | None = None) -> bool:
+    def reload_configuration(
+        self, rm_id: str, text: str | bytes | None = None, code: CodePermission | None = None
+    ) -> bool:
         """Replace the configuration of a resource manager by a text, or read it from its source again.
 
         Without a text the configuration of the RM's policy group is read again; an RM with its own
         configuration keeps it. Returns False if the text is the one in use. Raises `ConfigError` with all
         problems, or `UsageError` if the source cannot be read; then the old configuration stays in use as a
-        whole.
+        whole. With a text, `code` is what the configuration may load, if not what those of the RM may load.
         """
-        return self.apply(commands.ReloadConfiguration(rm_id, text))
+        return self.apply(commands.ReloadConfiguration(rm_id, text, code))
 
-    def check_configuration(self, rm_id: str, text: str | bytes, folder: Path | None = None) -> None:
+    def check_configuration(self, rm_id: str, text: str | bytes, code: CodePermission | None = None) -> None:
         """Check that a resource manager could use this configuration now; change nothing.
 
         Raises `ConfigError` with all problems, including those that come from the current state, and
-        `UsageError` if the resource manager is not registered. A configuration of the operator in a `folder`
-        may load plugins.
+        `UsageError` if the resource manager is not registered. `code` is as for `reload_configuration`.
         """
         session = self._sessions.find(rm_id)
-        registry = session.registry if folder is None else session.registry.trusting(folder)
+        registry = session.registry if code is None else session.registry.permitting(code)
         session.check(load_config(text or DEFAULT_TEXT, registry))
 
-    def prepare_reload(self, rm_id: str, text: str | bytes, folder: Path | None = None) -> None:
+    def prepare_reload(self, rm_id: str, text: str | bytes, code: CodePermission | None = None) -> None:
         """Prepare `reload_configuration` for a text that the RM's source will return.
 
         Checks as `check_configuration`, and opens the new plugins, so that nothing can prevent the reload:
         several resource managers get new configurations, or none does. `discard_reloads` must follow.
         """
         session = self._sessions.find(rm_id)
-        registry = session.registry if folder is None else session.registry.trusting(folder)
+        registry = session.registry if code is None else session.registry.permitting(code)
         config = load_config(text, registry)
         if session.differs(config):
             self._sessions.keep_prepared(rm_id, text, session.prepare(config))

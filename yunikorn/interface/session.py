@@ -20,6 +20,7 @@ from yunikorn.errors import (
     printable,
 )
 from yunikorn.framework.event_wants import NOTHING_WANTED
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.interface.callback import Callback, CallbackAdapter, RMFacade, add_plugin, with_rm
 from yunikorn.interface.configurations import ConfigSource, ReloadPlan, discard
 from yunikorn.interface.delivery import response_of
@@ -365,7 +366,9 @@ class Session:
             raise UsageError(f"{self.label} has not registered a plugin '{name}'")
         self.registry.unregister(name)
         try:
-            self.reload(load_config(self.config.text, self.config_source.registry(self.registry)))
+            # Without the code of a file that has changed since.
+            code = CodePermission(in_use=self.config.loaded)
+            self.reload(load_config(self.config.text, self.registry.permitting(code)))
         except ConfigError as error:
             add_plugin(plugin, name, self.rm_id, self.registry, self.failures)
             raise UsageError(
@@ -434,21 +437,19 @@ class Session:
         return ReloadPlan(config, plan, made, sinks, enabled, self._reloads)
 
     def reload_text(
-        self, text: str | bytes, *, from_source: bool = False, prepared: ReloadPlan | None = None
+        self, text: str | bytes, *, code: CodePermission | None = None, prepared: ReloadPlan | None = None
     ) -> bool:
         """Use this configuration; return False if it is in use already. Raises like `reload`.
 
-        A configuration `from_source`, which is that of the operator, may load plugins. A plan `prepared` for
-        this text is used, unless the session has changed in the meantime so that it does not apply any more.
+        The `code` of a configuration is what it may load. A plan `prepared` for this text is used, unless the
+        session has changed in the meantime so that it does not apply any more.
         """
         if prepared is not None:
             if prepared.since == self._reloads and prepared.plan.is_possible:
                 self._use(prepared)
                 return True
             prepared.discard("the session has changed in the meantime")
-        config = load_config(
-            text, self.config_source.registry(self.registry) if from_source else self.registry
-        )
+        config = load_config(text, self.registry if code is None else self.registry.permitting(code))
         if not self.differs(config):
             return False
         self.reload(config)

@@ -201,7 +201,9 @@ class Sessions:
         config_source = ConfigSource.of(request, self.configurations)
         registry = registry_for(request.rm_id, callback, self.registry, self.failures)
         with refused_registration_logged(request.rm_id, secret=config_source.group is None):
-            config = self.loaded.load(config_source.text, config_source.registry(registry))
+            config = self.loaded.load(
+                config_source.text, config_source.registry(registry, self.configurations)
+            )
             self._registering = True
             try:
                 session = make_session(

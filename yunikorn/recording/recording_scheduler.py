@@ -17,11 +17,11 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 import attrs
 
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.interface.callback import OPTIONAL, Callback, implements
 from yunikorn.interface.commands import WITH_CALLBACK, Answer, Command, FireTimers
 from yunikorn.interface.configurations import Configurations
@@ -187,9 +187,9 @@ class RecordingConfigurations(Configurations):
         """Return the group whose source serves `group`. See `Configurations.find`."""
         return self._read_by.find(group)
 
-    def folder(self, group: str) -> Path | None:
-        """Return the folder of a group's configuration. See `Configurations.folder`."""
-        return self._read_by.folder(group)
+    def code(self, group: str) -> CodePermission | None:
+        """Return what a group's configuration may load. See `Configurations.code`."""
+        return self._read_by.code(group)
 
     def read(self, group: str) -> str | bytes:
         """Read the configuration of a group, and record the text or the error. See `Configurations.read`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.reporting.comparison_result import Comparison, make_rows
 from yunikorn.reporting.decision_log import DivergenceReport, find_divergence
 from yunikorn.reporting.divergence_reasons import DivergenceReason, describe_divergences, find_reasons
@@ -62,7 +63,7 @@ def compare(
             until,
             preempted,
             _folder(folder, plan, number, drawn),
-            home=plan.home,
+            code=CodePermission.of_operator(plan.home),
             provenance=_seeded(provenances[number - 1], drawn),
             targets=tuple((targets or {}).items()),
             force=force,

@@ -18,7 +18,7 @@ from yunikorn.config.load import check_config
 from yunikorn.framework.installed import installed_plugins, selected_plugins
 from yunikorn.framework.registry import Registry
 from yunikorn.input_files import HeldInput, InputFile
-from yunikorn.simulation.workload import Workload
+from yunikorn.simulation.workload import ConfigEvent, Workload
 
 WORKLOAD, NODES, CONFIG, PLUGIN = "workload", "nodes", "configuration loaded later", "plugin file"
 """Roles of input files."""
@@ -103,18 +103,21 @@ def find_provenance(
     seed: int | None,
     settings: Sequence[str] = (),
     only: Collection[str] | None = None,
+    reloads: Iterable[ConfigEvent] = (),
 ) -> Provenance:
-    """Return the provenance of a run under a valid configuration.
+    """Return the provenance of a run under a valid configuration, and under those of `reloads` later.
 
     `registry` may load the plugins of the configuration; `only` restricts the installed plugins, as for
     `Registry.load`.
     """
     found = check_config(text, registry).config
     disabled = frozenset(found.disabled if found else ())
-    loaded = [
-        InputChecksum(PLUGIN, Path(one.name).name, one.digest or _module(one.module))
-        for one in (found.loaded if found else ())
-    ]
+    in_use = found.loaded if found else ()
+    for event in reloads:
+        code = attrs.evolve(event.code, in_use=in_use)
+        later = event.source.check(registry.permitting(code)).config
+        in_use += tuple(one for one in (later.loaded if later else ()) if one not in in_use)
+    loaded = [InputChecksum(PLUGIN, Path(one.name).name, one.digest or _module(one.module)) for one in in_use]
     plugins = {
         f"{one.distribution or one.name} {one.version}".strip()
         for one in selected_plugins(installed_plugins(), only)

@@ -19,6 +19,7 @@ import attrs
 from yunikorn.containment import Interrupts
 from yunikorn.errors import UsageError, YunikornError
 from yunikorn.framework.installed import chosen_plugins
+from yunikorn.framework.plugin_code import NO_CODE, CodePermission
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.decision_log import DecisionLog
 from yunikorn.reporting.full_report import FullReport, study
@@ -58,8 +59,8 @@ class Order:
     """Folder for the output files of this run; None for no files."""
     questions: tuple[str, ...] = ()
     """Questions in the notation of `--explain`."""
-    home: Path = Path()
-    """Folder from which the configuration may load plugins."""
+    code: CodePermission = NO_CODE
+    """Plugins that the configuration may load."""
     provenance: Provenance | None = None
     order_question: OrderQuestion | None = None
     """Question that the run is repeated for, in place of a result."""
@@ -112,7 +113,7 @@ def play(order: Order, watch: Callable[[Progress], bool] | None = None) -> Playe
 
 
 def _reason(order: Order, question: OrderQuestion) -> str:
-    registry = Registry.load(only=chosen_plugins(os.environ)).trusting(order.home)
+    registry = Registry.load(only=chosen_plugins(os.environ)).permitting(order.code)
     workload = order.source.read()
     return find_order_reason(
         question, order.config, workload, registry, preempted=order.preempted, watch=_watch
@@ -142,7 +143,7 @@ def _play(
         result = study(
             order.config,
             workload,
-            Registry.load(only=chosen_plugins(os.environ)).trusting(order.home),
+            Registry.load(only=chosen_plugins(os.environ)).permitting(order.code),
             until=order.until,
             recorder=recorder,
             rows=files,

@@ -17,12 +17,11 @@ from pathlib import Path
 
 import attrs
 
-from yunikorn.config.document import Mapping as MappingNode
-from yunikorn.config.document import compose, decode
+from yunikorn.config.document import decode
 from yunikorn.config.load import DEFAULT_TEXT, check_config, checksum_of
 from yunikorn.config.queues_yaml import SchedulerConfig
-from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
 from yunikorn.errors import ConfigError, Problem, UsageError
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.commands import ReloadConfiguration
 from yunikorn.interface.scheduler import Scheduler
@@ -37,12 +36,8 @@ from yunikorn.rest.config_change_json import (
     with_effects,
 )
 from yunikorn.rest.fields import shape_like
-from yunikorn.service.config_files import Reloading, use
+from yunikorn.service.config_files import NO_CODE_OVER_REST, Reloading, use
 
-CODE = (
-    "plugins that the present configuration does not load cannot be added over REST, because loading runs"
-    " code: add them to the file on the machine of the scheduler, and reload it"
-)
 IN_CONFIG_MAP = (
     "is a ConfigMap, which is not rewritten: change it in the file and reload it, or give ?persist=false"
 )
@@ -58,7 +53,8 @@ class _Target:
     """Text in use."""
     group: str | None = None
     """Policy group; None for the own configuration of a resource manager."""
-    folder: Path | None = None
+    code: CodePermission = NO_CODE_OVER_REST
+    """Plugins that the configuration may load: those in use."""
     file: Path | None = None
     """File of the configuration, if there is one."""
     rm_ids: tuple[str, ...] = ()
@@ -137,7 +133,7 @@ class ConfigChanges:
         return _Target(
             text=self._configurations.read(group),
             group=group,
-            folder=self._configurations.folder(group),
+            code=self._configurations.code(group) or NO_CODE_OVER_REST,
             file=self._files.paths().get(group),
             rm_ids=tuple(users),
         )
@@ -157,11 +153,10 @@ class ConfigChanges:
             # Only the core's thread may use the plugins that the resource manager has registered.
             rm_id = target.rm_ids[0]
             new, problems, changes = await self._core.call(
-                lambda core: _compared(request.text, target.text, core.plugins(rm_id))
+                lambda core: _compared(request.text, target.text, core.plugins(rm_id).permitting(target.code))
             )
         else:
-            registry = self._registry
-            registry = registry if target.folder is None else registry.trusting(target.folder)
+            registry = self._registry.permitting(target.code)
             new, problems, changes = await asyncio.to_thread(_compared, request.text, target.text, registry)
         if new is not None:
             effects, problems = await self._core.call(lambda core: _try(core, request.text, target, changes))
@@ -169,6 +164,8 @@ class ConfigChanges:
         if problems:
             found = tuple(shape_like(shapes.ConfigProblem, problem) for problem in problems)
             return attrs.evolve(result, problems=found)
+        assert new is not None
+        code = attrs.evolve(target.code, in_use=new.loaded)
         persists = request.persist and target.file is not None
         if not persists:
             note = UNTIL_REGISTRATION if target.group is None else UNTIL_RELOAD
@@ -191,18 +188,20 @@ class ConfigChanges:
             rm_id = target.rm_ids[0]
             await self._core.carry_out(ReloadConfiguration(rm_id, request.text))
         elif persists and target.file is not None:
-            await self._persist(target.group, target.file, request.text, target.text)
+            await self._persist(target.group, target.file, request.text, target.text, code)
         else:
-            await self._use(target.group, request.text, lambda: None)
+            await self._use(target.group, request.text, code, lambda: None)
         return attrs.evolve(result, applied=True, persisted=persists)
 
-    async def _use(self, group: str, text: bytes, commit: Callable[[], object]) -> None:
-        texts = {**self._configurations.texts, group: text}
-        folders = self._files.folders()
+    async def _use(self, group: str, text: bytes, code: CodePermission, commit: Callable[[], object]) -> None:
         configurations = self._configurations
-        await self._core.carry_out(lambda core: use(core, configurations, texts, folders, commit))
+        texts = {**configurations.texts, group: text}
+        permissions = {**configurations.permissions, group: code}
+        await self._core.carry_out(lambda core: use(core, configurations, texts, permissions, commit))
 
-    async def _persist(self, group: str, file: Path, text: bytes, in_use: str | bytes) -> None:
+    async def _persist(
+        self, group: str, file: Path, text: bytes, in_use: str | bytes, code: CodePermission
+    ) -> None:
         """Use a configuration and replace its file; raises `RequestRefused` or `UsageError`."""
         place = Path(os.path.realpath(file))  # a link stays a link
         try:
@@ -222,7 +221,7 @@ class ConfigChanges:
                 raise UsageError(_unwritable(file, error)) from error
 
         try:
-            await self._use(group, text, commit)
+            await self._use(group, text, code, commit)
         finally:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(os.unlink, written)
@@ -233,16 +232,9 @@ class ConfigChanges:
 def _compared(
     text: bytes, before: str | bytes, registry: Registry
 ) -> tuple[SchedulerConfig | None, list[Problem], list[ConfigChange]]:
-    """Return the checked configuration, or its problems, and the differences.
-
-    Loads no code that is not in use already.
-    """
+    """Return the checked configuration, or its problems, and the differences."""
     if not text.strip():
         return None, [Problem("", "the body is empty; send the text of a configuration")], []
-    known = {name for name, _ in _loads(before)}
-    added = [spot for name, spot in _loads(text) if name not in known]
-    if added:
-        return None, [Problem(spot.path, CODE, spot.node.line, spot.node.column) for spot in added], []
     outcome = check_config(text, registry)
     if outcome.config is None:
         return None, list(outcome.problems), []
@@ -293,26 +285,13 @@ def _try(
     problems: list[Problem] = []
     for rm_id in target.rm_ids:
         try:
-            core.check_configuration(rm_id, text, target.folder)
+            core.check_configuration(rm_id, text, target.code)
         except ConfigError as error:
             label = f"resource manager {rm_id}: " if len(target.rm_ids) > 1 else ""
             problems += [one._replace(message=label + one.message) for one in error.problems]
         except UsageError as error:
             problems.append(Problem("", str(error)))
     return with_effects(changes, core, target.rm_ids), problems
-
-
-def _loads(text: str | bytes) -> list[tuple[str, Spot]]:
-    """Return the plugins that a configuration loads, with their positions; empty if it cannot be read."""
-    findings = Findings()
-    try:
-        node, _ = compose(_decoded(text))
-    except ConfigError:
-        return []
-    if not isinstance(node, MappingNode):
-        return []
-    plugins = YamlTable("", node, findings).table("plugins")
-    return [] if plugins is None else plugins.texts("load")
 
 
 def _decoded(text: str | bytes) -> str:

@@ -20,7 +20,7 @@ import attrs
 from yunikorn.config.document import decode
 from yunikorn.config.source import read_source
 from yunikorn.errors import ConfigError, UsageError, YunikornError
-from yunikorn.framework.plugin_code import is_file
+from yunikorn.framework.plugin_code import CodePermission, LoadedPlugin
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.scheduler import Scheduler
@@ -32,6 +32,11 @@ DEFAULT_GROUP = ""
 
 _log = logging.getLogger("yunikorn.config")
 
+CODE = (
+    "plugins that the present configuration does not load cannot be added over REST, because loading runs"
+    " code: add them to the file on the machine of the scheduler, and reload it"
+)
+NO_CODE_OVER_REST = CodePermission(refusal=CODE)
 EMPTY = ("", b"")
 EMPTIED = "is empty, as if it was just being written; write `partitions: []` if there are to be no partitions"
 
@@ -43,8 +48,8 @@ class ConfigFiles:
         """Parse the names; raises `UsageError` for a malformed name or a second file of a group."""
         self._files: dict[str, Path] = {}
         self._folders: list[Path] = []
-        self._code: list[Path] = []
-        """Plugin files that the configurations loaded when they were read last."""
+        self._loaded: dict[str, tuple[LoadedPlugin, ...]] = {}
+        """Plugins that the configurations loaded when they were read last, by group."""
         self._embedded: frozenset[str] = frozenset()
         """Groups whose files were ConfigMaps when they were read last."""
         for text in named:
@@ -71,13 +76,20 @@ class ConfigFiles:
                 found[file.stem] = file
         return found
 
-    def folders(self) -> dict[str, Path]:
-        """Return the folder of the current file of each group."""
-        return {group: path.parent for group, path in self.paths().items()}
+    def code(self) -> dict[str, CodePermission]:
+        """Return what the configuration of each group may load: what it loaded when it was read last.
+
+        So files are executed only here.
+        """
+        return {
+            group: CodePermission(path.parent, in_use=self._loaded.get(group, ()), refusal=CODE)
+            for group, path in self.paths().items()
+        }
 
     def watched(self) -> list[Path]:
         """Return the paths to watch: current files, their plugin files, and folders that cannot be read."""
-        here = [*self._files.values(), *self._code]
+        code = [Path(one.path) for loaded in self._loaded.values() for one in loaded if one.path]
+        here = [*self._files.values(), *code]
         for folder in self._folders:
             try:
                 here += sorted(_files_of(folder))
@@ -98,7 +110,7 @@ class ConfigFiles:
         texts: dict[str, bytes] = {}
         problems: list[str] = []
         warnings: list[str] = []
-        code: list[Path] = []
+        loaded: dict[str, tuple[LoadedPlugin, ...]] = {}
         embedded: set[str] = set()
         for group, path in self.paths().items():
             try:
@@ -120,12 +132,12 @@ class ConfigFiles:
             outcome = source.check(registry.trusting(path.parent))
             problems += [f"{path}: {problem}" for problem in outcome.problems]
             if outcome.config is not None:
-                code += [path.parent / one.name for one in outcome.config.loaded if is_file(one.name)]
+                loaded[group] = outcome.config.loaded
         if problems:
             raise UsageError("\n".join(problems))
         for warning in warnings:
             _log.warning("%s", warning)
-        self._code, self._embedded = code, frozenset(embedded)
+        self._loaded, self._embedded = loaded, frozenset(embedded)
         return texts
 
 
@@ -137,9 +149,14 @@ class LoadedConfigurations(Configurations):
         """Current texts by policy group."""
         return {group: self.read(group) for group in self.groups}
 
-    def replace(self, texts: Mapping[str, bytes | str], folders: Mapping[str, Path]) -> None:
-        """Use these texts from now on, with the folders of those that come from files."""
-        self._sources, self._folders = dict(texts), dict(folders)
+    @property
+    def permissions(self) -> dict[str, CodePermission]:
+        """Permissions of the configurations from files, by policy group."""
+        return dict(self._code)
+
+    def replace(self, texts: Mapping[str, bytes | str], code: Mapping[str, CodePermission]) -> None:
+        """Use these texts from now on, with what those that come from files may load."""
+        self._sources, self._code = dict(texts), dict(code)
 
 
 def _split(text: str) -> tuple[str, Path]:
@@ -189,11 +206,9 @@ class Reloading:
         async with self.lock:
             try:
                 texts: dict[str, str | bytes] = {**self.given}
-                folders = self.files.folders()
                 texts |= await asyncio.to_thread(self.files.read, self.registry, self.configurations.texts)
-                changed = await self.core.carry_out(
-                    lambda core: use(core, self.configurations, texts, folders)
-                )
+                code = self.files.code()
+                changed = await self.core.carry_out(lambda core: use(core, self.configurations, texts, code))
             except YunikornError as error:
                 _log.error(
                     "%s: the new configuration was rejected, the old configuration stays in use:\n%s",
@@ -210,7 +225,7 @@ def use(
     core: Scheduler,
     configurations: LoadedConfigurations,
     texts: Texts,
-    folders: Mapping[str, Path],
+    code: Mapping[str, CodePermission],
     commit: Callable[[], object] = lambda: None,
 ) -> list[str]:
     """Use these texts for all sessions, and return the ids of the RMs whose configuration has changed.
@@ -218,7 +233,7 @@ def use(
     `commit` is called when nothing can prevent the change any more, and may prevent it by an exception of
     ours. Raises `UsageError` with the problems of all sessions, and changes nothing then.
     """
-    new = LoadedConfigurations(texts, folders=folders)
+    new = LoadedConfigurations(texts, code=code)
     wanted: list[str] = []
     problems: list[str] = []
     try:
@@ -228,13 +243,13 @@ def use(
             wanted.append(session.rm_id)
             try:
                 group = session.policy_group
-                core.prepare_reload(session.rm_id, new.read(group), new.folder(group))
+                core.prepare_reload(session.rm_id, new.read(group), new.code(group))
             except YunikornError as error:
                 problems.append(f"resource manager {session.rm_id}: {error}")
         if problems:
             raise UsageError("\n".join(problems))
         commit()
-        configurations.replace(texts, folders)
+        configurations.replace(texts, code)
         return [rm_id for rm_id in wanted if core.reload_configuration(rm_id)]
     finally:
         core.discard_reloads()

@@ -163,7 +163,7 @@ class _Service:
         registry.import_defaults()
         texts: dict[str, str | bytes] = {**self._given, **options.files.read(registry)}
         self._configurations = LoadedConfigurations(
-            texts, allow_rm_config=options.allow_rm_config, folders=options.files.folders()
+            texts, allow_rm_config=options.allow_rm_config, code=options.files.code()
         )
         with_metrics = options.metrics is not None and options.rest is not None
         self._measurements = Measurements(stopwatch) if with_metrics else None

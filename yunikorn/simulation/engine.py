@@ -23,6 +23,7 @@ import attrs
 
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.errors import ConfigError
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.interface.callback import Callback
 from yunikorn.interface.messages import (
     RegisterResourceManagerRequest,
@@ -70,7 +71,7 @@ class SimulatedCore(Protocol):
         """Schedule, and return the number of decisions."""
         ...
 
-    def reload_configuration(self, rm_id: str, text: str) -> bool:
+    def reload_configuration(self, rm_id: str, text: str, code: CodePermission) -> bool:
         """Replace the configuration; raises `ConfigError` if the core refuses the text."""
         ...
 
@@ -252,7 +253,7 @@ class Simulation:
         for event in events:
             refused = ""
             try:
-                self._core.reload_configuration(RM_ID, event.text)
+                self._core.reload_configuration(RM_ID, event.text, event.code)
                 self._manager.nodes.leave(lambda name: self._core.partition(RM_ID, name) is None)
             except ConfigError as error:
                 refused = "; ".join(map(str, error.problems))

@@ -10,6 +10,7 @@ from functools import partial
 import attrs
 
 from yunikorn.clock import ManualClock
+from yunikorn.config.load import check_config
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
@@ -51,7 +52,7 @@ def simulate(
     recorders that read its queues, and must not change the core. `limits` measures waits caused by quotas and
     limits, for recorders that read what is blocked.
     """
-    _check_reloads(workload, registry)
+    workload = _with_checked_reloads(workload, config, registry)
     clock = ManualClock()
     core = Scheduler(registry, clock, PERIODS)
     if meet is not None:
@@ -81,14 +82,27 @@ def simulate(
     )
 
 
-def _check_reloads(workload: Workload, registry: Registry) -> None:
-    problems = []
+def _with_checked_reloads(workload: Workload, config: str, registry: Registry) -> Workload:
+    """Return a workload whose configurations are valid, and have the plugins that are loaded for them.
+
+    What `config` loads is used by later configurations, too, and no file is executed during the simulation.
+    Raises `InputError`.
+    """
+    if not workload.reloads:
+        return workload
+    first = check_config(config, registry).config
+    loaded = () if first is None else first.loaded
+    problems, events = [], []
     for event in workload.reloads:
-        found = event.source.check(registry).problems
-        if found:
-            problems.append(InputError(event.file, found))
+        code = attrs.evolve(event.code, in_use=loaded)
+        outcome = event.source.check(registry.permitting(code))
+        if outcome.config is None:
+            problems.append(InputError(event.file, outcome.problems))
+        else:
+            events.append(attrs.evolve(event, code=attrs.evolve(code, in_use=outcome.config.loaded)))
     if problems:
         raise InputError.joined(problems)
+    return attrs.evolve(workload, reloads=events)
 
 
 def _find(core: Scheduler, partition: str, application: str) -> Application | None:

@@ -16,6 +16,7 @@ import attrs
 from yunikorn.config.source import read_source
 from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.errors import ConfigError
+from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.model.gang import HARD, SOFT
 from yunikorn.resources import NOTHING, Resource
 from yunikorn.simulation.distributions import DrawnAmounts
@@ -225,7 +226,8 @@ def read_reloads(document: YamlTable, folder: Path) -> list[ConfigEvent]:
         table.only(CONFIG_KEYS)
         at, name = read_time(table, "at"), read_name(table, "config")
         try:
-            found.append(ConfigEvent(at, name, read_source(yaml_text(read_content(folder / name), name))))
+            source = read_source(yaml_text(read_content(folder / name), name))
+            found.append(ConfigEvent(at, name, source, CodePermission.of_data((folder / name).parent)))
         except ConfigError as error:
             for one in error.problems:
                 table.problem("config", f"{folder / name}: {one}")

@@ -15,6 +15,7 @@ import attrs
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import spell_duration
 from yunikorn.config.source import LocatedText
+from yunikorn.framework.plugin_code import NO_CODE, CodePermission
 from yunikorn.model.gang import ATOMIC
 from yunikorn.resources import INT64_MAX, NOTHING, Resource, multiply, sum_of
 from yunikorn.simulation.distributions import Constant, DrawnAmounts
@@ -138,6 +139,8 @@ class ConfigEvent:
     file: str
     """Source file, as printed in messages."""
     source: LocatedText
+    code: CodePermission = NO_CODE
+    """Plugins that the configuration may load."""
 
     @property
     def text(self) -> str:
