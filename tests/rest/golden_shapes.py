@@ -304,6 +304,7 @@ ConfigPartition
     Name text
     Queues [ConfigQueue]
     PlacementRules [ConfigPlacementRule]?
+    Limits [ConfigLimit]?
     Preemption ConfigPreemption
     NodeSortPolicy ConfigNodeSortPolicy
     UserGroupResolver ConfigUserGroupResolver
@@ -349,8 +350,8 @@ ConfigFilter
     Groups [text]?
 
 ConfigPreemption
-    Enabled flag!
-    QuotaPreemptionEnabled flag!
+    Enabled flag?
+    QuotaPreemptionEnabled flag?
 
 ConfigNodeSortPolicy
     Type text

@@ -118,7 +118,7 @@ def test_configuration_as_json() -> None:
                     },
                     {"Name": "provided", "Filter": {"Type": ""}},
                 ],
-                "Preemption": {"Enabled": False, "QuotaPreemptionEnabled": False},
+                "Preemption": {"Enabled": False},
                 "NodeSortPolicy": {"Type": "binpacking", "ResourceWeights": {"vcore": 2.5}},
                 "UserGroupResolver": {},
             }
@@ -129,13 +129,111 @@ def test_configuration_as_json() -> None:
     }
 
 
+AS_WRITTEN = """\
+# A file in the manner of those in clusters.
+partitions:
+  - name: Default
+    placementrules:
+      - {name: Tag, value: namespace, create: true, filter: {type: Allow, users: ["^a.*"]}}
+    limits:
+      - {limit: "", users: ["*"], maxresources: {memory: 10240M, vcore: 1500m}}
+    queues:
+      - name: Batch
+        submitacl: "*"
+        properties: {priority.offset: 5, application.sort.priority: Disabled, ours: ""}
+        resources: {guaranteed: {memory: 1024Mi}, max: {memory: 2048Mi, nvidia.com/gpu: 0}}
+        queues:
+          - {name: Inner, maxapplications: 1_0}
+      - name: other
+    usergroupresolver: {type: os}
+    preemption: {quotapreemptionenabled: false}
+"""
+
+
+def test_values_are_as_written_and_defaults_absent() -> None:
+    (found,) = Rest(RM(AS_WRITTEN)).request("GET", "config", JSON).json()["Partitions"]
+    limits = [{"Limit": "", "Users": ["*"], "MaxResources": {"memory": "10240M", "vcore": "1500m"}}]
+    assert found == {
+        "Name": "default",
+        "Queues": [
+            {
+                "Name": "root",
+                "Parent": True,
+                "Resources": {},
+                "ChildTemplate": EMPTY_TEMPLATE,
+                "Queues": [
+                    {
+                        "Name": "Batch",
+                        "Parent": True,
+                        "Resources": {
+                            "Guaranteed": {"memory": "1024Mi"},
+                            "Max": {"memory": "2048Mi", "nvidia.com/gpu": "0"},
+                        },
+                        "Properties": {
+                            "application.sort.priority": "Disabled",
+                            "ours": "",
+                            "priority.offset": "5",
+                        },
+                        "SubmitACL": "*",
+                        "ChildTemplate": EMPTY_TEMPLATE,
+                        "Queues": [
+                            {
+                                "Name": "Inner",
+                                "Resources": {},
+                                "MaxApplications": 10,
+                                "ChildTemplate": EMPTY_TEMPLATE,
+                            }
+                        ],
+                    },
+                    {"Name": "other", "Resources": {}, "ChildTemplate": EMPTY_TEMPLATE},
+                ],
+                "Limits": limits,
+            }
+        ],
+        "PlacementRules": [
+            {
+                "Name": "Tag",
+                "Create": True,
+                "Filter": {"Type": "Allow", "Users": ["^a.*"]},
+                "Value": "namespace",
+            }
+        ],
+        "Limits": limits,
+        "Preemption": {"QuotaPreemptionEnabled": False},
+        "NodeSortPolicy": {"Type": ""},
+        "UserGroupResolver": {"type": "os"},
+    }
+
+
+def test_the_smallest_file_has_no_defaults_in_json() -> None:
+    rm = RM("partitions: [{name: default, queues: [{name: ROOT, submitacl: '*'}]}]")
+    (found,) = Rest(rm).request("GET", "config", JSON).json()["Partitions"]
+    assert (found["Preemption"], found["UserGroupResolver"]) == ({}, {})
+    assert found["NodeSortPolicy"] == {"Type": ""}
+    assert (found["Queues"][0]["Name"], found["Queues"][0]["Parent"]) == ("ROOT", True)
+    assert "PlacementRules" not in found
+
+
+def test_a_rule_for_the_parent_in_a_list_is_shown_like_one_without() -> None:
+    rules = [{"name": "user", "create": True, "parent": [{"name": "fixed", "value": "root.p"}]}]
+    rm = RM(document(partition(queue("p", parent=True), placementrules=rules)))
+    (found,) = Rest(rm).request("GET", "config", JSON).json()["Partitions"]
+    assert found["PlacementRules"][0]["Parent"] == {
+        "Name": "fixed",
+        "Filter": {"Type": ""},
+        "Value": "root.p",
+    }
+
+
+@pytest.mark.parametrize("config", [CONFIG, AS_WRITTEN], ids=["json", "yaml"])
 @pytest.mark.parametrize("accept", ["*/*", "application/json, text/plain, */*"])
-def test_configuration_as_yaml_can_be_used_again(accept: str) -> None:
-    rest = Rest(RM(CONFIG))
+def test_configuration_as_yaml_can_be_used_again(accept: str, config: str) -> None:
+    rest = Rest(RM(config))
     answer = rest.request("GET", "config", {"accept": accept})
     assert answer.headers["content-type"] == "application/x-yaml; charset=UTF-8"
     (partition,) = yaml.safe_load(answer.text)["partitions"]
-    assert partition["nodesortpolicy"] == {"type": "binpacking", "resourceweights": {"vcore": 2.5}}
+    if config == CONFIG:
+        assert partition["nodesortpolicy"] == {"type": "binpacking", "resourceweights": {"vcore": 2.5}}
     assert rest.request("POST", "validate-conf", content=answer.content).json()["allowed"] is True
     again = Rest(RM(answer.text)).request("GET", "config", JSON).json()
     assert again["Partitions"] == rest.request("GET", "config", JSON).json()["Partitions"]

@@ -257,6 +257,8 @@ CONFIG = document(
         ],
         nodesortpolicy={"type": "binpacking", "resourceweights": {"vcore": 2, "memory": 0.5}},
         usergroupresolver={"type": "os"},
+        preemption={"enabled": True, "quotapreemptionenabled": True},
+        limits=[{"limit": "all", "users": ["*"], "maxapplications": 20}],
     )
 )
 

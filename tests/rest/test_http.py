@@ -74,8 +74,7 @@ def rest() -> Rest:
         (
             "partition/default/applications/active?status=done",
             400,
-            "Only following active statuses are allowed:"
-            " new,accepted,starting,running,completing,failing,resuming",
+            "Only following active statuses are allowed: new,accepted,running,completing,failing,resuming",
         ),
         ("partition/default/usage/user/none", 404, "User not found"),
         ("partition/default/usage/user/0none", 400, "Invalid user name"),

@@ -1,30 +1,26 @@
-"""JSON and YAML of configurations, with the names that the Go core of YuniKorn writes.
+"""JSON and YAML of configurations as written, with the names that the Go core of YuniKorn writes.
 
 In JSON the names are those of Go's fields (`PlacementRules`), in YAML the same in lower case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import attrs
 import yaml
 
-from yunikorn.config.differences import acl_text
-from yunikorn.quantities import spell_quantity
-from yunikorn.rest.fields import NONE, always, is_shape, members_of, optional, shape_like
+from yunikorn.config import document
+from yunikorn.config.document import compose
+from yunikorn.config.partition_configs import DEFAULT_NAME
+from yunikorn.config.queues_yaml import SchedulerConfig
+from yunikorn.config.yaml_reading import Findings, YamlTable, read_number
+from yunikorn.model.queue import ROOT
+from yunikorn.rest.fields import NONE, always, is_shape, members_of, optional
 
-if TYPE_CHECKING:
-    from yunikorn.config.filters import FilterConfig
-    from yunikorn.config.queues_yaml import (
-        PartitionConfig,
-        QueueConfig,
-        RuleConfig,
-        SchedulerConfig,
-        TemplateConfig,
-    )
-
+S = TypeVar("S")
 Texts = Mapping[str, str]
 
 
@@ -60,7 +56,7 @@ class ChildTemplate:
 class Queue:
     """A queue with the queues below."""
 
-    name: str = always("name", name="Name")
+    name: str = always("name", "", name="Name")
     parent: bool = optional("true if the queue is a parent", False, name="Parent")
     resources: Resources = always("guarantee and quota", Resources(), name="Resources")
     max_applications: int = optional("maximum number of running applications", 0, name="MaxApplications")
@@ -87,7 +83,7 @@ class Filter:
 class PlacementRule:
     """A placement rule."""
 
-    name: str = always("name", name="Name")
+    name: str = always("name", "", name="Name")
     create: bool = optional("true if the rule may create a queue", False, name="Create")
     filter: Filter = always("users and groups to whom the rule applies", Filter(), name="Filter")
     parent: PlacementRule | None = optional("rule that chooses the parent", None, name="Parent")
@@ -98,9 +94,9 @@ class PlacementRule:
 class Preemption:
     """Settings of preemption."""
 
-    enabled: bool = always("true if requests may preempt", name="Enabled")
-    quota_preemption_enabled: bool = always(
-        "true if usage above a lowered quota is preempted", name="QuotaPreemptionEnabled"
+    enabled: bool | None = optional("true if requests may preempt", None, name="Enabled")
+    quota_preemption_enabled: bool | None = optional(
+        "true if usage above a lowered quota is preempted", None, name="QuotaPreemptionEnabled"
     )
 
 
@@ -108,7 +104,7 @@ class Preemption:
 class NodeSortPolicy:
     """Order of nodes."""
 
-    type: str = always("name of the policy", name="Type")
+    type: str = always("name of the policy", "", name="Type")
     resource_weights: Mapping[str, float] = optional("weights", NONE, name="ResourceWeights")
 
 
@@ -123,12 +119,15 @@ class UserGroupResolver:
 class Partition:
     """A partition."""
 
-    name: str = always("name", name="Name")
-    queues: tuple[Queue, ...] = always("the root queue", name="Queues")
+    name: str = always("name", "", name="Name")
+    queues: tuple[Queue, ...] = always("the root queue", (), name="Queues")
     placement_rules: tuple[PlacementRule, ...] = optional("placement rules", (), name="PlacementRules")
-    preemption: Preemption = always("settings of preemption", name="Preemption")
-    node_sort_policy: NodeSortPolicy = always("order of nodes", name="NodeSortPolicy")
-    user_group_resolver: UserGroupResolver = always("source of groups", name="UserGroupResolver")
+    limits: tuple[Limit, ...] = optional("limits of the root queue", (), name="Limits")
+    preemption: Preemption = always("settings of preemption", Preemption(), name="Preemption")
+    node_sort_policy: NodeSortPolicy = always("order of nodes", NodeSortPolicy(), name="NodeSortPolicy")
+    user_group_resolver: UserGroupResolver = always(
+        "source of groups", UserGroupResolver(), name="UserGroupResolver"
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -146,77 +145,77 @@ ONLY_JSON = {"Checksum", "Extra", "DeadlockDetectionEnabled", "DeadlockTimeoutSe
 """Keys that are no part of a configuration file."""
 
 
-# -- from configurations to shapes -----------------------------------------------------------------------
+# -- from the text of configurations to shapes -----------------------------------------------------------
 
 
 def shape_of(configs: tuple[SchedulerConfig, ...], extra: Mapping[str, str]) -> Configuration:
-    """Return the shape of the configurations of all resource managers, the first one first."""
+    """Return the shape of the configurations of all resource managers, the first one first.
+
+    Values are as written: the answer of YuniKorn 1.9 equals the file, and has no defaults.
+    """
     return Configuration(
-        partitions=tuple(_partition(one) for config in configs for one in config.partitions),
+        partitions=tuple(one for config in configs for one in _partitions(config.text)),
         checksum=configs[0].checksum if configs else "",
         extra=extra,
     )
 
 
-def _partition(config: PartitionConfig) -> Partition:
-    resolver = config.user_group_resolver
-    weights = config.node_sort.options.get("resourceweights")
-    return Partition(
-        name=config.name,
-        queues=(_queue(config.root),),
-        placement_rules=tuple(_rule(rule) for rule in config.placement_rules),
-        preemption=shape_like(Preemption, config.preemption),
-        node_sort_policy=NodeSortPolicy(
-            type=config.node_sort.name,
-            resource_weights=_weights(weights) if isinstance(weights, Mapping) else NONE,
-        ),
-        user_group_resolver=UserGroupResolver(type="" if resolver is None else resolver.name),
+def _partitions(text: str) -> list[Partition]:
+    root, _ = compose(text)
+    if not isinstance(root, document.Mapping):
+        return []
+    found = YamlTable("", root, Findings()).tables("partitions")
+    return [_completed(_read(Partition, one)) for one in found]
+
+
+def _completed(written: Partition) -> Partition:
+    """Return a partition with what YuniKorn 1.9 adds when it checks one: name, root queue and parents."""
+    name = DEFAULT_NAME if written.name.lower() in ("", DEFAULT_NAME) else written.name
+    queues = written.queues
+    is_rooted = len(queues) == 1 and queues[0].name.lower() == ROOT
+    root = queues[0] if is_rooted else Queue(name=ROOT, queues=queues)
+    root = attrs.evolve(root, parent=True, limits=root.limits or written.limits)
+    return attrs.evolve(written, name=name, queues=(_with_parents(root),))
+
+
+def _with_parents(queue: Queue) -> Queue:
+    below = tuple(map(_with_parents, queue.queues))
+    return attrs.evolve(queue, parent=queue.parent or bool(below), queues=below)
+
+
+def _read(shape: Callable[..., S], table: YamlTable) -> S:
+    """Return a shape with the keys of a mapping that are present."""
+    kind: Any = shape
+    members = [(member, member.name.lower()) for member in members_of(kind)]
+    return shape(
+        **{member.attribute: _value_of(member.type, table, key) for member, key in members if key in table}
     )
 
 
-def _weights(given: Mapping[str, Any]) -> Mapping[str, float]:
-    return {name: float(weight) for name, weight in given.items()}
+def _value_of(kind: Any, table: YamlTable, key: str) -> object:
+    if kind in _READERS:
+        return _READERS[kind](table, key)
+    (shape,) = (inner for inner in (kind, *typing.get_args(kind)) if is_shape(inner))
+    # The rule for the parent may be a list with one entry.
+    tables = table.tables(key) if isinstance(table.get(key), document.Listing) else [table.table(key)]
+    found = tuple(_read(shape, one) for one in tables if one is not None)
+    return found if typing.get_origin(kind) is tuple else next(iter(found), None)
 
 
-def _queue(config: QueueConfig) -> Queue:
-    return shape_like(
-        Queue,
-        config,
-        resources=_resources(config),
-        admin_acl=acl_text(config.admin_acl),
-        submit_acl=acl_text(config.submit_acl),
-        child_template=_template(config.child_template),
-        queues=tuple(_queue(child) for child in config.queues),
-        limits=tuple(
-            shape_like(Limit, limit, max_resources=_quantities(limit.max_resources))
-            for limit in config.limits
-        ),
-    )
+def _numbers(table: YamlTable | None) -> dict[str, float]:
+    return {} if table is None else {name: read_number(node) for name, node in table.node.entries.items()}
 
 
-def _template(config: TemplateConfig | None) -> ChildTemplate:
-    if config is None:
-        return ChildTemplate()
-    return shape_like(ChildTemplate, config, resources=_resources(config))
-
-
-def _rule(config: RuleConfig) -> PlacementRule:
-    parent = None if config.parent is None else _rule(config.parent)
-    return shape_like(PlacementRule, config, filter=_filter(config.filter), parent=parent)
-
-
-def _filter(config: FilterConfig | None) -> Filter:
-    if config is None:
-        return Filter()
-    return Filter(type="allow" if config.allow else "deny", users=config.users, groups=config.groups)
-
-
-def _resources(config: QueueConfig | TemplateConfig) -> Resources:
-    return Resources(guaranteed=_quantities(config.guaranteed), max=_quantities(config.max))
-
-
-def _quantities(amounts: Mapping[str, int] | None) -> Texts:
-    return {name: spell_quantity(name, amount) for name, amount in (amounts or {}).items()}
+_READERS: Mapping[Any, Callable[[YamlTable, str], object]] = {
+    str: YamlTable.text,
+    bool: YamlTable.boolean,
+    bool | None: YamlTable.boolean,
+    int: YamlTable.count,
+    Texts: YamlTable.pairs,
+    Mapping[str, float]: lambda table, key: _numbers(table.table(key)),
+    tuple[str, ...]: lambda table, key: tuple(text for text, _ in table.texts(key)),
+}
+"""Readers of values by type."""
 
 
 # -- YAML ------------------------------------------------------------------------------------------------
@@ -236,8 +235,10 @@ def _tree(shape: Any) -> dict[str, Any]:
     kind: Any = type(shape)
     found = {}
     for member in members_of(kind):
-        value = _value(getattr(shape, member.attribute))
-        if value not in ("", 0, False, None, {}, []) or member.name in ("Enabled", "Limit"):
+        given = getattr(shape, member.attribute)
+        value = _value(given)
+        is_given = member.omitted and not member.is_omitted(given)
+        if value not in ("", 0, None, {}, []) or is_given or member.name == "Limit":
             found[member.name.lower()] = value
     return found
 

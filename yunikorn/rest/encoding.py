@@ -20,7 +20,7 @@ from typing import Any
 import attrs
 
 from yunikorn.clock import MILLISECOND
-from yunikorn.rest.fields import members_of
+from yunikorn.rest.fields import ShapeField, members_of
 
 PIECE = 32 << 10
 """Number of characters from which a piece is complete."""
@@ -60,12 +60,11 @@ def answer_pieces(value: object) -> Iterator[str | EncodedList]:
 
 
 @cache
-def _plan(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[tuple[str, bool, bool], ...]]:
-    """Return a function that reads all fields of a shape, and name, omission and nesting of each."""
+def _plan(kind: Any) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[ShapeField, ...]]:
+    """Return a function that reads all fields of a shape, and the fields."""
     members = members_of(kind)
     read = attrgetter(*(member.attribute for member in members))
-    fields = tuple((member.name, member.omitted, member.nested) for member in members)
-    return (read if len(members) > 1 else lambda shape: (read(shape),)), fields
+    return (read if len(members) > 1 else lambda shape: (read(shape),)), members
 
 
 def _shape_pieces(shape: Any) -> Iterator[str | EncodedList]:
@@ -73,13 +72,13 @@ def _shape_pieces(shape: Any) -> Iterator[str | EncodedList]:
     read, fields = _plan(kind)
     plain: dict[str, Any] = {}
     nested: list[tuple[str, object]] = []
-    for value, (name, omitted, is_nested) in zip(read(shape), fields, strict=True):
-        if not value and omitted:
+    for value, field in zip(read(shape), fields, strict=True):
+        if not value and field.is_omitted(value):
             continue
-        if is_nested and value is not None:
-            nested.append((name, value))
+        if field.nested and value is not None:
+            nested.append((field.name, value))
         else:
-            plain[name] = value if type(value) in _SIMPLE else _plain(value)
+            plain[field.name] = value if type(value) in _SIMPLE else _plain(value)
     text = _encode(plain)
     if not nested:
         yield text

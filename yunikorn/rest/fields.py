@@ -55,6 +55,10 @@ class ShapeField:
     nested: bool
     """True if the value is a shape, or a sequence of shapes."""
 
+    def is_omitted(self, value: object) -> bool:
+        """Return True for an empty value that makes the field absent; of `bool | None` only None is empty."""
+        return self.omitted and not value and (value is not False or self.type is bool)
+
 
 def members_of(shape: type[Any]) -> tuple[ShapeField, ...]:
     """Return the fields of a shape in their order."""

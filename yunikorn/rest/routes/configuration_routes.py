@@ -37,8 +37,10 @@ def read_configs(scheduler: Scheduler) -> Generator[None, None, Configs]:
 async def read_configuration(call: Call) -> Configuration:
     """Return the shape of the configuration in use."""
     configs, extra = await call.read(read_configs)
-    # Configurations never change, so they can be converted outside of the core's thread.
-    return await asyncio.to_thread(shape_of, configs, extra)
+    # Configurations never change, so they can be read again outside of the core's thread. That takes as long
+    # as a validation, which is why they take turns.
+    async with call.site.validating:
+        return await asyncio.to_thread(shape_of, configs, extra)
 
 
 @Route("/ws/v1/config", Configuration, other_content_type="application/x-yaml")
