@@ -19,7 +19,7 @@ VIEWS = {
         "recent unused_by_siblings"
     ),
     "Application": (
-        "allocated allocations allocations_by_node arrival fair_total groups id pending priority queue "
+        "allocated allocations allocations_by_node arrival fair_total groups id past pending priority queue "
         "queue_name state submitted tags user waiting_since"
     ),
     "Task": "app execution_timeout key originator placeholder priority resource tags task_group",
@@ -76,7 +76,7 @@ PUBLIC = {
 }
 VALUES = (
     *("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl"),
-    *("Quota", "Refused", "Submission", "Where", "parse_quantity"),
+    *("PastService", "Quota", "Refused", "Submission", "Where", "parse_quantity"),
 )
 TESTING = """
     AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster

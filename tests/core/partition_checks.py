@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from tests.core.accounting_checks import plain
+from tests.core.integrated_service import IntegratingClock
 from tests.core.machine import REQUIRED
 from tests.core.predicate_tags import DISK, ZONE
 from tests.core.strict import StrictRM
@@ -47,6 +48,8 @@ def check_sums(rm: StrictRM) -> None:
     for app in partition.applications.values():
         _check_application(app)
         _check_asks(rm, app)
+        if isinstance(rm.clock, IntegratingClock):
+            rm.clock.check(app)
     _check_queues(partition)
     _check_trackers(partition)
     _check_pending_classes(partition)

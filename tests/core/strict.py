@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from tests.core.gangs import GangRM
+from tests.core.integrated_service import IntegratingClock
 from tests.core.kit import Decision
 from yunikorn.clock import ManualClock
 from yunikorn.errors import ConfigError
@@ -131,8 +132,10 @@ class StrictRM(GangRM):
         """Allocations by uuid that the RM placed or recovered itself; True if they answer an ask."""
         self.sizes: dict[str, Resource] = {}
         """Size by uuid of the allocations that the RM placed or recovered itself."""
-        self.recorded = scheduler or CallRecordingScheduler(registry, ManualClock(), timeouts)
+        self.recorded = scheduler or CallRecordingScheduler(registry, IntegratingClock(), timeouts)
         super().__init__(config, scheduler=self.recorded)
+        if isinstance(self.clock, IntegratingClock):
+            self.clock.watch(self.at_work().partition)
 
     # -- messages from the scheduler -----------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yunikorn.accounting.booking import book, book_decision
+from yunikorn.clock import ManualClock
 from yunikorn.model.application import Application
 from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import Resource, without_zeros
@@ -15,7 +16,7 @@ AMOUNTS = st.dictionaries(st.sampled_from(["vcore", "memory", "gpu"]), st.intege
 
 def application() -> Application:
     """Return an application in root.a."""
-    cluster = ClusterSize()
+    cluster = ClusterSize(ManualClock().now)
     root = Queue("root", None, cluster, is_leaf=False, managed=True)
     leaf = Queue("a", root, cluster, is_leaf=True, managed=True)
     app = Application("app", "ann", (), "root.a", {}, submitted=0, arrival=1)

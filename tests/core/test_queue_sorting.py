@@ -11,6 +11,7 @@ from yunikorn_policies import shares
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
+from yunikorn.clock import ManualClock
 from yunikorn.model.queue import ClusterSize, Queue
 from yunikorn.resources import Resource
 
@@ -41,7 +42,7 @@ def fair_share(
     quota: dict[str, int] | None = None,
     total: dict[str, int] | None = None,
 ) -> float:
-    cluster = ClusterSize()
+    cluster = ClusterSize(ManualClock().now)
     cluster.set(Resource(total or {}))
     top = Queue("root", None, cluster, is_leaf=False, managed=True)
     leaf = Queue("a", top, cluster, is_leaf=True, managed=True)

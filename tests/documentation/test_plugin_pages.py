@@ -111,7 +111,7 @@ def test_page_lists_the_default_plugins(kind: PluginKind, registry: Registry) ->
 @pytest.mark.parametrize(
     "view",
     [
-        *(api.Application, api.Ask, api.Node, api.Queue, api.AskClass),
+        *(api.Application, api.PastService, api.Ask, api.Node, api.Queue, api.AskClass),
         *(api.Event, api.Context, api.ResourceManager),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from yunikorn.api import Allocation, Queue
+from yunikorn.api import Allocation, PastService, Queue
 from yunikorn.config.acl import EVERYBODY, NOBODY, Acl
 from yunikorn.config.filters import FilterConfig
 from yunikorn.config.queues_yaml import RuleConfig
@@ -39,6 +39,7 @@ class App:
     allocations: Mapping[str, Allocation] = attrs.field(factory=dict)
     allocations_by_node: Mapping[str, Sequence[Allocation]] = attrs.field(factory=dict)
     arrival: int = 0
+    past: PastService = attrs.field(factory=PastService)
 
 
 @attrs.define

@@ -132,6 +132,22 @@ def test_recent_usage_without_half_life_is_found() -> None:
     assert "half_life is None" in found["test_usage_over_time_is_read_only_with_a_half_life"]
 
 
+class ServiceWithoutRefresh(AppSortPolicy):
+    """Orders applications by service that grows, and never again."""
+
+    name = "service-without-refresh"
+
+    def key(self, app: Application) -> float:
+        """Return the received service."""
+        return sum(app.past.served.values())
+
+
+def test_growing_service_without_refresh_is_found() -> None:
+    found = broken_promises(ServiceWithoutRefresh())
+    assert list(found) == ["test_key_that_reads_growing_service_declares_its_refresh_interval"]
+    assert "reads PastService.served, which grows" in str(found)
+
+
 class ReadsANumber(Predicate):
     """Reads a tag as a number, whatever it says."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.accounting.booking import book, book_decision
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
-from yunikorn.accounting.lifetime_usage import record_end
+from yunikorn.accounting.lifetime_usage import record_change, record_end, record_withdrawal
 from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
 from yunikorn.event_types import EventChange
@@ -241,6 +241,8 @@ class AllocationAccounting:
         """Announce a placement of `place_unannounced` to the RM, and update gang and application."""
         app, ask = allocation.app, allocation.ask
         allocation.ensure_extras().hold = None
+        if now != allocation.placed:
+            record_change(allocation, now, allocation.resource, now)
         allocation.placed = now
         allocation.node.reorder_victims()
         app.unannounced -= 1
@@ -259,6 +261,8 @@ class AllocationAccounting:
         """
         app, ask = allocation.app, allocation.ask
         assert ask is not None
+        if not at_once:
+            record_withdrawal(allocation, self._events.now())
         self._withdraw(allocation, gained=not at_once)
         allocation.ensure_extras().hold = None
         app.unannounced -= 1
@@ -291,7 +295,7 @@ class AllocationAccounting:
     def return_to(self, ask: Ask, allocation: Allocation, message: str) -> None:
         """End an allocation that the RM could not start: a replica of `ask`, of its key, is pending again."""
         app, own = allocation.app, allocation.ask
-        record_end(allocation, self._events.now())
+        record_end(allocation, self._events.now(), TerminationType.SCHEDULING_FAILED_ON_RM)
         self._withdraw(allocation, gained=True)
         if allocation.placeholder:
             self.gangs.returned(allocation)
@@ -385,6 +389,7 @@ class AllocationAccounting:
         books = None if allocation.releasing == TerminationType.PLACEHOLDER_REPLACED else self.books
         if books is not None:
             books.released(allocation, node)
+        record_change(allocation, self._events.now(), resource, allocation.placed)
         node.give_back(allocation)
         allocation.resize(resource)
         node.take(allocation)
@@ -402,7 +407,7 @@ class AllocationAccounting:
     def release(self, allocation: Allocation, termination: TerminationType, message: str = "") -> None:
         """End an allocation: free its resources on the node, in the application and in the queues."""
         app, node = allocation.app, allocation.node
-        record_end(allocation, self._events.now())
+        record_end(allocation, self._events.now(), termination)
         replaced = allocation.replacement is not None and self.gangs.conclude(allocation)
         allocation.end(ALLOCATION_EVENT[termination])
         if self._by_uuid is not None:

@@ -1,7 +1,7 @@
-"""Resource use of an application over its life: its peak, and amounts times seconds of ended allocations.
+"""Resource use of an application over its life: its peak, service of ended allocations, and ended tasks.
 
 Updated when an allocation ends, so that a decision costs nothing. The peak since the latest end is part of
-the present use, because use only grows in between.
+the present use, because use only grows in between. Amounts times nanoseconds are exact; readers round them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import LifetimeUsage
-from yunikorn.resources import NOTHING, Tally, shrink
+from yunikorn.resources import NOTHING, Tally, grow, shrink
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
+    from yunikorn.resources import Resource
 
 INSTANCE_TYPE = "si/instance-type"
 """Attribute of a node with its instance type."""
@@ -24,13 +24,11 @@ UNKNOWN = "UNKNOWN"
 """Instance type of a node without this attribute."""
 
 
-def record_end(allocation: Allocation, now: int) -> None:
+def record_end(allocation: Allocation, now: int, termination: TerminationType) -> None:
     """Record an allocation that is about to end in the use of its application."""
     # Called for every release, so that amounts are added in place.
     app = allocation.app
-    lifetime = app.lifetime
-    if lifetime is None:
-        lifetime = app.lifetime = LifetimeUsage()
+    lifetime = _lifetime_of(app)
     peak = lifetime.peak
     placed: Mapping[str, int] = NOTHING if app.gang is None else app.gang.placed
     for name, amount in app.allocated.items():
@@ -38,22 +36,47 @@ def record_end(allocation: Allocation, now: int) -> None:
             amount -= placed.get(name, 0)
         if amount > peak.get(name, 0):
             peak[name] = amount
-    seconds = (now - allocation.placed) // SECOND
-    if seconds <= 0:
-        return
-    if allocation.releasing == TerminationType.PREEMPTED_BY_SCHEDULER:
-        target = lifetime.preempted
-    elif allocation.placeholder:
+    duration, releasing = now - allocation.placed, allocation.releasing
+    if allocation.placeholder:
         target = lifetime.placeholders
     else:
         target = lifetime.used
+        if termination != TerminationType.SCHEDULING_FAILED_ON_RM:
+            lifetime.ended += 1
+        if releasing is None and termination == TerminationType.STOPPED_BY_RM:
+            lifetime.completed += 1
+            lifetime.completed_time += duration
+    if releasing == TerminationType.PREEMPTED_BY_SCHEDULER:
+        target = lifetime.preempted
     instance_type = allocation.node.attributes.get(INSTANCE_TYPE, UNKNOWN)
     tally = target.get(instance_type)
     if tally is None:
         tally = target[instance_type] = {}
     for name, amount in allocation.resource.items():
         if amount:
-            tally[name] = tally.get(name, 0) + amount * seconds
+            tally[name] = tally.get(name, 0) + amount * duration
+
+
+def _lifetime_of(app: Application) -> LifetimeUsage:
+    lifetime = app.lifetime
+    if lifetime is None:
+        lifetime = app.lifetime = LifetimeUsage()
+    return lifetime
+
+
+def record_change(allocation: Allocation, now: int, resource: Resource, placed: int) -> None:
+    """Record that an allocation is about to get this size and time of placement."""
+    app, before = allocation.app, allocation.placed
+    lifetime = _lifetime_of(app)
+    grow(lifetime.unlisted, allocation.resource, now - before)
+    shrink(lifetime.unlisted, resource, now - placed)
+    if lifetime.service is not None:
+        lifetime.service.change(allocation, resource, placed)
+
+
+def record_withdrawal(allocation: Allocation, now: int) -> None:
+    """Record an allocation that is about to be taken back, of which the RM was not informed."""
+    grow(_lifetime_of(allocation.app).unlisted, allocation.resource, now - allocation.placed)
 
 
 def raise_to(peak: Tally, amounts: Mapping[str, int]) -> None:

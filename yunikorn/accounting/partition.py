@@ -64,7 +64,7 @@ class Partition:
         self.measurements = core_context.measurements
         self.changes = Changes(clock, self.measurements)
         self.states = ApplicationStates(self._state_entered)
-        self.cluster = ClusterSize()
+        self.cluster = ClusterSize(clock.now)
         self._capacity: Tally = {}
         """Exact sum of the capacities of all nodes."""
         readers = self.changes.readers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 import attrs
@@ -103,6 +104,25 @@ class Queue(Protocol):
         ...
 
 
+@attrs.frozen(slots=True)
+class PastService:
+    """Service that an application has received so far, and its tasks that have ended.
+
+    After a restart of the scheduler there is only the service of what runs, from its start.
+    """
+
+    served: Mapping[str, float] = MappingProxyType({})
+    """Allocated resources times seconds, by type, ended allocations and placeholders included.
+
+    Grows with time alone, so a sort policy that reads it sets `refresh_every`."""
+    ended: int = 0
+    """Number of tasks that have ended in any way; without placeholders."""
+    completed: int = 0
+    """Number of these tasks that the resource manager ended by itself: neither preempted nor timed out."""
+    completed_time: int = 0
+    """Sum of the run times of the completed tasks (ns)."""
+
+
 class Application(Protocol):
     """Read-only view of an application."""
 
@@ -189,6 +209,11 @@ class Application(Protocol):
     @property
     def allocations_by_node(self) -> Mapping[str, Sequence[Allocation]]:
         """Allocations by the id of their node; computed on every access."""
+        ...
+
+    @property
+    def past(self) -> PastService:
+        """Service that the application has received, and its ended tasks; made on every access."""
         ...
 
 

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from yunikorn.api import PastService
+from yunikorn.clock import SECOND
 from yunikorn.index.sorted_members import QueueMember
 from yunikorn.model.app_requests import Requests
 from yunikorn.model.gang import SOFT
-from yunikorn.resources import INT32_MIN, NOTHING, Tally
+from yunikorn.model.running_service import RunningService
+from yunikorn.resources import INT32_MIN, NOTHING, Tally, grow
 from yunikorn.states import (
     ACCEPTED,
     ADVANCE,
@@ -78,19 +81,35 @@ class Hold:
 
 
 class LifetimeUsage:
-    """Resource use of an application until the latest end of an allocation."""
+    """Resource use of an application until the latest end of an allocation, and its ended tasks."""
 
-    __slots__ = ("peak", "placeholders", "preempted", "used")
+    __slots__ = (
+        "completed",
+        "completed_time",
+        "ended",
+        "peak",
+        "placeholders",
+        "preempted",
+        "service",
+        "unlisted",
+        "used",
+    )
 
     def __init__(self) -> None:
         self.peak: Tally = {}
         """Highest use per type, without placeholders."""
         self.used: dict[str, Tally] = {}
-        """Amounts times seconds by instance type, of allocations that were not preempted."""
+        """Amounts times nanoseconds by instance type, of allocations that were not preempted."""
         self.preempted: dict[str, Tally] = {}
         """Likewise of preempted allocations."""
         self.placeholders: dict[str, Tally] = {}
         """Likewise of placeholders that were not preempted."""
+        self.unlisted: Tally = {}
+        """Amounts times nanoseconds that do not follow from the size and the time of placement of an
+        allocation: before it was resized, and while permit policies held it."""
+        self.ended = self.completed = self.completed_time = 0
+        self.service: RunningService | None = None
+        """Service of the running allocations; None until it is first read."""
 
 
 COUNTED = frozenset({STARTING, RUNNING})
@@ -211,7 +230,7 @@ class Application(QueueMember):
         self.leaving = False
         """True while the RM removes the application, which then does not become Completing."""
         self.lifetime: LifetimeUsage | None = None
-        """None until an allocation ends."""
+        """None until an allocation ends or the service is read."""
         self.timer: Timer | None = None
         self.execution_timeout: ExecutionTimeout | None = None
         self.gang: Gang | None = None
@@ -308,6 +327,8 @@ class Application(QueueMember):
 
     def lose(self, allocation: Allocation) -> None:
         """Remove an allocation."""
+        if self.lifetime is not None and self.lifetime.service is not None:
+            self.lifetime.service.leave(allocation)
         del self.allocations[allocation.uuid]
         if self.by_key is not None:
             alike = self.by_key[allocation.key]
@@ -334,6 +355,24 @@ class Application(QueueMember):
         for allocation in self.allocations.values():
             found.setdefault(allocation.node.id, []).append(allocation)
         return found
+
+    @property
+    def past(self) -> PastService:
+        """Service that the application has received, and its ended tasks."""
+        if self._queue is None:
+            return PastService()
+        lifetime = self.lifetime
+        if lifetime is None:
+            lifetime = self.lifetime = LifetimeUsage()
+        total = dict(lifetime.unlisted)
+        for usage in (lifetime.used, lifetime.preempted, lifetime.placeholders):
+            for amounts in usage.values():
+                grow(total, amounts)
+        if lifetime.service is None:
+            lifetime.service = RunningService(self.allocations)
+        lifetime.service.add_to(total, self.allocated, self._queue.cluster.now())
+        served = {name: amount / SECOND for name, amount in total.items() if amount > 0}
+        return PastService(served, lifetime.ended, lifetime.completed, lifetime.completed_time)
 
     # -- states -------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from yunikorn.api import PastService
 from yunikorn.resources import INT32_MIN, NOTHING
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class ForeignOwner:
     waiting_since: Final = 0
     allocations: Mapping[str, ForeignAllocation] = MappingProxyType({})
     allocations_by_node: Mapping[str, Sequence[ForeignAllocation]] = MappingProxyType({})
+    past: Final = PastService()
 
     def __repr__(self) -> str:
         return "<owner of foreign tasks>"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from yunikorn.config.acl import NOBODY
@@ -49,11 +49,13 @@ class _Observers:
 
 
 class ClusterSize:
-    """The size of a partition, and version counters shared by its queues."""
+    """The size of a partition, and the clock and the version counters that its queues share."""
 
-    __slots__ = ("stop_starts", "times_full", "total", "version")
+    __slots__ = ("now", "stop_starts", "times_full", "total", "version")
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], int]) -> None:
+        self.now = now
+        """Clock of the partition (ns)."""
         self.total: Resource = NOTHING
         """Sum of the capacities of all nodes, without zero entries."""
         self.version = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from yunikorn.accounting.lifetime_usage import peak_of, used_by
-from yunikorn.clock import MILLISECOND
+from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.model.allocation import TerminationType
 from yunikorn.rest import shapes
 from yunikorn.rest.encoding import EncodedList
@@ -199,14 +199,19 @@ def _history(app: Application) -> shapes.ResourceHistory:
     if lifetime is None:
         return shapes.ResourceHistory()
     return shapes.ResourceHistory(
-        resource_usage=_copied(lifetime.used),
-        preempted_resource=_copied(lifetime.preempted),
-        placeholder_resource=_copied(lifetime.placeholders),
+        resource_usage=_in_seconds(lifetime.used),
+        preempted_resource=_in_seconds(lifetime.preempted),
+        placeholder_resource=_in_seconds(lifetime.placeholders),
     )
 
 
-def _copied(usage: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    return {instance_type: dict(amounts) for instance_type, amounts in usage.items()}
+def _in_seconds(usage: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """Return amounts times whole seconds; what is less than one is left out, as in YuniKorn 1.9."""
+    found = {
+        instance_type: {name: amount // SECOND for name, amount in amounts.items() if amount >= SECOND}
+        for instance_type, amounts in usage.items()
+    }
+    return {instance_type: amounts for instance_type, amounts in found.items() if amounts}
 
 
 def read_ask(ask: Ask, at: PartitionScheduler) -> shapes.Ask:

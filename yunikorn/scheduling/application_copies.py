@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
+    from yunikorn.api import PastService
     from yunikorn.model.application import Application
     from yunikorn.model.queue import Queue
 
@@ -75,6 +76,7 @@ class ApplicationCopy:
     demand: Mapping[str, int]
     fair_total: Mapping[str, int]
     waiting_since: int
+    past: PastService
 
     @classmethod
     def of(cls, app: Application) -> ApplicationCopy:
@@ -95,4 +97,5 @@ class ApplicationCopy:
             demand=dict(app.demand),
             fair_total=dict(app.fair_total),
             waiting_since=app.waiting_since,
+            past=app.past,
         )

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import attrs
 
+from yunikorn.api import PastService
 from yunikorn.errors import QuantityError
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import INT32_MIN, NOTHING, Resource, grow
@@ -120,6 +121,7 @@ class ApplicationSample:
     waiting_since: int = 0
     arrival: int = 0
     allocations: Mapping[str, AllocationSample] = MappingProxyType({})
+    past: PastService = attrs.field(factory=PastService)
     gang: str = ""
     """Style of the gang when the sample is submitted to a cluster; empty for an application without gang."""
     gang_size: Resource = NOTHING
@@ -279,6 +281,7 @@ def application(
     pending: Amounts = NOTHING,
     fair_total: Amounts = NOTHING,
     arrival: int = 0,
+    past: PastService | None = None,
     gang: str = "",
     gang_size: Amounts = NOTHING,
 ) -> ApplicationSample:
@@ -303,6 +306,7 @@ def application(
         amounts(fair_total),
         round(since * 1_000_000_000),
         arrival,
+        past=past or PastService(),
         gang=gang,
         gang_size=amounts(gang_size),
     )

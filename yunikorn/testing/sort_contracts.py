@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from yunikorn.api import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
+from yunikorn.api import AppSortPolicy, NodeSortPolicy, PastService, QueueSortPolicy
 from yunikorn.clock import ManualClock
 from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
@@ -42,6 +42,8 @@ SHOWN = 5
 """Maximum number of order violations in a message."""
 FEW, MANY = 4, 64
 """Numbers of resource types of the two samples whose costs are compared."""
+GROWING = {("PastService", "served"), ("Queue", "recent")}
+"""Attributes that change with time alone, each with its view."""
 HUGE = INT64_MAX
 TOTAL: Amounts = {"vcore": 100, "memory": "100Gi"}
 SIZE: Amounts = {"vcore": 8, "memory": "16Gi"}
@@ -111,6 +113,15 @@ class SortContract(AnswersContract):
                 "would not notice, so set refresh_every to the number of seconds between updates"
             )
 
+    def test_key_that_reads_growing_service_declares_its_refresh_interval(self) -> None:
+        """Check that a policy that reads received service or recent usage sets `refresh_every`."""
+        policy = self.fresh()
+        found = sorted(".".join(name) for name in GROWING & self.read_by(policy).names)
+        assert not found or policy.refresh_every, (
+            f"the policy reads {', '.join(found)}, which grows with time alone; the scheduler computes a key "
+            "again when its object changes, so set refresh_every to the number of seconds between updates"
+        )
+
     def test_cost_of_a_key_is_at_most_linear_in_resource_types(self) -> None:
         """Check that the cost of a key is at most proportional to the number of resource types."""
         policy = self.fresh()
@@ -163,6 +174,8 @@ class AppSortPolicyContract(SortContract):
             app("alien", allocated={"gpu": 8}, pending={"gpu": 1, "licence": 1}),
             app("huge", allocated={"memory": HUGE}, pending={"memory": HUGE}),
             app("twin", pending={"vcore": 1}),
+            app("veteran", pending={"vcore": 1}, past=PastService({"vcore": 9e9}, 9, 7, 10**12)),
+            app("beginner", pending={"vcore": 1}, past=PastService({"gpu": 0.5}, 1)),
             with_task(app("running", submitted=4, tags={"team": "physics"})),
         ]
 

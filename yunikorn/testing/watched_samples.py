@@ -30,6 +30,7 @@ VIEWS: dict[type[Any], tuple[type[Any], ...]] = {
     AskSample: (api.Ask, api.AskClass),
     AllocationSample: (api.Allocation,),
     AskClassSample: (api.AskClass,),
+    api.PastService: (api.PastService,),
 }
 """Views that each class of samples implements; the first one names it in messages."""
 NAMES = ("id", "key", "user", "uuid", "path", "queue_name")

@@ -1,0 +1,55 @@
+"""The policies of examples/application-order: their contracts, and the waits that docs/plugins show."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.cli.operator_kit import Run
+from tests.testing.test_contract_violations import broken_promises
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "application-order"
+
+
+def module(name: str) -> ModuleType:
+    """Return the module of an example."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+def waits(run: Run, tmp_path: Path, example: str, policy: str, **options: str) -> dict[str, float]:
+    """Return the mean wait in seconds until the last task starts, by user, of a run under a policy."""
+    text = (EXAMPLES / f"{example}.yaml").read_text("utf-8").replace("./", f"{EXAMPLES}/")
+    head, found, tail = text.partition("application.sort.policy: ")
+    assert found
+    lines = [f"              application.sort.policy.{name}: '{value}'" for name, value in options.items()]
+    file = tmp_path / "queues.yaml"
+    file.write_text("\n".join([head + found + policy, *(lines or tail.splitlines()[1:])]), "utf-8")
+    status, out, err = run(
+        *("simulate", "--config", str(file), "--workload", str(EXAMPLES / "workload.yaml"), "--json")
+    )
+    assert status == 0, err
+    report = json.loads(out)
+    assert report["plugin_faults"] == []
+    return {user["name"]: round(user["whole_wait"]["mean"]) for user in report["figures"]["users"]}
+
+
+@pytest.mark.parametrize(
+    ("policy", "ann", "bob"),
+    [("fifo", 2160, 1890), ("least-attained", 3080, 58), ("shortest-remaining", 2400, 58)],
+)
+def test_short_work_passes_long_work(run: Run, tmp_path: Path, policy: str, ann: float, bob: float) -> None:
+    assert waits(run, tmp_path, "least_attained", policy) == {"ann": ann, "bob": bob}
+
+
+@pytest.mark.parametrize("name", ["LeastAttained", "ShortestRemaining"])
+def test_policies_pass_their_contract(name: str) -> None:
+    assert broken_promises(getattr(module("least_attained"), name)()) == {}
