@@ -102,15 +102,18 @@ def _review_workload(request: Request, pod: PodLike, rules: Rules, cluster: Revi
 
 
 def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
-    if pod.labels.get(APP_LABEL) == OWN_APP:
+    """Refuse another owner. The labels before count: an update could change them with the owner."""
+    before = pod_like("Pod", request.old_object) or pod
+    if pod.annotations.get(USER_INFO, "") == before.annotations.get(USER_INFO, ""):
         return ALLOWED
-    if not _concerns(request.effective_namespace, pod, rules, cluster):
+    if before.labels.get(APP_LABEL) == OWN_APP:
+        # Such a pod has no owner that others rely on, until an update removes the label.
+        reason = refusal(pod.annotations, request.user_info, rules)
+        return ReviewAnswer(allowed=not reason, reason=reason)
+    namespace = request.effective_namespace
+    if not any(_concerns(namespace, one, rules, cluster) for one in (before, pod)):
         return ALLOWED
-    before = pod_like("Pod", request.old_object)
-    old = "" if before is None else before.annotations.get(USER_INFO, "")
-    if pod.annotations.get(USER_INFO, "") != old:
-        return ReviewAnswer(allowed=False, reason=f"the annotation {USER_INFO} of a pod cannot be changed")
-    return ALLOWED
+    return ReviewAnswer(allowed=False, reason=f"the annotation {USER_INFO} of a pod cannot be changed")
 
 
 def _concerns(namespace: str, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> bool:

@@ -2,7 +2,8 @@
 
 The rules are those of Kubernetes' own components: the holder renews its lease every `retry` seconds and stops
 after `renew_deadline` seconds without success; others take a lease whose record has not changed for its
-duration. Times are those of the event loop, which never jump. Each change names the version of the record
+duration. A request has half of the renewal deadline, so that one without an answer leaves time for another,
+on another connection. Times are those of the event loop, which never jump. Each change names the version of the record
 that it replaces, so one of two simultaneous changes fails.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from typing import NoReturn
 
 import attrs
@@ -42,6 +44,11 @@ class LeaseTimes:
     """Time without a renewal after which the holder stops."""
     retry: float = 2.0
     """Time between attempts."""
+
+    @property
+    def request(self) -> float:
+        """Time for one request, of which at least one more can follow within the deadline."""
+        return self.renew_deadline / 2
 
     def __attrs_post_init__(self) -> None:
         if not self.duration > self.renew_deadline > self.retry > 0:
@@ -131,7 +138,7 @@ class LeaderElection:
     async def _observe(self) -> None:
         """Read the lease."""
         try:
-            record: Json | None = await self._server.get(LEASES, self._namespace, self._name)
+            record: Json | None = await self._answer(self._server.get(LEASES, self._namespace, self._name))
         except ApiError as error:
             if not error.is_not_found:
                 raise
@@ -153,10 +160,13 @@ class LeaderElection:
     async def keep(self) -> NoReturn:
         """Renew the lease until that fails. Raises `LeadershipLost`."""
         loop = asyncio.get_running_loop()
+        due = loop.time() + self._times.retry
         while True:
-            await asyncio.sleep(min(self._times.retry, max(0.0, self._valid_until - loop.time())))
+            await asyncio.sleep(max(0.0, min(due, self._valid_until) - loop.time()))
             if not self.holds():
                 self._lose(f"the lease was not renewed for {self._times.renew_deadline:g} seconds")
+            # An attempt without an answer has taken longer than the pause, and is followed at once.
+            due = loop.time() + self._times.retry
             try:
                 async with asyncio.timeout_at(self._valid_until):
                     await self._renew()
@@ -223,10 +233,20 @@ class LeaderElection:
         """Replace the record that was last seen, or create it; other fields of the lease remain."""
         if self._record is None:
             body = {"metadata": {"name": self._name, "namespace": self._namespace}, "spec": fields}
-            self._record = await self._server.create(LEASES, self._namespace, body)
+            self._record = await self._answer(self._server.create(LEASES, self._namespace, body))
         else:
             body = self._record | {"spec": _spec(self._record) | fields}
-            self._record = await self._server.replace(LEASES, self._namespace, self._name, body)
+            self._record = await self._answer(self._server.replace(LEASES, self._namespace, self._name, body))
+
+    async def _answer(self, call: Awaitable[Json]) -> Json:
+        """Return the answer to a call; raises `ApiError` if there is none in time."""
+        limit = self._times.request
+        try:
+            async with asyncio.timeout(limit):
+                return await call
+        except TimeoutError:
+            problem = f"no answer within {limit:g} seconds"
+            raise ApiError(0, "Timeout", problem, maybe_executed=True) from None
 
     def _now(self) -> str:
         return micro_time(self._clock)

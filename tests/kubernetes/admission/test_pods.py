@@ -248,17 +248,44 @@ class TestOwners:
 
 
 class TestUpdates:
-    def review(self, before: Json, now: Json, namespace: str = "lab", kind: str = "Pod") -> ReviewAnswer:
+    def review(
+        self,
+        before: Json,
+        now: Json,
+        namespace: str = "lab",
+        kind: str = "Pod",
+        by: Submitter = JANE,
+        rules: Rules = RULES,
+    ) -> ReviewAnswer:
         request = Request(
-            "1", ObjectKind(kind=kind), "UPDATE", namespace, user_info=JANE, object=now, old_object=before
+            "1", ObjectKind(kind=kind), "UPDATE", namespace, user_info=by, object=now, old_object=before
         )
-        return review_pod(request, RULES, Known())
+        return review_pod(request, rules, Known())
 
     def test_owner_of_a_pod_cannot_change(self) -> None:
         owned = pod(None, {USER_INFO: JANE_OWNS})
         for now in (pod(), pod(None, {USER_INFO: '{"user": "root"}'})):
             assert "cannot be changed" in self.review(owned, now).reason
         assert "cannot be changed" in self.review(pod(), owned).reason
+
+    def test_a_label_that_the_update_adds_does_not_free_the_owner(self) -> None:
+        owned = pod(None, {USER_INFO: JANE_OWNS})
+        forged = pod({"app": "yunikorn"}, {USER_INFO: '{"user": "root"}'})
+        assert "cannot be changed" in self.review(owned, forged).reason
+
+    def test_a_label_that_the_update_removes_does_not_free_the_owner(self) -> None:
+        rules = attrs.evolve(RULES, no_label_namespaces=expressions("lab"))
+        owned = pod({"applicationId": "a"}, {USER_INFO: JANE_OWNS})
+        forged = pod(None, {USER_INFO: '{"user": "root"}'})
+        assert "cannot be changed" in self.review(owned, forged, rules=rules).reason
+
+    def test_owner_of_a_pod_of_the_scheduler_is_checked_as_for_a_new_pod(self) -> None:
+        own = {"app": "yunikorn"}
+        now = pod(own, {USER_INFO: '{"user": "root"}'})
+        assert "may not set the annotation" in self.review(pod(own), now).reason
+        assert self.review(pod(own), now, by=CONTROLLER).allowed
+        assert self.review(now, now).allowed
+        assert self.review(now, pod(own)).allowed
 
     def test_everything_else_can(self) -> None:
         owned = pod({"a": "b"}, {USER_INFO: JANE_OWNS})

@@ -57,6 +57,10 @@ class MemoryStream:
             yield item
 
 
+NEVER = 1e9
+"""Seconds until the answer to a request that hangs."""
+
+
 class MemoryServer:
     """Objects by collection and key, a version for each change, and all open watches."""
 
@@ -77,8 +81,14 @@ class MemoryServer:
         self.after: Fault = lambda method, path: None
         """Fault after the execution, which replaces the answer."""
         self.delay = 0.0
+        self._hangs: list[bool] = []
+        """Requests that get no answer: True for one that is executed."""
         self.running = 0
         self.most_running = 0
+
+    def hang(self, *, executed: bool = False) -> None:
+        """Let the next request have no answer, although it may be executed."""
+        self._hangs.append(executed)
 
     # -- changes from outside ----------------------------------------------------------------------------
 
@@ -163,6 +173,10 @@ class MemoryServer:
                 raise TransportError("the request may not be sent any more", sent=False)
             if (fault := self.before(method, path)) is not None:
                 return _raised(fault)
+            if self._hangs:
+                if self._hangs.pop():
+                    self._execute(method, path, json.loads(body) if body else None)
+                await asyncio.sleep(NEVER)
             done = self._execute(method, path, json.loads(body) if body else None)
             if (fault := self.after(method, path)) is not None:
                 return _raised(fault)

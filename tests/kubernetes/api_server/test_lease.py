@@ -158,11 +158,45 @@ def test_a_holder_whose_calls_hang_stops_in_time() -> None:
         await one.acquire()
         acquired = now()
         memory.delay = 3600.0
-        with pytest.raises(LeadershipLost, match=r"not renewed for 10 seconds \(no answer\)"):
+        with pytest.raises(
+            LeadershipLost, match=r"not renewed for 10 seconds \(no answer within 5 seconds\)"
+        ):
             await one.keep()
         assert now() - acquired == pytest.approx(10.0)
 
     run_virtual(scenario())
+
+
+@pytest.mark.parametrize("executed", [False, True])
+def test_one_call_that_hangs_costs_nothing(executed: bool) -> None:
+    async def scenario() -> None:
+        memory = MemoryServer()
+        one = candidate(memory, "a")
+        await one.acquire()
+        kept = asyncio.create_task(one.keep())
+        await asyncio.sleep(1.0)
+        memory.hang(executed=executed)
+        await asyncio.sleep(60.0)
+        assert not kept.done()
+        assert one.holds()
+        assert lease(memory)["spec"]["leaseTransitions"] == 0
+        kept.cancel()
+        await asyncio.gather(kept, return_exceptions=True)
+
+    run_virtual(scenario())
+
+
+def test_a_call_that_hangs_does_not_delay_a_takeover(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        memory = MemoryServer()
+        two = candidate(memory, "b")
+        memory.hang()
+        started = now()
+        await two.acquire()
+        assert now() - started <= 5.0 + 2.4
+
+    run_virtual(scenario())
+    assert "lease scheduling/yunikorn: no answer within 5 seconds" in caplog.text
 
 
 def test_a_short_outage_costs_nothing() -> None:
