@@ -34,6 +34,8 @@ FOUNDATION = {
     "yunikorn.api",
 }
 """Parts without policies or state, which every other part may import."""
+LOOPS = {"yunikorn.background"}
+"""Part for event loops, which the core has none of."""
 FRAMEWORK = FOUNDATION | {"yunikorn.states", "yunikorn.framework", "yunikorn.config"}
 MODEL = FRAMEWORK | {"yunikorn.index", "yunikorn.model"}
 ACCOUNTING = MODEL | {"yunikorn.accounting"}
@@ -56,6 +58,7 @@ TRANSPORTS = WIRE | {
 
 KUBERNETES = "yunikorn_kubernetes."
 SHIM = FOUNDATION | {
+    "yunikorn.background",
     "yunikorn.states",
     "yunikorn.interface",
     "yunikorn.runtime",
@@ -73,6 +76,7 @@ MAY_IMPORT = {
     "yunikorn.input_files": {"yunikorn.errors"},
     "yunikorn.text": set(),
     "yunikorn.event_types": set(),
+    "yunikorn.background": {"yunikorn.containment", "yunikorn.errors"},
     "yunikorn.build": set(),
     "yunikorn.resources": {"yunikorn.errors"},
     "yunikorn.config.durations": {"yunikorn.resources"},
@@ -89,13 +93,14 @@ MAY_IMPORT = {
     "yunikorn.output": SCHEDULING | {"yunikorn.explain"},
     "yunikorn.interface": INTERFACE,
     "yunikorn.wire": WIRE,
-    "yunikorn.client": WIRE,
-    "yunikorn.runtime": INTERFACE,
-    "yunikorn.metrics": INTERFACE,
+    "yunikorn.client": WIRE | LOOPS,
+    "yunikorn.runtime": INTERFACE | LOOPS,
+    "yunikorn.metrics": INTERFACE | LOOPS,
     "yunikorn.recording": WIRE,
-    "yunikorn.rest": INTERFACE | {"yunikorn.runtime", "yunikorn.metrics"},
-    "yunikorn.web": INTERFACE | {"yunikorn.runtime", "yunikorn.rest"},
+    "yunikorn.rest": INTERFACE | LOOPS | {"yunikorn.runtime", "yunikorn.metrics"},
+    "yunikorn.web": INTERFACE | LOOPS | {"yunikorn.runtime", "yunikorn.rest"},
     "yunikorn.service": WIRE
+    | LOOPS
     | {"yunikorn.recording", "yunikorn.runtime", "yunikorn.rest", "yunikorn.web", "yunikorn.metrics"},
     "yunikorn.simulation": INTERFACE,
     "yunikorn.reporting": INTERFACE | {"yunikorn.simulation"},

@@ -43,6 +43,9 @@ LEVELS = {
 LOG_LEVEL = "log.level"
 _LOG_AREA = re.compile(r"log\.([\w.-]+)\.level\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}\Z")
+DNS_LABEL = "1 to 63 lower-case letters of ASCII, digits and dashes, with no dash at either end"
+"""Form of the names of services and namespaces, which are parts of host names."""
+_DNS_LABEL = re.compile("[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 HEALTH_CHECK = "health.checkInterval"
 """Key without effect: the health of the core is checked whenever it is asked for."""
 
@@ -60,6 +63,17 @@ class SettingKind:
 def _text(text: str) -> str:
     if not 0 < len(text.encode()) <= LONGEST_TEXT:
         raise ValueError(f"expected a text of 1 to {LONGEST_TEXT} bytes")
+    return text
+
+
+def is_dns_label(text: str) -> bool:
+    """Return True for a name that can be a part of a host name."""
+    return _DNS_LABEL.fullmatch(text) is not None
+
+
+def _service(text: str) -> str:
+    if not is_dns_label(text):
+        raise ValueError(f"expected the name of a service: {DNS_LABEL}")
     return text
 
 
@@ -116,6 +130,7 @@ def _count(text: str) -> int:
 
 
 TEXT = SettingKind("text", _text)
+SERVICE = SettingKind("name of a service", _service)
 BOOLEAN = SettingKind("`true`, `false`", _boolean, lambda value: str(value).lower())
 INTEGER = SettingKind("whole number", _integer)
 ID = SettingKind("whole number", _id)
@@ -265,7 +280,7 @@ class AdmissionSettings:
 
     webhook_service: str = _setting(
         "admissionController.webHook.amServiceName",
-        TEXT,
+        SERVICE,
         "yunikorn-admission-controller-service",
         "service of the admission controller",
     )

@@ -92,6 +92,12 @@ def test_a_bad_value_is_named_with_the_default(key: str, text: str, problem: str
     )
 
 
+@pytest.mark.parametrize("name", ["wébhooks", "Webhooks", "web.hooks", "-webhooks", "w" * 64])
+def test_the_service_of_the_webhooks_is_a_part_of_a_host_name(name: str) -> None:
+    _, problems = read_settings({"admissionController.webHook.amServiceName": name})
+    assert "expected the name of a service" in problems[0].message
+
+
 def test_all_problems_come_together_and_each_once() -> None:
     values = {
         "admissionController.filtering.generateUniqueAppId": "maybe",

@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 
+from yunikorn.background import begin_shared
 from yunikorn.client.callback_stream import perform
 from yunikorn.client.client_options import ClientOptions
 from yunikorn.client.client_session import ClientSession
@@ -80,8 +81,8 @@ class AsyncClient:
         """
         if self._keeper is not None:
             raise UsageError("this client was started already: make a new one")
-        self._keeper = asyncio.create_task(self._keep())
-        running = asyncio.ensure_future(self._running.wait())
+        self._keeper = begin_shared(self._keep())
+        running = begin_shared(self._running.wait())
         try:
             await asyncio.wait({self._keeper, running}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
@@ -116,8 +117,6 @@ class AsyncClient:
         if self._keeper is not None and not self._keeper.done():
             self._keeper.cancel()
             await asyncio.wait({self._keeper})
-        if self._keeper is not None and not self._keeper.cancelled():
-            self._keeper.exception()  # marks the error as retrieved; the log has it
 
     async def __aenter__(self) -> AsyncClient:
         await self.start()

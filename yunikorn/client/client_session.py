@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import grpc.aio
 
+from yunikorn.background import begin_shared
 from yunikorn.client.callback_stream import CallbackStream
 from yunikorn.client.client_options import ClientOptions
 from yunikorn.client.connection import (
@@ -164,12 +165,13 @@ class ClientSession:
         """Send and receive until the end of the session; return if this side ended it, raise otherwise."""
         callbacks = self._callback_stream
         assert callbacks is not None
-        hearing = [asyncio.create_task(self._hear(kind, stream)) for kind, stream in self._streams.items()]
-        sending = [asyncio.create_task(_quietly(stream.send())) for stream in self._streams.values()]
-        asking = asyncio.create_task(self._keep_hearing(callbacks))
-        tasks = [*hearing, *sending, asking, asyncio.create_task(callbacks.work())]
+        hearing = [begin_shared(self._hear(kind, stream)) for kind, stream in self._streams.items()]
+        sending = [begin_shared(_quietly(stream.send())) for stream in self._streams.values()]
+        asking = begin_shared(self._keep_hearing(callbacks))
+        beside = [*sending, asking, begin_shared(callbacks.work())]
+        tasks = [*hearing, *beside]
         try:
-            await _first_failure(hearing, asking)
+            await _first_failure(hearing, beside)
         finally:
             self._ended.set()
             callbacks.close()
@@ -213,8 +215,8 @@ class ClientSession:
 
     async def room(self) -> bool:
         """Wait until there is room for an update; return False if the session has ended meanwhile."""
-        ended = asyncio.create_task(self._ended.wait())
-        room = asyncio.create_task(self._room_everywhere())
+        ended = begin_shared(self._ended.wait())
+        room = begin_shared(self._room_everywhere())
         try:
             await asyncio.wait({ended, room}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -259,9 +261,9 @@ class ClientSession:
             raise SessionInterrupted("the stream of callbacks ended, although the client did not end it")
 
 
-async def _first_failure(needed: list[asyncio.Task[None]], beside: asyncio.Task[None]) -> None:
+async def _first_failure(needed: list[asyncio.Task[None]], beside: list[asyncio.Task[None]]) -> None:
     """Wait for the end of all `needed` tasks; raise the first error of one of them, or of `beside`."""
-    pending = {*needed, beside}
+    pending = {*needed, *beside}
     while not all(task.done() for task in needed):
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         for task in done:

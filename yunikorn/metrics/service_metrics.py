@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from typing import Protocol
 
+from yunikorn.background import begin_shared
 from yunikorn.framework.plugin_statistics import MethodUse, PluginStatistics
 from yunikorn.interface.buffered_sinks import SinkLoad
 from yunikorn.interface.scheduler import Scheduler
@@ -67,7 +68,7 @@ class ServiceMetrics:
     async def scrape(self) -> bytes:
         """Return the text of all metrics. Raises the error of reading the core, such as `CoreStopped`."""
         if self._current is None:
-            self._current = asyncio.create_task(self._scrape())
+            self._current = begin_shared(self._scrape())
             self._current.add_done_callback(self._scraped)
         self._scraping += 1
         try:
@@ -89,10 +90,8 @@ class ServiceMetrics:
         """Count an answer with this HTTP status code."""
         self._answered[str(code)] += 1
 
-    def _scraped(self, task: asyncio.Task[bytes]) -> None:
+    def _scraped(self, _: asyncio.Task[bytes]) -> None:
         self._current = None
-        if not task.cancelled():
-            task.exception()  # without this, asyncio complains if all scrapers have hung up
 
     async def _scrape(self) -> bytes:
         core = await self._read(read_figures)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 from starlette.requests import ClientDisconnect, Request
 
+from yunikorn.background import begin_shared
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.answers import Answer, RequestRefused
@@ -117,7 +118,7 @@ class Call:
         """Carry out a reading that passes parts of its answer on, and return its result and the parts."""
         gathering = Gathering(self.site.stopwatch)
         async with self.site.reading:
-            task = asyncio.ensure_future(self.site.core.read(lambda core: reading(core, gathering)))
+            task = begin_shared(self.site.core.read(lambda core: reading(core, gathering)))
             try:
                 return await gathering.encode(task), gathering
             finally:

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import attrs
 from starlette.types import Receive, Scope, Send
 
+from yunikorn.background import begin_watched
 from yunikorn.metrics.service_figures import EventFigures
 from yunikorn.rest import shapes
 from yunikorn.rest.answers import JSON, Answer
 from yunikorn.rest.encoding import json_pieces, to_bytes
 from yunikorn.rest.event_json import instance_line, line_of
 from yunikorn.runtime.event_store import EventStore, EventWindow
+
+_log = logging.getLogger("yunikorn.rest")
 
 CHUNK = 100
 """Number of events that are encoded at a time; encoding takes about a millisecond."""
@@ -210,7 +214,7 @@ class EventStream(Answer):
         """Send events until the client has gone, is too slow, or the service stops."""
         stream = self.hub.open(self.host, self.position)
         self.hub.missed += self.missed
-        watcher = asyncio.create_task(_watch(receive, stream))
+        watcher = begin_watched(_watch(receive, stream), "the wait for a client to disconnect", _log)
         headers = {"content-type": EVENT_STREAM if self.as_messages else JSON, **self.headers}
         if self.as_messages:
             headers["cache-control"] = "no-cache"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections import Counter
 from collections.abc import Awaitable, Collection, Iterator
 from typing import TypeVar
@@ -11,8 +12,11 @@ from typing import TypeVar
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from yunikorn.background import begin_watched
 from yunikorn.rest.answers import error
 from yunikorn.rest.throttle import network_of
+
+_log = logging.getLogger("yunikorn.rest")
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """Names of this machine in the `Host` header."""
@@ -123,7 +127,7 @@ async def unless_gone(receive: Receive, work: Awaitable[T]) -> T | None:
         is_gone = True
         worker.cancel()
 
-    watcher = asyncio.create_task(watch())
+    watcher = begin_watched(watch(), "the wait for a client to disconnect", _log)
     try:
         return await work
     except asyncio.CancelledError:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import attrs
 
+from yunikorn.background import begin_shared
 from yunikorn.errors import UsageError
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.answers import RequestRefused
@@ -73,10 +74,8 @@ class Steering:
 
         A change that has begun ends with its entry, even if the client disconnects.
         """
-        work = asyncio.ensure_future(self._change(caller, what, target, make))
         # A client that disconnects leaves the outcome to the audit log.
-        work.add_done_callback(lambda over: over.cancelled() or over.exception())
-        return await asyncio.shield(work)
+        return await asyncio.shield(begin_shared(self._change(caller, what, target, make)))
 
     async def _change(
         self,

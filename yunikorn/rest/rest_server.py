@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 import ssl
 from collections.abc import Iterable, Iterator
@@ -20,10 +21,13 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from yunikorn.background import begin_watched
 from yunikorn.rest.connection_table import ConnectionTable
 from yunikorn.rest.guards import LOOPBACK, HostCheck, UnreadBodies
 from yunikorn.rest.joined_writes import JoinedWrites
 from yunikorn.rest.route_access import CERTIFICATE
+
+_log = logging.getLogger("yunikorn.rest")
 
 TOO_LARGE = "The header of the request is too large."
 INVALID = "Invalid HTTP request received."
@@ -279,7 +283,7 @@ class RestServer:
 
     async def start(self) -> None:
         """Begin to serve; returns when connections are accepted."""
-        self._task = asyncio.create_task(self._server.serve([self._socket]))
+        self._task = begin_watched(self._server.serve([self._socket]), "the REST server", _log)
         while not self._server.started:
             if self._task.done():
                 self._task.result()

@@ -9,10 +9,12 @@ import asyncio
 import contextlib
 import functools
 import inspect
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from yunikorn.background import begin_watched
 from yunikorn.errors import CONTAINED, CallbackError
 from yunikorn.interface.callback import OPTIONAL, implements
 from yunikorn.interface.commands import RegisterResourceManager, Stop, Update
@@ -25,6 +27,8 @@ from yunikorn.interface.messages import (
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.sliced_reads import Reading
 from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
+
+_log = logging.getLogger("yunikorn.runtime")
 
 T = TypeVar("T")
 
@@ -200,7 +204,7 @@ class LoopCallback:
     def _wake(self) -> None:
         self._is_woken = False
         if self._worker is None:
-            self._worker = self._loop.create_task(self._work())
+            self._worker = begin_watched(self._work(), "the delivery of calls of the core", _log)
 
     async def _work(self) -> None:
         """Execute the calls that have arrived by now; those that arrive meanwhile follow in a later turn."""

@@ -11,7 +11,9 @@ from typing import Any
 
 import grpc
 
-from yunikorn.errors import ConfigError, UsageError, YunikornError, printable
+from yunikorn.background import begin_shared
+from yunikorn.containment import describe_error
+from yunikorn.errors import CONTAINED, ConfigError, UsageError, YunikornError, printable
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.messages import (
     EventRecord,
@@ -122,8 +124,8 @@ class CallbackStreams:
     async def _converse(
         self, line: RemoteCallback, messages: AsyncIterator[bytes], context: Context
     ) -> CallRefusal | None:
-        receiving = asyncio.create_task(self._receive(line, messages))
-        sending = asyncio.create_task(_send(line, context))
+        receiving = begin_shared(self._receive(line, messages))
+        sending = begin_shared(_send(line, context))
         try:
             return await end_of(line, receiving, sending)
         finally:
@@ -141,7 +143,7 @@ class CallbackStreams:
                 content = message.WhichOneof("content")
                 if content in ("update_configuration", "fail_application"):
                     await room.acquire()
-                    call = asyncio.create_task(self._carry_out(line, message, room))
+                    call = begin_shared(self._carry_out(line, message, room))
                     calls.add(call)
                     call.add_done_callback(calls.discard)
                 elif content == "open":
@@ -177,6 +179,10 @@ class CallbackStreams:
             answer = await core.carry_out(lambda core: _apply(core, line.remote, message))
         except YunikornError as error:
             answer = FromScheduler(failure=Failure(reason=str(error)))
+        except CONTAINED as error:
+            _log.exception("bug: a call of resource manager %s failed", line.remote.rm_id)
+            reason = f"bug of the scheduler, see its log: {describe_error(error)}"
+            answer = FromScheduler(failure=Failure(reason=reason))
         finally:
             room.release()
         answer.call = message.call

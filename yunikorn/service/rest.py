@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from yunikorn.background import BackgroundTasks
 from yunikorn.clock import Clock, stopwatch
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
@@ -74,7 +75,7 @@ class Rest:
             core_alive=lambda: core.threaded.alive,
             unready=lambda: self._unready(),
         )
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = BackgroundTasks(_log)
         web = pages(stopwatch)
         self._app = rest_app(self._site, (*ENDPOINTS, *web.endpoints), web.error_page)
         self._context: ssl.SSLContext | None = None
@@ -100,17 +101,16 @@ class Rest:
         limits = ServerLimits(connections=connection_limit())
         self._server = RestServer(self._app, listening, self._context, hosts, limits)
         await self._server.start()
-        self._tasks.append(asyncio.create_task(self._site.history.keep(self._site.core)))
+        self._tasks.begin(self._site.history.keep(self._site.core), "the history of samples")
         file = self._access.file
         if file is not None:
             changed = watch(lambda: [file], self._credentials_changed)
-            self._tasks.append(asyncio.create_task(changed))
+            self._tasks.begin(changed, "the watch of the file of credentials")
         return address.at_port(listening.getsockname()[1])
 
     async def stop(self) -> None:
         """Answer the requests in progress, and close all connections."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel_all()
         self._events.end_all()
         if self._server is not None:
             await self._server.stop()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
+from yunikorn.background import BackgroundTasks
 from yunikorn.clock import Clock, SystemClock, stopwatch
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
@@ -171,7 +172,7 @@ class _Service:
         self._registry = registry if self._statistics is None else registry.counting(self._statistics)
         self._over = asyncio.Event()
         self._signals_to_stop = StopSignals(asyncio.get_running_loop().time)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks(_log)
         self._recorder = _recorder(options)
         self._sinks = BufferedSinks()
         self._workers = PolicyWorkers()
@@ -276,20 +277,10 @@ class _Service:
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` in the background, and log its errors."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None and not isinstance(error, CoreStopped):
-            _log.error("a part of the service failed: %s: %s", type(error).__name__, error, exc_info=error)
+        self._tasks.begin(work, f"a part of the service ({getattr(work, '__qualname__', '')})", expected=(CoreStopped,))
 
     async def _end(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         if self._rest is not None:
             await self._rest.stop()
         if self._network is None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
+from yunikorn.background import begin_shared
 from yunikorn.errors import UsageError, YunikornError, printable
 from yunikorn.interface.messages import UpdateRequest
 from yunikorn.runtime.threaded import CoreStopped
@@ -80,8 +81,8 @@ class UpdateStreams:
         context: Context,
     ) -> CallRefusal | None:
         """Receive and send until either side ends the stream; returns the final refusal, or None."""
-        receiving = asyncio.create_task(self._receive(layout, line, first, messages))
-        sending = asyncio.create_task(self._send(layout, line, context))
+        receiving = begin_shared(self._receive(layout, line, first, messages))
+        sending = begin_shared(self._send(layout, line, context))
         try:
             refusal = await end_of(line, receiving, sending)
         except asyncio.CancelledError:

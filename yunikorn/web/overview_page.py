@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
 
 import attrs
 
+from yunikorn.background import begin_shared
 from yunikorn.clock import SECOND
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.model.application import Application
@@ -88,8 +88,7 @@ class WaitingBoard:
     async def latest(self, call: Call) -> Sequence[WaitingRow] | None:
         """Return the explanations, made again if they are out of date; None while there are none yet."""
         if self._stopwatch() >= self._until and (self._making is None or self._making.done()):
-            self._making = asyncio.ensure_future(self._make(call))
-            self._making.add_done_callback(_noticed)
+            self._making = begin_shared(self._make(call))
         if self._making is not None:
             await asyncio.wait({self._making}, timeout=PATIENCE)
             if self._making.done():
@@ -187,12 +186,6 @@ def curve_of(values: Sequence[int]) -> str:
     )
 
 
-def _noticed(task: asyncio.Future[Any]) -> None:
-    """Take note of the error of a task, for asyncio complains of errors that no page has waited for."""
-    if not task.cancelled():
-        task.exception()
-
-
 class Overview:
     """Page `/`."""
 
@@ -204,8 +197,7 @@ class Overview:
     async def _health(self, call: Call) -> shapes.Health | None:
         """Return the latest health check; None if the first one takes longer than a page may."""
         if self._checking is None or self._checking.done():
-            self._checking = asyncio.ensure_future(latest_health(call))
-            self._checking.add_done_callback(_noticed)
+            self._checking = begin_shared(latest_health(call))
         await asyncio.wait({self._checking}, timeout=PATIENCE)
         if self._checking.done():
             self._checked = self._checking.result()

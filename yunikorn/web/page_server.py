@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 from starlette.requests import Request
 
+from yunikorn.background import begin_shared
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.errors import YunikornError
 from yunikorn.rest.answers import TEXT, Answer, RequestRefused
@@ -110,7 +111,7 @@ class PageServer:
         key = f"{call.request.scope['path']}?{call.request.url.query}"
         made = self._made.get(key)
         if made is None or (made.until is not None and self._stopwatch() >= made.until):
-            made = self._made[key] = _Made(asyncio.ensure_future(self._make(call, make)))
+            made = self._made[key] = _Made(begin_shared(self._make(call, make)))
             self._made.move_to_end(key)
             begun, current = self._stopwatch(), made
             current.task.add_done_callback(lambda _: self._finish(key, current, begun))

@@ -11,16 +11,17 @@ from typing import Any
 import aiohttp
 import attrs
 
+from yunikorn.background import BackgroundTasks
 from yunikorn.clock import Clock
 from yunikorn.config_maps import NAMES
-from yunikorn.errors import ConfigError, UsageError, YunikornError
+from yunikorn.errors import ConfigError, UsageError
 from yunikorn_kubernetes.admission.admission_rules import Rules
 from yunikorn_kubernetes.admission.config_map_validation import RestScheduler, review_config_map
 from yunikorn_kubernetes.admission.pods import review_pod
 from yunikorn_kubernetes.admission.reviews import Request, ReviewAnswer
-from yunikorn_kubernetes.admission.trust import Trust, has_secret, needed
-from yunikorn_kubernetes.admission.webhook_server import WebhookServer
-from yunikorn_kubernetes.admission.webhooks import Reachable
+from yunikorn_kubernetes.admission.trust import UNCHECKED, Trust, has_secret, needed
+from yunikorn_kubernetes.admission.webhook_server import WebhookHealth, WebhookServer
+from yunikorn_kubernetes.admission.webhooks import Reachable, host_of, is_host
 from yunikorn_kubernetes.api_server.access_reviews import denied, refused_list
 from yunikorn_kubernetes.api_server.api_resources import (
     CONFIG_MAPS,
@@ -33,14 +34,10 @@ from yunikorn_kubernetes.api_server.chance import RandomSource
 from yunikorn_kubernetes.api_server.reflector import ObjectChange, Reflector
 from yunikorn_kubernetes.objects import ConfigMap, Namespace, PriorityClass
 from yunikorn_kubernetes.shim_config_maps import ClusterConfig, read_config
-from yunikorn_kubernetes.shim_settings import ShimLogLevels
+from yunikorn_kubernetes.shim_settings import DNS_LABEL, ShimLogLevels, is_dns_label
 
 _log = logging.getLogger("yunikorn.admission")
 
-INTERVAL = 60.0
-"""Seconds between two checks of the secret and of the configurations of the webhooks."""
-RETRY = 5.0
-"""Seconds to the next check after one that failed."""
 PATIENCE = 2.0
 """Seconds to wait for a namespace that is not known yet."""
 ADVICE = "see the roles in deploy/kubernetes/admission-access.yaml"
@@ -64,6 +61,20 @@ class AdmissionOptions:
     """URL by which the API server reaches this process, for one outside of the cluster."""
     set_levels: Callable[[ShimLogLevels], object] = lambda _: None
     """Sets the levels of logs that the ConfigMaps name."""
+
+    def check(self) -> None:
+        """Raise `UsageError` with all names that cannot be used."""
+        problems = []
+        if not is_dns_label(self.namespace):
+            problems.append(f"--namespace {self.namespace!r} is no namespace: expected {DNS_LABEL}")
+        host = host_of(self.url)
+        if self.url and not is_host(host):
+            problems.append(
+                f"--url {self.url}: {host!r} is no address and no host name, whose parts between dots are"
+                f" {DNS_LABEL}"
+            )
+        if problems:
+            raise UsageError("\n".join(problems))
 
 
 @attrs.frozen
@@ -91,7 +102,6 @@ class AdmissionController:
     ) -> None:
         self._options = options
         self._server = server
-        self._clock = clock
         self._config: ClusterConfig | None = None
         self._rules = Rules()
         self._namespaces: Reflector[Namespace] = Reflector(server, NAMESPACES, _ignore, random=random)
@@ -99,7 +109,8 @@ class AdmissionController:
         self._config_maps: Reflector[ConfigMap] = Reflector(
             server, CONFIG_MAPS, self._config_map_changed, random=random, namespace=options.namespace
         )
-        self._webhooks = WebhookServer(self._mutate, self._validate)
+        self._trust = Trust(server, self._reachable, clock)
+        self._webhooks = WebhookServer(self._mutate, self._validate, self._health)
         self._session: aiohttp.ClientSession | None = None
 
     @contextlib.asynccontextmanager
@@ -115,12 +126,11 @@ class AdmissionController:
             for one in reflectors:
                 await one.synced.wait()
             self._read_settings()
-            trust = Trust(self._server, self._reachable, self._clock)
-            await self._refresh(trust)
+            await self._trust.renew(self._webhooks.use)
             port = await self._webhooks.start(self._options.host, self._options.port)
             try:
-                await trust.repair()
-                async with _running(lambda: self._keep_trust(trust)):
+                await self._trust.repair()
+                async with _running(self._keep_trust):
                     yield port
             finally:
                 await self._webhooks.stop()
@@ -135,27 +145,20 @@ class AdmissionController:
         if missing:
             raise UsageError("\n".join(["the API server refuses what is needed:", *missing, ADVICE]))
 
-    async def _keep_trust(self, trust: Trust) -> None:
-        """Renew certificates and repair configurations until cancelled; failures are tried again."""
-        while True:
-            pause = INTERVAL
-            try:
-                await self._refresh(trust)
-                await trust.repair()
-            except YunikornError as error:
-                _log.error("certificates and configurations of the webhooks were not checked: %s", error)
-                pause = RETRY
-            await asyncio.sleep(pause)
-
     def _reachable(self) -> Reachable:
         assert self._config is not None
         service = self._config.settings.admission.webhook_service
         return Reachable(service, self._options.namespace, self._options.url)
 
-    async def _refresh(self, trust: Trust) -> None:
-        certificate = await trust.refresh()
-        if certificate is not None:
-            self._webhooks.use(certificate)
+    async def _keep_trust(self) -> None:
+        await self._trust.keep(self._webhooks.use)
+
+    def _health(self) -> WebhookHealth:
+        problem = self._trust.problem
+        if self._trust.is_expired:
+            return WebhookHealth(f"the certificate has expired; {UNCHECKED}: {problem}", serves=False)
+        # Webhooks that the API server calls and trusts stay ready: without them pods are not prepared.
+        return WebhookHealth(f"{UNCHECKED}: {problem}" if problem else "")
 
     # -- settings -----------------------------------------------------------------------------------------
 
@@ -214,10 +217,10 @@ def _ignore(_: object) -> None:
 @contextlib.asynccontextmanager
 async def _running(*works: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
     """Run works that never end while the context lasts."""
-    tasks = [asyncio.create_task(work()) for work in works]
+    tasks = BackgroundTasks(_log)
+    for work in works:
+        tasks.begin(work(), work.__qualname__)
     try:
         yield
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await tasks.close()

@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable
 
+from yunikorn.background import begin_shared
 from yunikorn.clock import SystemClock
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.admission.controller import ADVICE, AdmissionController, AdmissionOptions
@@ -45,6 +46,7 @@ async def _run(
     user_agent: str,
     announce: Callable[[int], None],
 ) -> int:
+    options.check()
     try:
         credentials = find_credentials(kubeconfig, context, environment=os.environ)
         connection = ApiConnection(credentials, user_agent=user_agent)
@@ -55,8 +57,8 @@ async def _run(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
-    serving = asyncio.create_task(_serve(ApiServer(connection), options, announce))
-    ending = asyncio.create_task(over.wait())
+    serving = begin_shared(_serve(ApiServer(connection), options, announce))
+    ending = begin_shared(over.wait())
     try:
         await asyncio.wait((serving, ending), return_when=asyncio.FIRST_COMPLETED)
         if serving.done():

@@ -6,15 +6,17 @@ version that it has read, so that only one of two simultaneous changes succeeds;
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import datetime
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NoReturn
 
 from yunikorn.clock import SECOND, Clock
-from yunikorn.errors import YunikornError
+from yunikorn.containment import describe_error
+from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn_kubernetes.admission.webhook_certificates import (
     Authority,
     ServerCertificate,
@@ -40,6 +42,11 @@ from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 _log = logging.getLogger("yunikorn.admission")
 
 SECRET = "admission-controller-secrets"
+INTERVAL = 60.0
+"""Seconds between two checks of the secret and of the configurations of the webhooks."""
+RETRY = 5.0
+"""Seconds to the next check after one that failed."""
+UNCHECKED = "certificates and configurations of the webhooks were not checked"
 TRIES = 10
 """Attempts to write the secret while other replicas write it, too."""
 _REGISTRATION = "admissionregistration.k8s.io"
@@ -99,6 +106,10 @@ class Trust:
         self._hosts: list[str] = []
         self._renewal = self.now()
         """Time from which another certificate is needed."""
+        self._end: datetime.datetime | None = None
+        """End of the certificate in use."""
+        self.problem = ""
+        """Failure of the latest check; empty if it succeeded."""
 
     @property
     def _reachable(self) -> Reachable:
@@ -108,6 +119,45 @@ class Trust:
         """Return the time of the clock."""
         seconds = self._clock.now() // SECOND
         return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
+    async def keep(
+        self,
+        use: Callable[[ServerCertificate], object],
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> NoReturn:
+        """Renew the certificate and repair the configurations until cancelled.
+
+        `use` is called with each new certificate. A failure of any kind is logged, visible in `problem`, and
+        tried again.
+        """
+        while True:
+            try:
+                await self.check(use)
+            except CONTAINED as error:
+                is_bug = not isinstance(error, YunikornError)
+                self.problem = f"bug: {describe_error(error)}" if is_bug else str(error)
+                _log.error("%s: %s", UNCHECKED, self.problem, exc_info=is_bug)
+                await sleep(RETRY)
+            else:
+                await sleep(INTERVAL)
+
+    async def check(self, use: Callable[[ServerCertificate], object]) -> None:
+        """Pass a new certificate on if one is due, and repair the configurations. Raises as both do."""
+        await self.renew(use)
+        await self.repair()
+        self.problem = ""
+
+    async def renew(self, use: Callable[[ServerCertificate], object]) -> None:
+        """Pass a new certificate on if one is due; raises as `refresh` does."""
+        certificate = await self.refresh()
+        if certificate is not None:
+            use(certificate)
+            self._end = certificate.end
+
+    @property
+    def is_expired(self) -> bool:
+        """True if no one trusts the certificate in use any more."""
+        return self._end is not None and self.now() >= self._end
 
     async def refresh(self) -> ServerCertificate | None:
         """Read the authorities, replace those near their end, and return a certificate if a new one is due.

@@ -59,6 +59,8 @@ class ServerCertificate:
     key: bytes
     renewal: datetime.datetime
     """Time from which another one is needed."""
+    end: datetime.datetime
+    """Time from which nothing trusts it any more."""
 
 
 def names(index: int) -> tuple[str, str]:
@@ -162,7 +164,7 @@ def server_certificate(
     )
     pem = certificate.public_bytes(serialization.Encoding.PEM)
     first_end = min(one.end for one in authorities)
-    return ServerCertificate(pem, _key_pem(key), min(end - SERVER_RENEWAL, first_end - RENEWAL))
+    return ServerCertificate(pem, _key_pem(key), min(end - SERVER_RENEWAL, first_end - RENEWAL), end)
 
 
 def _issuer(authority: Authority) -> x509.AuthorityKeyIdentifier:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 
+import attrs
 from aiohttp import web
 
 from yunikorn.errors import UsageError
@@ -30,16 +31,32 @@ LARGEST_BODY = 16 << 20
 Reviewer = Callable[[Request], Awaitable[ReviewAnswer]]
 
 
+@attrs.frozen
+class WebhookHealth:
+    """State of the webhooks."""
+
+    problem: str = ""
+    """Problem that an administrator has to solve; empty if there is none."""
+    serves: bool = True
+    """False if the API server cannot get answers any more."""
+
+
+HEALTHY = WebhookHealth()
+
+
 class WebhookServer:
     """Server of the webhooks; the certificate can be replaced while it serves."""
 
-    def __init__(self, mutate: Reviewer, validate: Reviewer) -> None:
+    def __init__(
+        self, mutate: Reviewer, validate: Reviewer, health: Callable[[], WebhookHealth] = lambda: HEALTHY
+    ) -> None:
+        """Create what does not serve yet; `health` is asked by each probe."""
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
         application = web.Application(client_max_size=LARGEST_BODY)
         application.add_routes(
             [
-                web.get("/health", _health),
+                web.get("/health", _probe(health)),
                 web.post(MUTATE_PATH, _handler(mutate)),
                 web.post(VALIDATE_PATH, _handler(validate)),
             ]
@@ -79,8 +96,13 @@ class WebhookServer:
         await self._runner.cleanup()
 
 
-async def _health(_: web.Request) -> web.Response:
-    return web.Response(text="OK\r\n")
+def _probe(health: Callable[[], WebhookHealth]) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def probe(_: web.Request) -> web.Response:
+        found = health()
+        status = 200 if found.serves else 503
+        return web.Response(status=status, text=f"{found.problem or 'OK'}\r\n")
+
+    return probe
 
 
 def _handler(reviewer: Reviewer) -> Callable[[web.Request], Awaitable[web.Response]]:

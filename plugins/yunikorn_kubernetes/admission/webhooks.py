@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import ipaddress
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
+
+from yunikorn_kubernetes.shim_settings import is_dns_label
 
 MUTATIONS = "yunikorn-admission-controller-mutations"
 VALIDATIONS = "yunikorn-admission-controller-validations"
@@ -18,6 +21,7 @@ LABELS = {"app": "yunikorn"}
 TIMEOUT = 10
 """Seconds for which the API server waits for an answer; without one it accepts the object."""
 
+LONGEST_HOST = 253
 Json = dict[str, Any]
 
 
@@ -34,7 +38,7 @@ class Reachable:
     def hosts(self) -> list[str]:
         """Host names for the certificate."""
         if self.url:
-            return [urlsplit(self.url).hostname or ""]
+            return [host_of(self.url)]
         return [f"{self.service}.{self.namespace}.svc", f"{self.service}.{self.namespace}", self.service]
 
     def client(self, path: str, authorities: bytes) -> Json:
@@ -44,6 +48,23 @@ class Reachable:
             return {"url": f"{self.url}{path}", "caBundle": bundle}
         reference = {"name": self.service, "namespace": self.namespace, "path": path, "port": 443}
         return {"service": reference, "caBundle": bundle}
+
+
+def host_of(url: str) -> str:
+    """Return the host in a URL; empty if there is none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_host(text: str) -> bool:
+    """Return True for an IP address or a host name."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return len(text) <= LONGEST_HOST and all(map(is_dns_label, text.split(".")))
+    return True
 
 
 def mutations(reachable: Reachable, authorities: bytes) -> Json:

@@ -11,6 +11,7 @@ import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 from yarl import URL
 
+from yunikorn.background import begin_watched
 from yunikorn_kubernetes.api_server.api_credentials import ApiCredentials, CredentialsError, ServerAccess
 from yunikorn_kubernetes.api_server.transport import BodyStream, ServerAnswer, TransportError
 
@@ -105,7 +106,7 @@ class ApiConnection:
             await self._load(None)
         elif loop.time() - self._loaded_at > RENEWAL and self._renewal is None:
             # Requests do not wait for this, since the credentials in force are still valid.
-            self._renewal = loop.create_task(self._renew(self._access))
+            self._renewal = begin_watched(self._renew(self._access), "the renewal of credentials", _log)
         assert self._access is not None
         return self._access
 

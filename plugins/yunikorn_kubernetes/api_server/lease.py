@@ -3,8 +3,8 @@
 The rules are those of Kubernetes' own components: the holder renews its lease every `retry` seconds and stops
 after `renew_deadline` seconds without success; others take a lease whose record has not changed for its
 duration. A request has half of the renewal deadline, so that one without an answer leaves time for another,
-on another connection. Times are those of the event loop, which never jump. Each change names the version of the record
-that it replaces, so one of two simultaneous changes fails.
+on another connection. Times are those of the event loop, which never jump. Each change names the version of
+the record that it replaces, so one of two simultaneous changes fails.
 """
 
 from __future__ import annotations

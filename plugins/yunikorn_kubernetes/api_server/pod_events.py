@@ -13,6 +13,8 @@ from typing import TypeVar
 import attrs
 
 from yunikorn.clock import Clock
+from yunikorn.containment import describe_error
+from yunikorn.errors import CONTAINED
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS, EVENTS, ApiObject, ApiResource
 from yunikorn_kubernetes.api_server.api_times import micro_time
 from yunikorn_kubernetes.api_server.back_off import BackOff
@@ -241,6 +243,9 @@ class PodEvents:
                 if error.is_forbidden and self._tries_again(event):
                     return
                 self._drop(str(error))
+            except CONTAINED as error:
+                _log.exception("bug: an event of %s was not sent", event.regarding.name)
+                self._drop(describe_error(error))
             event.refusals = 0
             event.written = number
             event.waits = False

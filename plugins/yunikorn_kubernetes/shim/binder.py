@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 
-from yunikorn.errors import YunikornError
+from yunikorn.background import BackgroundTasks
+from yunikorn.containment import describe_error
+from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.shim.ports import Volumes, Writes
 from yunikorn_kubernetes.shim.tasks import Task
@@ -23,7 +24,8 @@ class Binder:
     def __init__(self, writes: Writes, volumes: Volumes) -> None:
         """Create without bindings; set `bound` and `failed` before use."""
         self._writes, self._volumes = writes, volumes
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running = BackgroundTasks(_log)
+        """Bindings by uid of the pod."""
         self.bound: Callable[[Task], object] = lambda _: None
         """Called with a task whose pod was bound."""
         self.failed: Callable[[Task, str, str], object] = lambda *_: None
@@ -31,25 +33,19 @@ class Binder:
 
     def begin(self, task: Task) -> None:
         """Begin the binding of a task to `task.node`."""
-        problem = self._volumes.assume(task.pod, task.node)
+        try:
+            problem = self._volumes.assume(task.pod, task.node)
+        except CONTAINED as error:
+            _log.exception("bug: the volumes of %s could not be chosen", task.label)
+            problem = _bug(error)
         if problem:
-            self.failed(task, "AssumePodError" if task.placeholder else "AssumePodFailed", problem)
+            self._end(task, "AssumePodError" if task.placeholder else "AssumePodFailed", problem)
             return
-        work = asyncio.get_running_loop().create_task(self._bind(task, task.node))
-        self._running[task.uid] = work
-        work.add_done_callback(lambda _: self._drop(task.uid, work))
-
-    def _drop(self, uid: str, work: asyncio.Task[None]) -> None:
-        if self._running.get(uid) is work:
-            del self._running[uid]
-        if not work.cancelled() and (error := work.exception()) is not None:
-            _log.error("binding failed by a bug: %s: %s", type(error).__name__, error, exc_info=error)
+        self._running.begin(self._bind(task, task.node), f"the binding of {task.label}", key=task.uid)
 
     def cancel(self, task: Task) -> None:
         """End the binding of a task, if there is one; a call to the API server may still succeed."""
-        work = self._running.pop(task.uid, None)
-        if work is not None:
-            work.cancel()
+        if self._running.cancel(task.uid):
             self._writes.forget(task.uid)
         self._volumes.forget(task.uid)
 
@@ -58,6 +54,10 @@ class Binder:
             await self._volumes.bind(task.pod)
         except YunikornError as error:
             self._end(task, "PodVolumesBindFailure", f"binding volumes: {error}")
+            return
+        except CONTAINED as error:
+            _log.exception("bug: the volumes of %s could not be bound", task.label)
+            self._end(task, "PodVolumesBindFailure", f"binding volumes: {_bug(error)}")
             return
         try:
             await self._writes.bind(task.pod, node)
@@ -71,17 +71,23 @@ class Binder:
         except YunikornError as error:
             self._end(task, "PodBindFailure", f"bind to node {node} failed: {error}")
             return
-        self._running.pop(task.uid, None)
+        except CONTAINED as error:
+            _log.exception("bug: %s could not be bound", task.label)
+            self._end(task, "PodBindFailure", f"bind to node {node} failed: {_bug(error)}")
+            return
+        self._running.cancel(task.uid)
         self._volumes.forget(task.uid)
         self.bound(task)
 
     def _end(self, task: Task, reason: str, note: str) -> None:
-        self._running.pop(task.uid, None)
+        self._running.cancel(task.uid)
         self._volumes.forget(task.uid)
         self.failed(task, reason, note)
 
     def close(self) -> None:
         """End all bindings."""
-        for work in [*self._running.values()]:
-            work.cancel()
-        self._running.clear()
+        self._running.cancel_all()
+
+
+def _bug(error: BaseException) -> str:
+    return f"bug of the scheduler, see its log: {describe_error(error)}"

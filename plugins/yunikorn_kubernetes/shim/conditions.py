@@ -20,7 +20,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol, TypeVar
 
-from yunikorn.errors import YunikornError
+from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn.interface.messages import (
     ContainerSchedulingState,
     UpdateContainerSchedulingStateRequest,
@@ -134,6 +134,8 @@ class Conditions:
         except YunikornError as error:
             # The application has ended meanwhile, or the core is stopping.
             _log.debug("application %s is not explained: %s", app_id, error)
+        except CONTAINED:
+            _log.exception("bug: application %s is not explained", app_id)
         found: dict[str, Explained] = {}
         for group in groups:
             explained = text_of(group), group.kinds

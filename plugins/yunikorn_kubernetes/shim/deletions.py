@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from yunikorn.errors import YunikornError
+from yunikorn.background import BackgroundTasks, repeat_until_done
 from yunikorn_kubernetes.shim.ports import Writes
 from yunikorn_kubernetes.shim.tasks import Task
 
@@ -22,38 +22,23 @@ class Deletions:
     def __init__(self, writes: Writes, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
         """Delete by `writes`; `sleep` waits for a number of seconds."""
         self._writes, self._sleep = writes, sleep
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running = BackgroundTasks(_log)
+        """Deletions by uid of the pod."""
 
     def delete(self, task: Task) -> None:
         """Delete the pod of a task once; the uid guards a later pod of the same name."""
         if task.uid not in self._running:
             task.deleting = True
-            work = asyncio.get_running_loop().create_task(self._delete(task))
-            self._running[task.uid] = work
-            work.add_done_callback(lambda _: self._drop(task.uid, work))
-
-    def _drop(self, uid: str, work: asyncio.Task[None]) -> None:
-        if self._running.get(uid) is work:
-            del self._running[uid]
+            failing = f"{task.label} cannot be deleted"
+            work = repeat_until_done(
+                lambda: self._writes.delete_pod(task.pod), failing, _log, RETRY, self._sleep
+            )
+            self._running.begin(work, f"the deletion of {task.label}", key=task.uid)
 
     def forget(self, uid: str) -> None:
         """End the deletion of a pod that is gone."""
-        work = self._running.pop(uid, None)
-        if work is not None:
-            work.cancel()
-
-    async def _delete(self, task: Task) -> None:
-        while True:
-            try:
-                await self._writes.delete_pod(task.pod)
-            except YunikornError as error:
-                _log.warning("%s cannot be deleted, next attempt in %g s: %s", task.label, RETRY, error)
-                await self._sleep(RETRY)
-            else:
-                return
+        self._running.cancel(uid)
 
     def close(self) -> None:
         """End all deletions."""
-        for work in [*self._running.values()]:
-            work.cancel()
-        self._running.clear()
+        self._running.cancel_all()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from yunikorn.errors import YunikornError
+from yunikorn.background import BackgroundTasks, repeat_until_done
 from yunikorn_kubernetes.objects import Json
 from yunikorn_kubernetes.shim.ports import Notices, Writes
 from yunikorn_kubernetes.shim.tasks import Task
@@ -39,7 +39,7 @@ class PodFailures:
     ) -> None:
         """Write by `writes`; `sleep` waits for a number of seconds."""
         self._writes, self._notices, self._sleep = writes, notices, sleep
-        self._running: set[asyncio.Task[None]] = set()
+        self._running = BackgroundTasks(_log)
 
     def fail(self, task: Task, reason: str) -> None:
         """Fail the pod of a task once."""
@@ -49,21 +49,14 @@ class PodFailures:
         status = failed_status(reason)
         note = f"Application {task.app_id} scheduling failed, reason: {reason}"
         self._notices.pod(task.pod, "ApplicationFailed", "ApplicationFailed", note, warning=True)
-        work = asyncio.get_running_loop().create_task(self._fail(task, status))
-        self._running.add(work)
-        work.add_done_callback(self._running.discard)
+        failing = f"the status of {task.label} cannot be set to Failed"
+        work = repeat_until_done(lambda: self._write(task, status), failing, _log, RETRY, self._sleep)
+        self._running.begin(work, f"the failure of {task.label}")
 
-    async def _fail(self, task: Task, status: Json) -> None:
-        while not task.is_terminated:
-            try:
-                await self._writes.set_status(task.pod, status)
-            except YunikornError as error:
-                _log.warning("the status of %s cannot be set to Failed: %s", task.label, error)
-                await self._sleep(RETRY)
-            else:
-                return
+    async def _write(self, task: Task, status: Json) -> None:
+        if not task.is_terminated:
+            await self._writes.set_status(task.pod, status)
 
     def close(self) -> None:
         """Stop the patches."""
-        for work in [*self._running]:
-            work.cancel()
+        self._running.cancel_all()

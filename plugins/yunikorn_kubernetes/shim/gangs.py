@@ -10,8 +10,10 @@ from itertools import chain, islice, repeat
 
 import attrs
 
+from yunikorn.background import BackgroundTasks
 from yunikorn.clock import SECOND, Clock
-from yunikorn.errors import YunikornError
+from yunikorn.containment import describe_error
+from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn.interface.messages import TerminationType
 from yunikorn_kubernetes.names import APP_TAG_CREATION_TIME
 from yunikorn_kubernetes.shim.deletions import Deletions
@@ -41,7 +43,8 @@ class Placeholders:
         """Create without placeholders; set `on_failure` before use."""
         self._cluster, self._writes, self._deletions = cluster, writes, deletions
         self._notices, self._clock = notices, clock
-        self._creating: dict[str, set[asyncio.Task[None]]] = {}
+        self._creating = BackgroundTasks(_log)
+        """Creations by id of the application."""
         self.on_failure: Callable[[KubernetesApplication, str], object] = lambda *_: None
         """Called with an application for which a placeholder could not be created."""
 
@@ -100,15 +103,8 @@ class Placeholders:
     def _begin(self, app: KubernetesApplication, originator: Task, missing: Missing) -> None:
         note = f"Application {app.id} creating placeholders"
         self._notices.pod(originator.pod, "GangScheduling", "CreatingPlaceholders", note)
-        work = asyncio.get_running_loop().create_task(self._create(app, originator, missing))
-        self._creating.setdefault(app.id, set()).add(work)
-        work.add_done_callback(lambda _: self._drop(app.id, work))
-
-    def _drop(self, app_id: str, work: asyncio.Task[None]) -> None:
-        works = self._creating.get(app_id, set())
-        works.discard(work)
-        if not works:
-            self._creating.pop(app_id, None)
+        work = self._create(app, originator, missing)
+        self._creating.begin(work, f"the creation of placeholders of {app.label}", key=app.id)
 
     async def _create(self, app: KubernetesApplication, originator: Task, missing: Missing) -> None:
         translation, owner = self._cluster.translation, app.owner
@@ -120,19 +116,18 @@ class Placeholders:
                     for group in portion:
                         body = translation.placeholder(owner, app.gang, group)
                         creations.create_task(self._writes.create_pod(owner.namespace, body))
-        except* YunikornError as problems:
-            note = f"failed to create placeholders: {problems.exceptions[0]}"
+        except* CONTAINED as problems:
+            error = problems.exceptions[0]
+            is_bug = not isinstance(error, YunikornError)
+            why = f"bug of the scheduler, see its log: {describe_error(error)}" if is_bug else error
+            note = f"failed to create placeholders: {why}"
+            _log.error("%s: %s", app.label, note, exc_info=error if is_bug else None)
             self._notices.pod(originator.pod, "GangScheduling", "PlaceholderCreateFailed", note, warning=True)
-            _log.error("%s: %s", app.label, note)
-            current = asyncio.current_task()
-            assert current is not None
-            self._drop(app.id, current)
             self.on_failure(app, note)
 
     def delete_all(self, app: KubernetesApplication) -> None:
         """Delete the placeholders of an application, and create no more."""
-        for work in self._creating.pop(app.id, ()):
-            work.cancel()
+        self._creating.cancel(app.id)
         for task in app.placeholders():
             self.delete(task)
 
@@ -143,6 +138,4 @@ class Placeholders:
 
     def close(self) -> None:
         """Create no more placeholders."""
-        for work in [work for works in self._creating.values() for work in works]:
-            work.cancel()
-        self._creating.clear()
+        self._creating.cancel_all()

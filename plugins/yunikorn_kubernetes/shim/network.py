@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
+from yunikorn.background import begin_shared
 from yunikorn.clock import SECOND, SystemClock
 from yunikorn.config_maps import CONFIGS
 from yunikorn.errors import ConfigError, Problem, UsageError, YunikornError
@@ -149,7 +150,7 @@ class KubernetesNetwork:
         except CredentialsError as error:
             raise UsageError(str(error)) from error
         self._namespace = options.namespace or access.namespace
-        self._work = asyncio.get_running_loop().create_task(self._run(self._connection))
+        self._work = begin_shared(self._run(self._connection))
         self._work.add_done_callback(self._note_end)
         return access.url
 

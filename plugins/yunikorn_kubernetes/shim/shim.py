@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import Protocol
 
 import attrs
 
 from yunikorn.clock import Clock
-from yunikorn.errors import YunikornError
+from yunikorn.errors import CONTAINED, YunikornError
 from yunikorn.interface.messages import (
     EventRecord,
     EventRecordType,
@@ -188,15 +189,15 @@ class Shim:
         self._applications.recover_from(pod for pod in known if is_terminated(pod))
         pods = in_order_of_recovery(pod for pod in known if not is_terminated(pod))
         for node in nodes:
-            self._nodes.changed(node)
+            _contained(partial(self._nodes.changed, node), f"node {node.metadata.name}")
         for number, pod in enumerate(pods, 1):
-            self._pods.changed(pod)
+            _contained(partial(self._pods.changed, pod), f"pod {pod.metadata.namespace}/{pod.metadata.name}")
             if number % RECOVERED_AT_ONCE == 0:
                 await asyncio.sleep(0)
         request = self.batches.take()
         self._backlog = None
         for change in backlog:
-            change()
+            _contained(change, "a change during the recovery")
         if request is not None:
             await self._core.update(request)
 
@@ -281,6 +282,14 @@ class Shim:
                 task = self.cluster.tasks.get(event.object_id)
                 if task is not None and event.message:
                     self._notices.pod(task.pod, "Informational", "Informational", event.message)
+
+
+def _contained(change: Callable[[], object], what: str) -> None:
+    """Apply a change of one object, whose bug must not keep all others from being scheduled."""
+    try:
+        change()
+    except CONTAINED:
+        _log.exception("bug: %s was not handled", what)
 
 
 RECOVERED_AT_ONCE = 500

@@ -11,7 +11,7 @@ import asyncio
 import datetime
 import functools
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -111,7 +111,10 @@ class Later:
 
 
 class NoVolumes:
-    """Volumes of pods that have none."""
+    """Volumes of pods that have none; `fail` is called with the verb of each call that may fail."""
+
+    def __init__(self, fail: Callable[[str], None]) -> None:
+        self._fail = fail
 
     def tags(self, pod: Pod) -> dict[str, str]:
         return {}
@@ -123,9 +126,11 @@ class NoVolumes:
         return {}
 
     def assume(self, pod: Pod, node: str) -> str:
+        self._fail("assume")
         return ""
 
-    async def bind(self, pod: Pod) -> None: ...
+    async def bind(self, pod: Pod) -> None:
+        self._fail("bind volumes")
 
     def forget(self, uid: str) -> None: ...
 
@@ -150,7 +155,7 @@ class FakeCluster:
         self.creating, self.most_creating = 0, 0
         """Number of pods that are being created, and the largest such number."""
         self.failing: dict[str, list[Exception]] = {}
-        """Errors of the next calls by verb: bind, delete, create, patch."""
+        """Errors of the next calls by verb: assume, bind volumes, bind, delete, create, patch."""
         self.is_watching = True
         """False to keep changes from the shim, as an API server that cannot be reached does."""
         self._unseen: list[tuple[str, Any]] = []
@@ -162,14 +167,13 @@ class FakeCluster:
         """Replace core and shim by new ones, as a restart of the process does."""
         self.core = DirectCore(self.clock)
         numbers = itertools.count()
+        volumes = NoVolumes(self._fail)
         self.shim = Shim(
             self.core,
             self,
             Notices(self),
-            NoVolumes(),
-            Translator(
-                self.references, NoVolumes(), lambda below: next(numbers) * 7 // 3 % below, self.settings
-            ),
+            volumes,
+            Translator(self.references, volumes, lambda below: next(numbers) * 7 // 3 % below, self.settings),
             self.clock,
             lambda: Registration(RM, config=self.config),
             sleep=lambda _: asyncio.sleep(0),

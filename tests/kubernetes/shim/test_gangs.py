@@ -197,9 +197,10 @@ def test_a_restart_after_the_timeout_creates_none() -> None:
     run(test)
 
 
-def test_placeholders_that_cannot_be_created_are_done_without() -> None:
+@pytest.mark.parametrize("error", [ApiError(403, "Forbidden", "quota exceeded"), KeyError("bug")])
+def test_placeholders_that_cannot_be_created_are_done_without(error: Exception) -> None:
     async def test(cluster: FakeCluster) -> None:
-        cluster.failing["create"] = [ApiError(403, "Forbidden", "quota exceeded")]
+        cluster.failing["create"] = [error]
         cluster.add_node("n1", cpu="4")
         add_member(cluster, "m0")
         await cluster.settle()
@@ -300,10 +301,11 @@ def test_gangs_can_be_switched_off() -> None:
     run(test, settings=TranslationSettings(gangs=False))
 
 
-def test_a_deletion_that_fails_is_repeated() -> None:
+@pytest.mark.parametrize("error", [ApiError(500, "InternalError", "no"), KeyError("bug")])
+def test_a_deletion_that_fails_is_repeated(error: Exception) -> None:
     async def test(cluster: FakeCluster) -> None:
         cluster.add_node("n1", cpu="4")
-        cluster.failing["delete"] = [ApiError(500, "InternalError", "no") for _ in range(3)]
+        cluster.failing["delete"] = [error] * 3
         for number in range(3):
             add_member(cluster, f"m{number}")
         await cluster.settle()
