@@ -277,7 +277,8 @@ class _Service:
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         """Run `work` in the background, and log its errors."""
-        self._tasks.begin(work, f"a part of the service ({getattr(work, '__qualname__', '')})", expected=(CoreStopped,))
+        what = f"a part of the service ({getattr(work, '__qualname__', '')})"
+        self._tasks.begin(work, what, expected=(CoreStopped,))
 
     async def _end(self) -> None:
         await self._tasks.close()
