@@ -224,6 +224,7 @@ def test_application(rest: Rest) -> None:
                 "resource": {"vcore": 3500},
                 "priority": "0",
                 "applicationId": "app",
+                "allocationLog": [{"message": "No node has room", "lastOccurrence": START, "count": 1}],
                 "schedulingAttempted": True,
             }
         ],

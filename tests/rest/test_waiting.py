@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.core.manual_workers import core_with_workers, registry_of
 from tests.core.test_scheduling_states import cluster
@@ -62,6 +63,136 @@ def test_refusals_have_the_time_of_the_latest_attempt(predicate: type[Predicate]
     rm.schedule()
     later = Rest(rm).json(PATH)["requests"][0]["allocationLog"][0]["lastOccurrence"]
     assert later == 103 * SECOND
+
+
+class Zones(Predicate):
+    """Refuses nodes of other zones, for all equal requests and nodes together."""
+
+    name = "zones"
+
+    def ask_class(self, ask: Ask) -> str:
+        return ask.tags["zone"]
+
+    def node_class(self, node: Node) -> str:
+        return node.attributes["zone"]
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return None if ask.tags["zone"] == node.attributes["zone"] else "another zone"
+
+
+def log_of(rm: RM, key: str = "ask", path: str = PATH) -> list[tuple[str, int, float]]:
+    """Return messages, counts and times (s) of the log of a request."""
+    (request,) = [one for one in Rest(rm).json(path)["requests"] if one["allocationKey"] == key]
+    log = request.get("allocationLog", [])
+    return [(one["message"], one["count"], one["lastOccurrence"] / SECOND) for one in log]
+
+
+def test_refusals_stay_in_the_log_when_a_later_attempt_does_not_repeat_them() -> None:
+    rm = RM(configuration(predicates=["zones"]), with_plugins(predicates=[Zones]))
+    rm.node("n1", {"zone": "a"}, vcore=4)
+    rm.node("n2", {"zone": "b"}, vcore=4)
+    rm.app()
+    rm.ask(key="first", tags={"zone": "b"}, vcore=4)
+    rm.ask(tags={"zone": "b"}, vcore=3)
+    rm.pass_time(1)
+    rm.schedule()
+    assert log_of(rm) == [("another zone", 1, 1)]
+    # More urgent work takes the room that becomes free; the refusal of n1 is known meanwhile.
+    for number, second in (2, 1.25), (3, 1.5):
+        rm.pass_time(0.25)
+        rm.release(uuid=next(iter(rm.running)))
+        rm.running.clear()
+        rm.ask(key=f"urgent{number}", priority=9, tags={"zone": "b"}, vcore=4)
+        assert log_of(rm) == [("another zone", number - 1, second - 0.25)]
+        assert len(rm.schedule()) == 1
+        assert log_of(rm) == [("another zone", number, second)]
+
+
+def test_requests_over_a_quota_say_so_together_and_count_the_attempts() -> None:
+    rm = RM(configuration(queue("a", resources={"max": {"vcore": "2"}}), queue("b")))
+    rm.node("n1", vcore=8_000)
+    rm.app()
+    rm.pass_time(1)
+    rm.ask(key="runs", count=2, vcore=1_000)
+    rm.ask(key="first", vcore=2_000)
+    rm.ask(key="second", vcore=2_000)
+    rm.schedule()
+    expected = [("Not enough queue quota", 1, 1)]
+    assert log_of(rm, "first") == log_of(rm, "second") == expected
+    rm.pass_time(1)
+    rm.ask(key="later", vcore=2_000)
+    rm.schedule()
+    assert log_of(rm, "later") == expected
+    # The other queue has none.
+    rm.app("other", "root.b")
+    rm.ask("other", vcore=9_000)
+    assert log_of(rm, path="partition/default/application/other") == []
+    for uuid in list(rm.running):
+        rm.release(uuid=uuid)
+    assert [key for _, key, _ in rm.schedule()] == ["first"]
+    assert log_of(rm, "second") == [("Not enough queue quota", 2, 2)]
+
+
+def test_request_over_a_limit_says_so() -> None:
+    limits = [{"limit": "", "users": ["user"], "maxresources": {"vcore": "2"}}]
+    rm = RM(configuration(queue("a", limits=limits)))
+    rm.node("n1", vcore=8_000)
+    rm.app()
+    rm.pass_time(1)
+    rm.ask(count=3, vcore=1_000)
+    rm.schedule()
+    assert log_of(rm) == [("Not enough user quota", 1, 1)]
+
+
+def test_request_without_a_node_says_so_and_a_new_one_says_nothing_of_earlier_ones() -> None:
+    rm = RM(configuration(queue("a")))
+    rm.node("n1", vcore=4)
+    rm.node("n2", vcore=4)
+    rm.app()
+    rm.ask(key="early", vcore=5)
+    assert log_of(rm, "early") == []
+    rm.pass_time(1)
+    rm.schedule()
+    assert log_of(rm, "early") == [("No node has room", 1, 1)]
+    rm.node("n3", vcore=5)
+    rm.schedule()
+    rm.pass_time(1)
+    rm.ask(vcore=5)
+    assert log_of(rm) == []
+
+
+def test_members_of_a_gang_say_why_it_waits() -> None:
+    rm = GangRM(configuration(queue("a")))
+    rm.node("n1", vcore=4)
+    rm.node("n2", vcore=4)
+    rm.node("n3", vcore=1)
+    rm.pass_time(1)
+    rm.gang("app", "Atomic", vcore=9)
+    rm.task("app", "member", "workers", 3, vcore=3)
+    rm.schedule()
+    assert [message for message, _, _ in log_of(rm, "member")] == ["No node has room"]
+
+
+def test_equivalent_requests_share_one_log_of_bounded_size() -> None:
+    class Refuses(RefusingClasses):
+        name = "changing"
+
+        def check(self, ask: Ask, node: Node) -> str | None:
+            return f"{node.id} is no good"
+
+    rm = RM(configuration(predicates=["changing"]), with_plugins(predicates=[Refuses]))
+    rm.app()
+    for number in range(50):
+        rm.ask(key=f"r{number}", vcore=1)
+    for number in range(30):
+        rm.pass_time(1)
+        rm.node(f"n{number}", vcore=4)
+        rm.schedule()
+    asks = rm.find_app().asks.values()
+    assert len({id(ask.ask_class.log) for ask in asks}) == 1
+    assert sum(ask.extras is not None for ask in asks) <= 1
+    assert 1 < len(log_of(rm, "r7")) <= 16
+    assert log_of(rm, "r7") == log_of(rm, "r49")
 
 
 def test_placement_that_a_permit_policy_refused() -> None:

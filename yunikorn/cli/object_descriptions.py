@@ -152,17 +152,16 @@ def _requests(asks: Sequence[Record], now: int, width: int | None) -> None:
         aged("requestTime", now),
         counted("priority", lambda ask: text(ask, "priority") or "0", optional=True),
         sized("size", "resource"),
-        (TextColumn("refused by nodes"), lambda ask: _reason(records(ask.get("allocationLog")))),
+        (TextColumn("stopped by"), lambda ask: _reason(records(ask.get("allocationLog")))),
     )
 
 
 def _reason(log: list[dict[str, Any]]) -> str:
-    """Return the most frequent reason of nodes, and the number of the others."""
+    """Return the latest reason, and the number of the others."""
     if not log:
         return NONE
-    first = max(log, key=lambda entry: number(entry, "count"))
     more = f" (and {len(log) - 1} more)" if len(log) > 1 else ""
-    return f"{number(first, 'count')}x {shown(text(first, 'message'))}{more}"
+    return f"{number(log[-1], 'count')}x {shown(text(log[-1], 'message'))}{more}"
 
 
 def _tasks(found: Sequence[Record], title: str, field: str, now: int, width: int | None) -> None:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
+from yunikorn.model.attempt_log import AttemptLog, FailedAttempts, merged
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
@@ -152,10 +153,10 @@ class AskExtras:
         "gang",
         "gang_blocked",
         "limit_reported",
+        "log",
         "made",
         "quota_reported",
         "refusals",
-        "refused_at",
         "reserved",
         "tries",
         "unschedulable",
@@ -180,8 +181,8 @@ class AskExtras:
     """True if the ask is not scheduled until something changes (see `scheduling.unschedulable_queue`)."""
     refusals: Mapping[str, int]
     """Reasons why nodes with room refused this particular ask, with counts."""
-    refused_at: int
-    """Time of these refusals (ns)."""
+    log: AttemptLog | None
+    """Attempts that failed for reasons of this particular ask; None without any."""
     tries: int
     """Number of times the ask was marked unschedulable."""
     gang_blocked: bool
@@ -194,10 +195,17 @@ class AskExtras:
     def __init__(self) -> None:
         self.limit_reported = self.quota_reported = self.unschedulable = self.gang_blocked = False
         self.eviction = self.reserved = self.gang = self.failed_starts = None
-        self.made = self.tries = self.refused_at = 0
+        self.log = None
+        self.made = self.tries = 0
         self.barred_until = INT64_MIN
         self.attempt_change = -1
         self.refusals = NOTHING_REFUSED
+
+    def refuse(self, refusals: Mapping[str, int], now: int) -> None:
+        """Set the refusals of this particular ask, and log them."""
+        self.refusals = refusals
+        self.log = self.log or AttemptLog()
+        self.log.note(refusals, now)
 
 
 class Unpermitted(dict[str, int]):
@@ -335,11 +343,23 @@ class Ask(WithSpec):
         return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
 
     @property
-    def refused_at(self) -> int:
-        """Time of the latest refusals (ns); 0 without any."""
-        if self.extras is not None and self.extras.unschedulable:
-            return self.extras.refused_at
-        return self.ask_class.refused_at if self.refusals else 0
+    def failed_attempts(self) -> list[FailedAttempts]:
+        """Failed attempts to place the ask or equivalent ones, by reason, the latest last."""
+        pending_class, created = self.pending_class, self.created
+        ask_class, bit, found = pending_class.ask_class, pending_class.bit, list[FailedAttempts]()
+        if self.extras is not None and self.extras.log is not None:
+            found += self.extras.log.since(INT64_MIN, is_stopped=True)
+        if ask_class.log is not None:
+            found += ask_class.log.since(created, is_stopped=ask_class.unschedulable)
+        if pending_class.log is not None:
+            found += pending_class.log.since(created, is_stopped=pending_class.over_limit)
+        for queue in self.app.chain:
+            if bit in queue.attempts:
+                found += queue.attempts[bit].since(created, is_stopped=bit in queue.over_quota)
+        gang = self.app.atomic
+        if gang is not None and self.key in gang.needed and gang.request is not None:
+            found += gang.request.failed_attempts
+        return merged(found)
 
     @property
     def failed_starts(self) -> FailedStarts | None:

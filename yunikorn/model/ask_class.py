@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.index.fit_index import FitIndex
+from yunikorn.model.attempt_log import NO_ROOM, OVER_LIMIT, AttemptLog
 from yunikorn.resources import Resource, without_zeros
 
 if TYPE_CHECKING:
@@ -53,12 +54,12 @@ class AskClass:
         "bit",
         "classes",
         "key",
+        "log",
         "node_order",
         "pairs",
         "pending_classes",
         "refusals",
         "refused",
-        "refused_at",
         "required",
         "reserving_ask",
         "resource",
@@ -89,8 +90,8 @@ class AskClass:
         """The request of the class that has reserved a node."""
         self.refusals: Mapping[str, int] = NOTHING_REFUSED
         """Reasons why nodes with room refused the class in the latest search, with counts."""
-        self.refused_at = 0
-        """Time of that search (ns)."""
+        self.log: AttemptLog | None = None
+        """Searches without a node; None without any."""
         self.tries = 0
         """Number of times the class was marked unschedulable."""
         self.waiting = 0
@@ -110,6 +111,18 @@ class AskClass:
     def is_pinned(self) -> bool:
         """True if requests of the class may be placed on drained nodes and nodes reserved for others."""
         return bool(self.required)
+
+    def log_search(self, ask: Ask, refusals: Mapping[str, int], now: int) -> None:
+        """Log a search without a node; without `refusals`, for the known reasons or for lack of room."""
+        log = self.log
+        if log is None or (log.latest < ask.created and self.asks == 1):
+            # Earlier searches do not concern the only request that waits.
+            log = self.log = AttemptLog()
+            refusals = refusals or {NO_ROOM: 1}
+        if refusals:
+            log.note(refusals, now)
+        else:
+            log.repeat(now)
 
     def tried(self) -> None:
         """Count one more time that the class was marked unschedulable."""
@@ -304,7 +317,17 @@ def not_started_part(bits: int) -> int:
 class PendingClass:
     """Requests of one ask class to which the same limits of users and groups apply."""
 
-    __slots__ = ("ask_class", "asks", "bit", "bits", "force_visit", "limit_trackers", "number", "over_limit")
+    __slots__ = (
+        "ask_class",
+        "asks",
+        "bit",
+        "bits",
+        "force_visit",
+        "limit_trackers",
+        "log",
+        "number",
+        "over_limit",
+    )
 
     def __init__(
         self, ask_class: AskClass, limit_trackers: tuple[UsageTracker, ...], bit: int, *, force_visit: bool
@@ -319,6 +342,8 @@ class PendingClass:
         """Number of waiting requests."""
         self.over_limit = False
         """True if a limit on resources leaves no room."""
+        self.log: AttemptLog | None = None
+        """Attempts that a limit on resources stopped; None without any."""
         self.force_visit = force_visit
         """True if the requests must be tried even if there is no room (see `AtomicGang.force_visit`)."""
 
@@ -425,9 +450,11 @@ class PendingClasses:
         """Return the pending classes under the limit of a user or group, in order of creation."""
         return [self._by_number[number] for number in tracker.pending_numbers]
 
-    def mark_over_limit(self, pending_class: PendingClass, tracker: UsageTracker) -> None:
+    def mark_over_limit(self, pending_class: PendingClass, tracker: UsageTracker, now: int) -> None:
         """Record that a limit has no room for this pending class, until `room_grew`."""
         pending_class.over_limit = True
+        pending_class.log = pending_class.log or AttemptLog()
+        pending_class.log.note({OVER_LIMIT: 1}, now)
         tracker.over_limit[pending_class.number] = None
         self.schedulable &= ~pending_class.bits
 

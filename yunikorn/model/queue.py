@@ -9,6 +9,7 @@ from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.index.sorted_members import QueueMember, SortedMembers
 from yunikorn.model.ask_class import not_started_part
+from yunikorn.model.attempt_log import OVER_QUOTA, AttemptLog
 from yunikorn.resources import INT32_MAX, INT32_MIN, NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
 
@@ -81,6 +82,7 @@ class Queue(QueueMember):
         "_quota",
         "admin_acl",
         "applications",
+        "attempts",
         "capped",
         "chain",
         "children",
@@ -182,6 +184,8 @@ class Queue(QueueMember):
         """Bits of pending classes requested only by applications that the policy excludes at present."""
         self.over_quota: dict[int, PendingClass] = {}
         """Pending classes that exceed the quota at present, by bit."""
+        self.attempts: dict[int, AttemptLog] = {}
+        """Attempts that the quota stopped, by bit of the pending class."""
         self.over_quota_bits = 0
         self.full = False
         """True if the maximum of running applications is reached, so that no further application may
@@ -472,9 +476,13 @@ class Queue(QueueMember):
                 queue.block.bits |= bits
             queue = queue.parent
 
-    def mark_over_quota(self, pending_class: PendingClass) -> None:
+    def mark_over_quota(self, pending_class: PendingClass, now: int) -> None:
         """Record that the quota has no room for this pending class, until usage or the quota changes."""
-        self.over_quota[pending_class.bit] = pending_class
+        bit = pending_class.bit
+        self.over_quota[bit] = pending_class
+        if bit not in self.attempts:
+            self.attempts[bit] = AttemptLog()
+        self.attempts[bit].note({OVER_QUOTA: 1}, now)
         self.over_quota_bits |= pending_class.bits
         self.bits &= ~pending_class.bits
 
@@ -531,6 +539,8 @@ class Queue(QueueMember):
     def forget_pending_classes(self, bits: int) -> None:
         """Forget dropped pending classes, whose bits will be reused."""
         self.start_blocked_bits &= ~bits
+        if self.attempts:
+            self.attempts = {bit: log for bit, log in self.attempts.items() if not bit & bits}
         if self.over_quota_bits & bits:
             self.over_quota = {
                 bit: pending_class for bit, pending_class in self.over_quota.items() if not bit & bits

@@ -216,7 +216,7 @@ def _in_seconds(usage: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, i
 
 def read_ask(ask: Ask, at: PartitionScheduler) -> shapes.Ask:
     """Read a pending ask."""
-    refusals, reporter = ask.refusals, at.state_reporter
+    reporter = at.state_reporter
     attempted = ask.unschedulable or ask.ask_class.unschedulable or ask.tries > 0
     return shapes.Ask(
         allocation_key=ask.key,
@@ -230,8 +230,8 @@ def read_ask(ask: Ask, at: PartitionScheduler) -> shapes.Ask:
         placeholder=ask.placeholder,
         task_group_name=ask.task_group,
         allocation_log=tuple(
-            shapes.LogEntry(message=reason, last_occurrence=ask.refused_at, count=count)
-            for reason, count in refusals.items()
+            shapes.LogEntry(message=reason, last_occurrence=latest, count=count)
+            for reason, count, latest in ask.failed_attempts
         ),
         triggered_preemption=ask.eviction is not None,
         originator=ask.originator,

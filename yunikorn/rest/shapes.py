@@ -169,7 +169,7 @@ class LogEntry:
 
     message: str = optional("reason", "")
     last_occurrence: int = optional("latest time (ns)", 0)
-    count: int = optional("number of nodes, or of attempts", 0)
+    count: int = optional("number of attempts, for reasons of nodes with each node of an attempt", 0)
 
 
 @attrs.frozen(kw_only=True)
@@ -186,7 +186,9 @@ class Ask:
     application_id: str = optional("id of the application", "")
     placeholder: bool = optional("true for a placeholder of a gang", False)
     task_group_name: str = optional("task group", "")
-    allocation_log: tuple[LogEntry, ...] = optional("why nodes with room refused the request", ())
+    allocation_log: tuple[LogEntry, ...] = optional(
+        "why attempts to place it or an equivalent request failed", ()
+    )
     triggered_preemption: bool = optional("true if allocations were preempted for the request", False)
     originator: bool = optional("true for the driver of the application", False)
     scheduling_attempted: bool = optional("true if the request was tried and did not fit", False)

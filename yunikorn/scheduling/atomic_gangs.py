@@ -172,10 +172,11 @@ class AtomicGangs:
         self._report(gang, f"{in_words(obstacle.headroom or {})} left {where}")
         self._wait(gang)
         if not self._apply_backpressure(gang, obstacle):
+            now = self._partition.clock.now()
             if isinstance(obstacle, Queue):
-                obstacle.mark_over_quota(request.pending_class)
+                obstacle.mark_over_quota(request.pending_class, now)
             else:
-                self._pending_classes.mark_over_limit(request.pending_class, obstacle)
+                self._pending_classes.mark_over_limit(request.pending_class, obstacle, now)
 
     def _plan(self, gang: AtomicGang) -> Plan | None:
         """Return a node for every member, as if placed one by one, or None; leaves no changes."""
@@ -238,6 +239,7 @@ class AtomicGangs:
                 assert gang.request is not None
                 request = gang.request
             _ask_class_of(request).why = why
+            request.ask_class.log_search(request, self._refusals, self._partition.clock.now())
             self._pending_classes.mark_unschedulable(request.ask_class)
             if chain.unsettled or (chain.has_domains and self._refusals):
                 self._unschedulable_queue.mark_unschedulable(request.ask_class)

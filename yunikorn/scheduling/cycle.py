@@ -314,14 +314,14 @@ class Cycle:
     def _block(self, ask: Ask, obstacle: Holder) -> None:
         """Do not try the pending class again before the obstacle has room; report the obstacle once."""
         if isinstance(obstacle, Queue):
-            obstacle.mark_over_quota(ask.pending_class)
+            obstacle.mark_over_quota(ask.pending_class, self._clock.now())
             if obstacle is self._root:
                 self.reservations.consider(ask)
             if not ask.quota_reported:
                 ask.ensure_extras().quota_reported = True
                 self._requests.over_quota(ask, obstacle)
         else:
-            self._pending_classes.mark_over_limit(ask.pending_class, obstacle)
+            self._pending_classes.mark_over_limit(ask.pending_class, obstacle, self._clock.now())
             if not ask.limit_reported:
                 ask.ensure_extras().limit_reported = True
                 self._requests.over_limit(ask, obstacle)
@@ -331,19 +331,25 @@ class Cycle:
         self.backoff.record_miss(ask.app)
         chain = self._orders.chain
         refusals = NOTHING_REFUSED if chain is None else chain.refusals_of(ask)
+        now = self._clock.now()
         if chain is None or not refusals:
             ask.ask_class.refusals = NOTHING_REFUSED
+            own = None if ask.extras is None else ask.extras.log
+            if own is None:
+                ask.ask_class.log_search(ask, NOTHING_REFUSED, now)
+            else:
+                own.repeat(now)
             self._pending_classes.mark_unschedulable(ask.ask_class)
             self.reservations.consider(ask)
             return
         self._report(ask, refusals)
         if chain.personal:
-            extras = ask.ensure_extras()
-            extras.refusals, extras.refused_at = refusals, self._clock.now()
+            ask.ensure_extras().refuse(refusals, now)
             self._partition.accounting.pending_accounting.mark_unschedulable(ask)
             self.unschedulable_queue.mark_unschedulable(ask)
         else:
-            ask.ask_class.refusals, ask.ask_class.refused_at = refusals, self._clock.now()
+            ask.ask_class.refusals = refusals
+            ask.ask_class.log_search(ask, refusals, now)
             self._pending_classes.mark_unschedulable(ask.ask_class)
             self.reservations.consider(ask)
             if chain.passing:

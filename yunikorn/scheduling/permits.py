@@ -407,8 +407,7 @@ class Permits:
             return
         for ask in dict.fromkeys(one.ask for one in hold.members):
             if ask is not None and ask.pending and not ask.unschedulable:
-                extras = ask.ensure_extras()
-                extras.refusals, extras.refused_at = Unpermitted({why: 1}), self._partition.clock.now()
+                ask.ensure_extras().refuse(Unpermitted({why: 1}), now)
                 # Room is not what the request lacks, and others may use the node.
                 self._partition.accounting.node_reservations.unreserve(ask)
                 if pausing:

@@ -107,8 +107,7 @@ class StartFailures:
         """Keep a request that failed repeatedly from being tried at once; others are tried meanwhile."""
         if failed.paused_until <= now or ask.unschedulable:
             return
-        extras = ask.ensure_extras()
-        extras.refusals, extras.refused_at = {failed.text: 1}, now
+        ask.ensure_extras().refuse({failed.text: 1}, now)
         self._partition.accounting.pending_accounting.mark_unschedulable(ask)
         self._unschedulable_queue.pause_until(ask, failed.paused_until)
 
