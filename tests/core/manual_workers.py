@@ -9,7 +9,15 @@ from typing import Any, ClassVar
 import attrs
 
 from tests.core.kit import with_plugins
-from yunikorn.api import AdmissionPolicy, Submission, SubmitPolicy, UserGroupResolver, Wait
+from yunikorn.api import (
+    AdmissionPolicy,
+    PlacementRule,
+    Refused,
+    Submission,
+    SubmitPolicy,
+    UserGroupResolver,
+    Wait,
+)
 from yunikorn.clock import ManualClock
 from yunikorn.framework.policy_calls import PolicyAnswer
 from yunikorn.framework.registry import Registry
@@ -111,6 +119,25 @@ class Licence(AdmissionPolicy):
         return Wait(float(said), "no licence is free") if said.isdecimal() else said or None
 
 
+class Directory(PlacementRule):
+    """Names the queue that a tag of an application says, or answers otherwise as the tag says."""
+
+    name = "directory"
+    blocking = True
+    seen: ClassVar[list[Any]] = []
+
+    def place(self, app: Any) -> Any:
+        self.seen.append(app)
+        said = app.tags.get("directory", "")
+        if said == "raise":
+            raise ConnectionError("the directory is away")
+        if said == "half":
+            return "half a character: \ud800"
+        if said == "lie":
+            return 7
+        return Refused("no project") if said == "refuse" else said or None
+
+
 def answer_of(app: Submission, tag: str = "site") -> Any:
     """Return the answer that a tag of an application demands."""
     said = app.tags.get(tag, "")
@@ -133,10 +160,13 @@ def answer_of(app: Submission, tag: str = "site") -> Any:
 
 def registry_of(*more: type[Any]) -> Registry:
     """Return a registry with the policies of this module, and further submit policies."""
-    for cls in (Groups, Site, Licence):
+    for cls in (Groups, Site, Licence, Directory):
         _clear(cls)
     return with_plugins(
-        user_group_resolvers=[Groups], submit_policies=[Site, Fast, *more], admission_policies=[Licence]
+        user_group_resolvers=[Groups],
+        submit_policies=[Site, Fast, *more],
+        admission_policies=[Licence],
+        placement_rules=[Directory],
     )
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
 from tests.core.manual_workers import ManualWorkers, acceptances, core_with_workers, registry_of
-from tests.core.test_slow_policies import BOTH, LEAVES, SITE, check_idle, cluster
-from yunikorn.api import Context, Submission, SubmitPolicy, UserGroupResolver
+from tests.core.test_slow_policies import LEAVES, SITE, check_idle, cluster
+from yunikorn.api import Context, PlacementRule, Submission, SubmitPolicy, UserGroupResolver
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     AllocationAsk,
@@ -39,6 +39,15 @@ class Two(SubmitPolicy):
 
     def submit(self, app: Submission) -> None:
         pass
+
+
+class TwoAtOnce(PlacementRule):
+    name = "two"
+    blocking = True
+    calls_at_once = 2
+
+    def place(self, app: Any) -> str:
+        return "root.a"
 
 
 class Odd(Two):
@@ -69,6 +78,17 @@ def test_policy_is_called_as_often_at_once_as_it_permits() -> None:
     assert list(workers.waiting) == [1, 3]
     workers.answer_all()
     assert acceptances(rm.responses) == ["app1", "app0", "app2", "app3", "app4"]
+
+
+def test_rule_is_called_as_often_at_once_as_it_permits() -> None:
+    rm, workers = cluster_of(
+        configuration(*LEAVES, placementrules=[{"name": "two"}]), placement_rules=[TwoAtOnce]
+    )
+    for number in range(3):
+        rm.app(f"app{number}")
+    assert list(workers.waiting) == [1, 2]
+    workers.answer_all()
+    assert acceptances(rm.responses) == ["app0", "app1", "app2"]
 
 
 def test_wrong_declarations_are_reported_and_the_safe_ones_apply() -> None:
@@ -174,10 +194,18 @@ ENTRIES = st.lists(
     st.tuples(
         st.sampled_from(["app", "ask", "ask", "release_ask", "remove", "node", "schedule"]),
         st.integers(0, 3),
-        st.sampled_from(["", "no", "raise", "to root.b"]),
+        st.sampled_from(["", "no", "raise", "to root.b", "place"]),
         st.sampled_from("xy"),
     ),
     max_size=40,
+)
+
+
+ALL = configuration(
+    *LEAVES,
+    usergroupresolver={"type": "groups"},
+    submitpolicies=["fast", "site"],
+    placementrules=[{"name": "directory"}, {"name": "provided"}],
 )
 
 
@@ -186,7 +214,7 @@ ENTRIES = st.lists(
 def test_prompt_answers_change_no_decision(entries: list[tuple[str, int, str, str]]) -> None:
     """Workers that answer before the next update lead to the decisions of a core without workers."""
     core: Any = core_with_workers(registry_of())
-    both = [RM(BOTH, scheduler=core), RM(BOTH, registry_of())]
+    both = [RM(ALL, scheduler=core), RM(ALL, registry_of())]
     for rm in both:
         for number, entry in enumerate(entries):
             play(rm, number, *entry)
@@ -202,7 +230,8 @@ def play(rm: RM, number: int, operation: str, index: int, said: str, key: str) -
     app_id = f"app{index}"
     if operation == "app":
         user = f"user{index % 2}"
-        rm.app(app_id, user="nobody" if said == "no" and index else user, groups=(), site=said)
+        tags = {"directory": "root.b"} if said == "place" else {"site": said}
+        rm.app(app_id, user="nobody" if said == "no" and index else user, groups=(), **tags)
     elif operation == "ask":
         rm.ask(app_id, key, vcore=1)
     elif operation == "release_ask":

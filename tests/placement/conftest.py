@@ -16,6 +16,7 @@ from yunikorn.framework.instances import InstancePlan
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import NOTHING
 from yunikorn.scheduling.placement import PlacementChain, PlacementResult
+from yunikorn.scheduling.policy_steps import Finished, begin
 
 
 @attrs.frozen
@@ -95,6 +96,13 @@ def rule(written: Mapping[str, Any]) -> RuleConfig:
     return RuleConfig(**own, options=rest)
 
 
+def placed_by(chain: PlacementChain, app: Any) -> PlacementResult:
+    """Return the placement of an application by rules that never block."""
+    found = begin(chain.steps(app), None, print)
+    assert isinstance(found, Finished)
+    return found.result
+
+
 @pytest.fixture
 def registry() -> Registry:
     """The default plugins."""
@@ -120,8 +128,7 @@ def place(registry: Registry) -> Callable[..., PlacementResult]:
     def run(rules: Sequence[Mapping[str, Any]], tree: Tree, **facts: Any) -> PlacementResult:
         if "user" in facts:
             facts.setdefault("groups", (facts["user"],))
-        return PlacementChain([rule(written) for written in rules], InstancePlan(registry), tree).place(
-            App(**facts)
-        )
+        chain = PlacementChain([rule(written) for written in rules], InstancePlan(registry), tree)
+        return placed_by(chain, App(**facts))
 
     return run

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.placement.conftest import placed_by
 from yunikorn.api import Application, PlacementRule, hookimpl
 from yunikorn.config.queues_yaml import RuleConfig
 from yunikorn.errors import OptionError, UnknownPlugin
@@ -284,12 +285,12 @@ def test_rule_that_raises_rejects_the_application_and_is_named(
     chain = PlacementChain(
         [RuleConfig(rule), RuleConfig("user", create=True)], InstancePlan(registry), make_tree(), failures
     )
-    placement = chain.place(make_app())
+    placement = placed_by(chain, make_app())
     assert placement.queue == ""
     assert placement.reason == (
         f"plugin {rule} of both (their-dist 1.2): placing application 'app-1': {operation}"
     )
-    assert chain.place(make_app(tags=FORCED)).queue == "root.developer"
+    assert placed_by(chain, make_app(tags=FORCED)).queue == "root.developer"
     assert [(failure.message, failure.count) for failure in failures] == [(placement.reason, 2)]
 
 
@@ -298,5 +299,5 @@ def test_observer_receives_every_placement(registry: Registry, make_tree: Any, m
     seen: list[tuple[str, str]] = []
     chain.observer = lambda app, placement: seen.append((app.id, placement.queue))
     for queue in ("root.a", "root.b"):
-        chain.place(make_app(id=queue[-1], queue_name=queue))
+        placed_by(chain, make_app(id=queue[-1], queue_name=queue))
     assert seen == [("a", "root.a"), ("b", "")]

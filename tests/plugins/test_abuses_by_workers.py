@@ -11,7 +11,7 @@ import pytest
 from tests.core.kit import configuration, queue, with_plugins
 from tests.plugins.abuses import ABUSES, coroutine, generator
 from tests.recording.collecting_listener import CollectingListener
-from yunikorn.api import AdmissionPolicy, SubmitPolicy, UserGroupResolver
+from yunikorn.api import AdmissionPolicy, PlacementRule, SubmitPolicy, UserGroupResolver
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
@@ -65,10 +65,19 @@ class Admits(AdmissionPolicy):
         return misbehave(app.id, app)
 
 
+class Places(PlacementRule):
+    name = "bad"
+    blocking = True
+
+    def place(self, app: Any) -> Any:
+        return misbehave(app.id, app)
+
+
 CASES = {
     "user_group_resolvers": (Resolver, {"usergroupresolver": {"type": "bad"}}),
     "submit_policies": (Submits, {"submitpolicies": ["bad"]}),
     "admission_policies": (Admits, {"admission": ["bad"]}),
+    "placement_rules": (Places, {"placementrules": [{"name": "bad"}, {"name": "provided"}]}),
 }
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.core.drawn_quotas import QUOTAS
 from tests.core.gatekeepers import GATEKEEPERS
 from tests.core.kit import RM, configuration, queue, with_plugins
-from tests.core.manual_workers import Fast, Groups, Licence, Site, core_with_workers
+from tests.core.manual_workers import Directory, Fast, Groups, Licence, Site, core_with_workers
 from tests.recording.test_policy_answers import Run, play
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import RegisterResourceManagerRequest
@@ -32,6 +32,7 @@ WORKERS = {
     "usergroupresolver": {"type": "groups"},
     "submitpolicies": ["fast", "site"],
     "admission": ["licence"],
+    "placementrules": [{"name": "directory"}, {"name": "provided"}],
 }
 TURNSTILE = {"name": "turnstile", "needed": 2, "timeout": 12}
 GATEKEEPER = {"name": "gatekeeper", "answers": [5, 0, -1, 20, 0]}
@@ -87,6 +88,7 @@ def _registry() -> Registry:
         user_group_resolvers=[Groups],
         submit_policies=[Site, Fast],
         admission_policies=[Licence],
+        placement_rules=[Directory],
         permit_policies=GATEKEEPERS,
         quota_policies=QUOTAS,
     )

@@ -11,7 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.kit import RM, configuration, queue
-from tests.core.manual_workers import Groups, Licence, Site, acceptances, core_with_workers, registry_of
+from tests.core.manual_workers import (
+    Directory,
+    Groups,
+    Licence,
+    Site,
+    acceptances,
+    core_with_workers,
+    registry_of,
+    rejections,
+)
 from tests.recording.collecting_listener import CollectingListener
 from yunikorn.clock import SECOND
 from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer
@@ -28,6 +37,7 @@ CONFIG = configuration(
     usergroupresolver={"type": "groups", "cache": {"found": "20s"}},
     submitpolicies=["fast", "site"],
     admission=["licence"],
+    placementrules=[{"name": "directory"}, {"name": "provided"}],
 )
 
 
@@ -49,7 +59,7 @@ class Run:
     def check(self) -> None:
         """Replay the recording, and assert that it is equal and calls no policy."""
         self.writer.close()
-        for seen in (Groups.calls, Site.seen, Licence.seen):
+        for seen in (Groups.calls, Site.seen, Licence.seen, Directory.seen):
             seen.clear()
         listener = CollectingListener()
         replay = Replay(read_recording(self.file).lines, self.registry, listener)
@@ -58,6 +68,7 @@ class Run:
         assert listener.of("rm") == self.rm.responses
         assert not Groups.calls
         assert not Licence.seen
+        assert not Directory.seen
         assert all(type(app).__name__ == "Submission" for app in Site.seen), "those of the policy `fast`"
         assert listener.refusals == listener.remarks == []
 
@@ -81,10 +92,16 @@ def test_replay_is_exact_and_calls_no_policy(tmp_path: Path) -> None:
         workers.answer()
         rm.schedule()
     rm.app("late")
+    rm.app("placed", directory="root.b")
+    rm.app("refused", directory="refuse")
+    rm.app("away", directory="raise")
+    rm.pass_time(3)
+    workers.answer_all()
+    assert set(rejections(rm.responses)) >= {"refused", "away"}
     rm.pass_time(30)
     workers.answer_all()
     rm.schedule()
-    assert set(acceptances(rm.responses)) >= {"moved", "waits"}
+    assert set(acceptances(rm.responses)) >= {"moved", "waits", "placed"}
     run.check()
 
 
@@ -94,6 +111,9 @@ OPERATIONS = st.lists(
             st.just("app"), st.integers(0, 5), st.sampled_from(["", "raise", "no", "to root.b", "lie"])
         ),
         st.tuples(st.just("licence"), st.integers(0, 5), st.sampled_from(["", "5", "no", "raise"])),
+        st.tuples(
+            st.just("directory"), st.integers(0, 5), st.sampled_from(["root.b", "half", "raise", "refuse"])
+        ),
         st.tuples(st.just("ask"), st.integers(0, 5), st.sampled_from(["x", "y"])),
         st.tuples(st.just("implicit"), st.integers(0, 5), st.just("")),
         st.tuples(st.just("release_ask"), st.integers(0, 5), st.sampled_from(["x", "y", ""])),
@@ -134,7 +154,7 @@ def test_any_history_is_replayed_exactly(operations: Any, tmp_path_factory: pyte
 def play(run: Run, operation: str, number: int, text: str, submitted: dict[str, int]) -> None:
     """Play one operation of a history."""
     rm, app_id = run.rm, f"app{number}"
-    if operation in ("app", "fast", "licence"):
+    if operation in ("app", "fast", "licence", "directory"):
         submitted[app_id] = submitted.get(app_id, 0) + 1
         tags = {"site" if operation == "app" else operation: text}
         rm.app(app_id, user=f"user{number % 3}", groups=("g",) if number == 5 else (), **tags)
@@ -184,6 +204,8 @@ ANSWERS = [
     PolicyAnswer(wait=SECOND // 10, why="later"),
     PolicyAnswer(wait=123456789 * SECOND + 1),
     PolicyAnswer(failed="ValueError: no"),
+    PolicyAnswer(queue="root.ü"),
+    PolicyAnswer(queue=""),
 ]
 
 

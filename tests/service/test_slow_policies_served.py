@@ -15,7 +15,7 @@ from yunikorn.interface.messages import AddApplicationRequest, UpdateRequest, Us
 
 PLUGINS = """
 import threading
-from yunikorn.api import AdmissionPolicy, SubmitPolicy, UserGroupResolver, hookimpl
+from yunikorn.api import AdmissionPolicy, PlacementRule, SubmitPolicy, UserGroupResolver, hookimpl
 
 class Directory(UserGroupResolver):
     name = "directory"
@@ -29,6 +29,14 @@ class Site(SubmitPolicy):
     def submit(self, app):
         if app.id == "interrupted":
             raise KeyboardInterrupt
+
+class Places(PlacementRule):
+    name = "places"
+    blocking = True
+    def place(self, app):
+        if app.id == "lost":
+            threading.Event().wait()
+        return app.queue_name
 
 class Licence(AdmissionPolicy):
     name = "licence"
@@ -46,6 +54,10 @@ def yunikorn_submit_policies():
     return [Site]
 
 @hookimpl
+def yunikorn_placement_rules():
+    return [Places]
+
+@hookimpl
 def yunikorn_admission_policies():
     return [Licence]
 """
@@ -54,6 +66,7 @@ partitions:
   - name: default
     usergroupresolver: {type: directory}
     submitpolicies: [site]
+    placementrules: [{name: places}]
     admission: [licence]
     periods: {policyanswer: 300ms}
     queues:
@@ -79,19 +92,31 @@ def test_service_with_policies_that_hang_and_raise(
             "rm",
             new_applications=[
                 AddApplicationRequest(name, "root.a", ugi=UserGroupInformation(user))
-                for name, user in (("stuck", "away"), ("interrupted", "ann"), ("exits", "ann"))
+                for name, user in (
+                    ("stuck", "away"),
+                    ("interrupted", "ann"),
+                    ("exits", "ann"),
+                    ("lost", "ann"),
+                )
             ],
         )
     )
     shim.send(work(3))
     rejected: dict[str, str] = {}
     placed = 0
-    while placed < 3 or len(rejected) < 2:
+    while placed < 3 or len(rejected) < 3:
         response = shim.read()
         placed += len(response.new_allocations)
         rejected |= {one.application_id: one.reason for one in response.rejected_applications}
-    assert set(rejected) == {"stuck", "interrupted"}
-    missing = {"has not returned within", "KeyboardInterrupt", "SystemExit", "in Directory.groups"}
+    assert set(rejected) == {"stuck", "interrupted", "lost"}
+    assert "placing application 'lost': it has not returned within" in rejected["lost"]
+    missing = {
+        "has not returned within",
+        "KeyboardInterrupt",
+        "SystemExit",
+        "in Directory.groups",
+        "in Places.place",
+    }
     while missing := {text for text in missing if text not in "".join(service.log)}:
         service.wait_for("")
     shim.send(work(2, app="more"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import attrs
@@ -46,6 +47,19 @@ def test_invalid_members_of_permit_policies_are_found(member: str, value: Any) -
 def test_refusals_without_a_reason_are_found(reason: Any) -> None:
     rule = odd(PlacementRule, lambda self, app: Refused(reason))()
     assert "test_rule_returns_a_name_or_none" in broken_promises(rule)
+
+
+def test_rule_that_blocks_and_takes_queues_is_found() -> None:
+    cls = odd(PlacementRule, lambda self, app, queues: "root.default")
+    cls.blocking = True
+    assert "test_rule_that_blocks_gets_no_queues" in broken_promises(cls())
+
+
+def test_rule_that_answers_otherwise_in_another_thread_is_found() -> None:
+    here = threading.get_ident()
+    cls = odd(PlacementRule, lambda self, app: f"root.{threading.get_ident() == here}")
+    cls.blocking = True
+    assert "test_answers_are_the_same_in_another_thread" in broken_promises(cls())
 
 
 def test_rule_with_queues_and_a_refusal_passes_the_contract() -> None:

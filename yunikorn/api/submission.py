@@ -99,6 +99,13 @@ class AdmissionPolicy(Plugin):
 class PlacementRule(Plugin):
     """Base class of rules that choose the queue of an application."""
 
+    blocking: ClassVar[bool] = False
+    """True if `place` may wait, for example for a network: a service then calls it in a worker thread. The
+    argument is a copy of the application, also where there are no workers, and there is no second one
+    (`docs/decisions/0183`)."""
+    calls_at_once: ClassVar[int] = 1
+    """Maximum number of worker threads that call `place` at the same time."""
+
     place: ClassVar[Callable[..., str | Refused | None]]
     """Method `place(app)`, or `place(app, queues)` for a rule that depends on the queues of the partition.
 

@@ -45,7 +45,7 @@ class PartitionTimeouts:
     policy_answer: int = key(
         values.DURATION,
         10 * SECOND,
-        "time for a [worker's call](serve.md#slow-policies) of a resolver, a submit policy or an admission"
-        " policy, in a service",
+        "time for a [worker's call](serve.md#slow-policies) of a resolver, a placement rule or a policy, in a"
+        " service",
         "30s",
     )

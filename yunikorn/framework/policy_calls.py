@@ -43,6 +43,8 @@ class PolicyAnswer:
     """Reason of the wait."""
     failed: str | None = None
     """Description of the exception that the policy raised, or of a wrong answer."""
+    queue: str | None = None
+    """Queue that a placement rule names."""
 
 
 class Workers(Protocol):

@@ -5,7 +5,7 @@ its tags and priority, but neither reject nor move it. A policy that fails or an
 application (docs/decisions/0073).
 
 With workers, the checks stop at a policy that may block, and continue with its answer
-(docs/decisions/0076).
+(docs/decisions/0183).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from yunikorn.containment import (
 from yunikorn.framework.policy_calls import ApplicationChange, PolicyAnswer, calls_at_once, may_block, safe
 from yunikorn.resources import INT32_MAX, INT32_MIN
 from yunikorn.scheduling.policy_questions import AskedPolicy
-from yunikorn.scheduling.user_groups import FORCE_TAG, Owner, is_forced, owner_of_forced
+from yunikorn.scheduling.policy_steps import PolicyQuestion, Steps
+from yunikorn.scheduling.user_groups import FORCE_TAG, Owner, is_forced
 
 if TYPE_CHECKING:
     from yunikorn.framework.instances import PluginInstance
     from yunikorn.framework.plugin_failures import PluginFailures
-    from yunikorn.scheduling.policy_questions import PolicyQuestions
     from yunikorn.scheduling.user_groups import UserGroups
 
 FIXED = ("id", "user", "groups", "gang_total", "gang_style")
@@ -66,19 +66,6 @@ class CheckedApplication:
     """Reason for a rejection; empty if the application may be placed."""
 
 
-class PendingCheck:
-    """Checks of an application that wait for the answer of a worker."""
-
-    def __init__(self, app: Submission, then: Callable[[CheckedApplication], None]) -> None:
-        self.app = app
-        self.then = then
-        """Called with the result."""
-        self.waits_for = ""
-        """Policy whose answer is awaited, as in `submit policy site-rules`."""
-        self.withdraw: Callable[[], None] = lambda: None
-        """Ends the checks without a result."""
-
-
 class ApplicationChecks:
     """Checks of one partition."""
 
@@ -91,18 +78,14 @@ class ApplicationChecks:
             _Policy(one.name, one.origin, read_attribute(one.plugin, "submit")) for one in policies
         ]
         self._failures = failures
-        self._questions: PolicyQuestions | None = None
-        """Set if a policy of this partition may block, and there are workers."""
 
-    def use_workers(self, questions: PolicyQuestions) -> None:
+    def use_workers(self) -> None:
         """Let workers call the policies that may block; called before the first check."""
         self._users.use_workers()
         self._policies = [
             attrs.evolve(policy, asked=self._asked(policy, plugin))
             for policy, plugin in zip(self._policies, self._plugins, strict=True)
         ]
-        if self._users.asked is not None or any(policy.asked is not None for policy in self._policies):
-            self._questions = questions
 
     def _asked(self, policy: _Policy, plugin: object) -> AskedPolicy | None:
         if not may_block(plugin, policy.origin, self._failures):
@@ -111,89 +94,26 @@ class ApplicationChecks:
         call = partial(_call, policy.submit)
         return AskedPolicy(plugin, f"submit policy {policy.name}", policy.origin, call, at_once)
 
-    def check(self, app: Submission) -> CheckedApplication:
+    def steps(self, app: Submission) -> Steps[CheckedApplication]:
         """Return the owner of an application as submitted, and what the submit policies make of it."""
         forced = is_forced(app.tags)
-        owner = self._users.identify(app.user, app.groups, forced=forced)
+        owner = yield from self._users.steps(app.user, app.groups, forced=forced)
         if owner.refusal:
             return CheckedApplication(owner, app.queue_name, app.tags, refusal=owner.refusal)
         if not self._policies:
             return CheckedApplication(owner, app.queue_name, app.tags)
         current = attrs.evolve(app, user=owner.user, groups=tuple(owner.groups))
         for policy in self._policies:
-            answer = self._ask(policy, current)
-            if not isinstance(answer, str):
-                current = answer
+            if policy.asked is None:
+                found = self._ask(policy, current)
+            else:
+                answer = yield PolicyQuestion(policy.asked, partial(_same, current))
+                found = self._understand(policy, current, answer)
+            if not isinstance(found, str):
+                current = found
             elif not forced:
-                return CheckedApplication(owner, app.queue_name, app.tags, refusal=answer)
+                return CheckedApplication(owner, app.queue_name, app.tags, refusal=found)
         return _result(app, owner, current)
-
-    def begin(
-        self, app: Submission, then: Callable[[CheckedApplication], None]
-    ) -> CheckedApplication | PendingCheck:
-        """Check an application; if that needs a worker, `then` is called with the result later."""
-        if self._questions is None:
-            return self.check(app)
-        pending, asked = PendingCheck(app, then), self._users.asked
-        if asked is None or not self._users.needs_resolver(app.user, app.groups):
-            forced = is_forced(app.tags)
-            return self._go_on(pending, self._users.identify(app.user, app.groups, forced=forced))
-
-        def take(owner: Owner) -> None:
-            self._finish(pending, owner_of_forced(owner) if is_forced(app.tags) else owner)
-
-        pending.waits_for = asked.title
-        pending.withdraw = self._questions.ask(
-            asked, lambda: app.user, take, key=app.user, digest=partial(self._users.learn, app.user)
-        )
-        return pending
-
-    def _go_on(self, pending: PendingCheck, owner: Owner) -> CheckedApplication | PendingCheck:
-        """Continue with the owner of the application."""
-        app = pending.app
-        if owner.refusal:
-            return CheckedApplication(owner, app.queue_name, app.tags, refusal=owner.refusal)
-        current = attrs.evolve(app, user=owner.user, groups=tuple(owner.groups))
-        return self._apply(pending, owner, current, 0)
-
-    def _apply(
-        self, pending: PendingCheck, owner: Owner, current: Submission, first: int
-    ) -> CheckedApplication | PendingCheck:
-        """Apply the policies from position `first` on, up to one that a worker has to call."""
-        app = pending.app
-        for at, policy in enumerate(self._policies[first:], first):
-            if policy.asked is not None:
-                self._consult(pending, owner, current, at)
-                return pending
-            answer = self._ask(policy, current)
-            if not isinstance(answer, str):
-                current = answer
-            elif not is_forced(app.tags):
-                return CheckedApplication(owner, app.queue_name, app.tags, refusal=answer)
-        return _result(app, owner, current)
-
-    def _consult(self, pending: PendingCheck, owner: Owner, current: Submission, at: int) -> None:
-        policy, app = self._policies[at], pending.app
-        assert policy.asked is not None
-        assert self._questions is not None
-
-        def take(answer: PolicyAnswer) -> None:
-            found = self._understand(policy, current, answer)
-            if isinstance(found, str) and not is_forced(app.tags):
-                pending.then(CheckedApplication(owner, app.queue_name, app.tags, refusal=found))
-                return
-            changed = current if isinstance(found, str) else found
-            result = self._apply(pending, owner, changed, at + 1)
-            if isinstance(result, CheckedApplication):
-                pending.then(result)
-
-        pending.waits_for = policy.asked.title
-        pending.withdraw = self._questions.ask(policy.asked, lambda: current, take)
-
-    def _finish(self, pending: PendingCheck, owner: Owner) -> None:
-        result = self._go_on(pending, owner)
-        if isinstance(result, CheckedApplication):
-            pending.then(result)
 
     def _ask(self, policy: _Policy, app: Submission) -> Submission | str:
         """Return what a policy makes of `app`, or the reason for a rejection."""
@@ -222,6 +142,10 @@ class ApplicationChecks:
 
     def _failed(self, policy: _Policy, app: Submission, cause: BaseException | str) -> str:
         return str(self._failures.report(policy.origin, "checking", cause, f"application '{app.id}'"))
+
+
+def _same(app: Submission) -> Submission:
+    return app
 
 
 def _call(submit: Callable[[Submission], Any], app: Submission) -> PolicyAnswer:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
-    from yunikorn.api import PastService
-    from yunikorn.model.application import Application
-    from yunikorn.model.queue import Queue
+    from yunikorn.api import Application, PastService, Queue
 
 
 @attrs.frozen(kw_only=True)

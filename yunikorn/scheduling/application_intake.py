@@ -1,6 +1,7 @@
 """Submission of applications: checks, placement in a queue, and the acceptance or the rejection.
 
-An application whose checks need a worker waits, and continues with the answer (`docs/decisions/0076`).
+An application whose checks or placement need a worker waits, and continues with the answer
+(`docs/decisions/0183`).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from yunikorn.model.application import Application, ExecutionTimeout
 from yunikorn.model.gang import SOFT, style_named
 from yunikorn.resources import is_zero
 from yunikorn.scheduling.application_admission import gang_refusal, make_gang, report_oversize, report_style
-from yunikorn.scheduling.application_checks import CheckedApplication, PendingCheck
-from yunikorn.scheduling.placement import apply_namespace_quota
+from yunikorn.scheduling.placement import PlacementResult, apply_namespace_quota
+from yunikorn.scheduling.policy_steps import Finished, PendingSteps, Steps, begin
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.scheduling.waiting_applications import WaitingApplication, WaitingApplications
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.application_spec import ApplicationSpec
     from yunikorn.scheduling.existing_allocations import ExistingAllocations
     from yunikorn.scheduling.policies import Policies
+    from yunikorn.scheduling.policy_questions import PolicyQuestions
     from yunikorn.scheduling.queue_quotas import QueueQuotas
 
 
@@ -40,9 +42,9 @@ class ApplicationIntake:
         *,
         on_new_queues: Callable[[], object],
         node_order: Callable[[Application, str], str],
-        workers: bool,
+        questions: PolicyQuestions | None,
     ) -> None:
-        """Create for a partition; with `workers`, applications may be `waiting`.
+        """Create for a partition; with `questions`, which workers answer, applications may be `waiting`.
 
         `on_new_queues` is called after placement has created queues. `node_order` returns the node order of
         an application in a queue with this node order.
@@ -51,7 +53,7 @@ class ApplicationIntake:
         self.policies = policies
         """Policies in use."""
         self._existing, self._holds, self._quotas, self._waiting = existing, holds, quotas, waiting
-        self._on_new_queues, self._node_order, self._workers = on_new_queues, node_order, workers
+        self._on_new_queues, self._node_order, self._questions = on_new_queues, node_order, questions
 
     def submit(self, submission: ApplicationSpec) -> Application:
         """Place an application in a queue and add it, or reject it with a reason.
@@ -75,23 +77,32 @@ class ApplicationIntake:
         if not reason and app.id in self._waiting:
             reason = f"application {app.id} exists already in partition {self._partition.config_name}"
         if not reason:
-            checked = self._check(app, submission)
-            if isinstance(checked, PendingCheck):
-                self._waiting.put(WaitingApplication(app, submission, checked))
+            found = self._begin(app, submission)
+            if isinstance(found, PendingSteps):
+                self._waiting.put(WaitingApplication(app, submission, found))
                 return app
-            reason = self._take_in(app, submission, checked)
+            reason = self._take_in(app, submission, found.result)
         self._conclude(app, submission, reason)
         return app
 
-    def _check(self, app: Application, submission: ApplicationSpec) -> CheckedApplication | PendingCheck:
-        """Apply resolver and submit policies."""
-        if not self._workers:
-            return self.policies.checks.check(submission.view())
+    def _begin(
+        self, app: Application, submission: ApplicationSpec
+    ) -> Finished[str | PlacementResult] | PendingSteps[str | PlacementResult]:
+        """Check and place an application; if that needs a worker, it is resumed with the answer."""
 
-        def take(checked: CheckedApplication) -> None:
-            self._resume(self._waiting.take(app.id), checked)
+        def take(found: str | PlacementResult) -> None:
+            self._resume(self._waiting.take(app.id), found)
 
-        return self.policies.checks.begin(submission.view(), take)
+        return begin(self._steps(app, submission), self._questions, take)
+
+    def _steps(self, app: Application, submission: ApplicationSpec) -> Steps[str | PlacementResult]:
+        """Apply resolver, submit policies and placement rules; return the placement, or why there is none."""
+        checked = yield from self.policies.checks.steps(submission.view())
+        if checked.refusal:
+            return checked.refusal
+        app.user, app.groups = checked.owner.user, checked.owner.groups
+        app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
+        return (yield from self.policies.placement.steps(app))
 
     def _conclude(self, app: Application, submission: ApplicationSpec, reason: str) -> None:
         """Reject an application, or report its acceptance."""
@@ -104,9 +115,9 @@ class ApplicationIntake:
         self._holds.report(app)
         self._existing.arrived(app)
 
-    def _resume(self, one: WaitingApplication, checked: CheckedApplication) -> None:
-        """Continue with an application whose checks are complete."""
-        reason = self._refusal(one.app) or self._take_in(one.app, one.spec, checked)
+    def _resume(self, one: WaitingApplication, found: str | PlacementResult) -> None:
+        """Continue with an application whose checks and placement are complete."""
+        reason = self._refusal(one.app) or self._take_in(one.app, one.spec, found)
         self._end_wait(one, reason)
 
     def _end_wait(self, one: WaitingApplication, reason: str) -> None:
@@ -117,7 +128,7 @@ class ApplicationIntake:
         one.apply_entries(reason)
 
     def reject(self, app_id: str, reason: str) -> None:
-        """Reject an application whose checks are not complete."""
+        """Reject an application whose checks or placement are not complete."""
         self._end_wait(self._waiting.take(app_id), reason)
 
     def _refusal(self, app: Application) -> str:
@@ -128,23 +139,20 @@ class ApplicationIntake:
             return f"application {app.id} exists already in partition {self._partition.config_name}"
         return ""
 
-    def _take_in(self, app: Application, submission: ApplicationSpec, checked: CheckedApplication) -> str:
-        """Add an application to the queue that placement chooses; return the reason for a rejection."""
+    def _take_in(self, app: Application, submission: ApplicationSpec, found: str | PlacementResult) -> str:
+        """Add an application to the queue of its placement; return the reason for a rejection."""
         partition = self._partition
-        if checked.refusal:
-            return checked.refusal
-        app.user, app.groups = checked.owner.user, checked.owner.groups
-        app.queue_name, app.tags, app.ask_priority = checked.queue_name, checked.tags, checked.priority
+        if isinstance(found, str):
+            return found
         if not is_zero(submission.gang):
             make_gang(app, submission.gang, submission.execution_timeout, partition)
         elif submission.execution_timeout:
             app.execution_timeout = ExecutionTimeout(submission.execution_timeout)
-        placement = self.policies.placement.place(app)
-        if not placement.queue:
-            return f"failed to place application {app.id}: {placement.reason}"
-        queue = partition.queue(placement.queue)
+        if not found.queue:
+            return f"failed to place application {app.id}: {found.reason}"
+        queue = partition.queue(found.queue)
         if queue is None:
-            made = partition.queues.create(placement.queue, app.user, app.groups)
+            made = partition.queues.create(found.queue, app.user, app.groups)
             if isinstance(made, str):
                 return f"failed to place application {app.id}: {made}"
             queue = made
@@ -172,11 +180,11 @@ class ApplicationIntake:
         for one in [*self._waiting]:
             if not self._waiting.has(one):
                 continue
-            checked = self._check(one.app, one.spec)
-            if isinstance(checked, PendingCheck):
-                one.pending = checked
+            found = self._begin(one.app, one.spec)
+            if isinstance(found, PendingSteps):
+                one.pending = found
             else:
-                self._resume(self._waiting.take(one.app.id), checked)
+                self._resume(self._waiting.take(one.app.id), found.result)
 
     def close(self, reason: str) -> None:
         """Reject the waiting applications."""

@@ -84,7 +84,7 @@ class PartitionScheduler:
         if calls is not None:
             self.questions = PolicyQuestions(self.partition, calls, core_context.activate)
         self.waiting = WaitingApplications()
-        """Applications whose checks wait for a worker; neither accepted nor rejected yet."""
+        """Applications whose checks or placement wait for a worker; neither accepted nor rejected yet."""
         self.instances = PluginInstances(self.context, failures, calls=self.questions)
         plan = self.instances.plan(registry, opening=opening)
         self.policies = Policies.of(config, plan, tree, clock, failures)
@@ -112,7 +112,7 @@ class PartitionScheduler:
             self.waiting,
             on_new_queues=self.apply_queue_changes,
             node_order=self._node_order,
-            workers=self.questions is not None,
+            questions=self.questions,
         )
         self.start_failures = StartFailures(
             self.partition, self.asks, self.preemption, self.cycle.unschedulable_queue
@@ -138,7 +138,7 @@ class PartitionScheduler:
         self.instances.use(self.policies.plan)
         self.queue_policies.registry = self.policies.plan.registry
         self.intake.policies = self.policies
-        self.policies.bind(self.questions)
+        self.policies.bind(workers=self.questions is not None)
         self.permits.use(self.policies.permits)
 
     def _keep_books(self) -> None:

@@ -29,10 +29,15 @@ import attrs
 from yunikorn.api import Refused
 from yunikorn.config.acl import RECOVERY, ROOT, is_queue_name
 from yunikorn.config.queues_yaml import RuleConfig
-from yunikorn.containment import contained, cut, read_attribute, safe_repr, text_or_none
+from yunikorn.containment import contained, cut, describe_error, read_attribute, safe_repr, text_or_none
+from yunikorn.errors import PluginError
 from yunikorn.framework.kinds import PLACEMENT
 from yunikorn.framework.plugin_failures import PluginFailures
+from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
 from yunikorn.resources import INT64_MAX, Resource, above_zero
+from yunikorn.scheduling.application_copies import ApplicationCopy
+from yunikorn.scheduling.policy_questions import AskedPolicy
+from yunikorn.scheduling.policy_steps import PolicyQuestion, Steps
 from yunikorn.scheduling.user_groups import is_forced
 
 if TYPE_CHECKING:
@@ -143,6 +148,13 @@ class RuleResult:
     """True if the rule refused the application with a reason."""
 
 
+NO_QUEUE = RuleResult(reason="the rule returns no queue for this application")
+BLOCKS_WITH_QUEUES = (
+    "a rule with blocking = True gets no queues, which change while it is asked: define place(app), and "
+    "return the name; if that queue does not exist and the rule has no create, the next rule is tried"
+)
+
+
 class BoundRule:
     """A configured rule with its plugin object and its parent rules."""
 
@@ -162,32 +174,65 @@ class BoundRule:
         self.parent = BoundRule(config.parent, plan, tree, failures) if config.parent else None
         place = read_attribute(self.plugin, "place")
         self._place: Callable[[Application], Any] = place
+        self._asked: AskedPolicy | None = None
+        """The rule, if workers call it; set by `bind`."""
+        self._blocks = may_block(self.plugin, made.origin, failures)
         if _takes_queues(place):
+            if self._blocks:
+                raise PluginError(made.origin, "reading its place", BLOCKS_WITH_QUEUES)
             self._place = partial(_place_with, place, TreeView(tree))
         self._create = config.create
         self._filter = config.filter
         self._tree = tree
         self._failures = failures
 
-    def choose(self, app: Application) -> RuleResult:
+    def bind(self, *, workers: bool) -> None:
+        """Let `workers` call the rule if it may block, which gets a copy of the application."""
+        if self.parent is not None:
+            self.parent.bind(workers=workers)
+        if self._blocks and workers:
+            at_once = calls_at_once(self.plugin, self._origin, self._failures)
+            call = partial(_call, self._place)
+            title = f"placement rule {self.name}"
+            self._asked = AskedPolicy(self.plugin, title, self._origin, call, at_once)
+        elif self._blocks:
+            self._place = partial(_place_copy, self._place)
+
+    def steps(self, app: Application) -> Steps[RuleResult]:
         """Return the queue that this rule selects for `app`; access rights are not checked."""
         if self._filter is not None and not self._filter.allows(app.user, app.groups):
             return RuleResult(reason=f"its filter excludes user '{app.user}'")
-        try:
-            answer = self._place(app)
-            if issubclass(type(answer), Refused):
-                return RuleResult(reason=_reason_of(answer), failed=True, refused=True)
-            name = text_or_none(answer)
-            if name is None and answer is not None:
-                raise TypeError(f"it returned {safe_repr(answer)} instead of a queue name or None")
-        except contained() as error:
-            blame = self._failures.report(self._origin, "placing", error, f"application '{app.id}'")
-            return RuleResult(reason=str(blame), failed=True)
-        if not name:
-            return RuleResult(reason="the rule returns no queue for this application")
-        return self._complete(name, app)
+        if self._asked is None:
+            found = self._ask(app)
+        else:
+            answer = yield PolicyQuestion(self._asked, partial(ApplicationCopy.of, app))
+            found = self._understand(app, answer)
+        if isinstance(found, RuleResult):
+            return found
+        return (yield from self._complete(found, app))
 
-    def _complete(self, name: str, app: Application) -> RuleResult:
+    def _ask(self, app: Application) -> str | RuleResult:
+        try:
+            answer = _checked(self._place(app))
+        except contained() as error:
+            return self._failed(app, error)
+        if isinstance(answer, Refused):
+            return RuleResult(reason=answer.reason, failed=True, refused=True)
+        return answer or NO_QUEUE
+
+    def _understand(self, app: Application, answer: PolicyAnswer) -> str | RuleResult:
+        """Return the queue name, or the result, that a worker's answer means."""
+        if answer.failed is not None:
+            return self._failed(app, answer.failed)
+        if answer.reason is not None:
+            return RuleResult(reason=answer.reason, failed=True, refused=True)
+        return answer.queue or NO_QUEUE
+
+    def _failed(self, app: Application, cause: BaseException | str) -> RuleResult:
+        blame = self._failures.report(self._origin, "placing", cause, f"application '{app.id}'")
+        return RuleResult(reason=str(blame), failed=True)
+
+    def _complete(self, name: str, app: Application) -> Steps[RuleResult]:
         if name.lower() == COMPLETE:
             return RuleResult(ROOT)
         for level in name.split("."):
@@ -196,7 +241,7 @@ class BoundRule:
                     reason=f"invalid queue name '{cut(name, 200)}': {_fault_of(level)}", failed=True
                 )
         if not name.lower().startswith(COMPLETE):
-            above = self._above(app)
+            above = yield from self._above(app)
             if not above.queue:
                 return above
             name = f"{above.queue}.{name}"
@@ -205,10 +250,10 @@ class BoundRule:
             return RuleResult(reason=f"queue {path} does not exist, and the rule does not create it")
         return RuleResult(path)
 
-    def _above(self, app: Application) -> RuleResult:
+    def _above(self, app: Application) -> Steps[RuleResult]:
         if self.parent is None:
             return RuleResult(ROOT)
-        choice = self.parent.choose(app)
+        choice = yield from self.parent.steps(app)
         if not choice.queue:
             return attrs.evolve(choice, reason=f"parent rule {self.parent.title}: {choice.reason}")
         queue = self._tree.queue(choice.queue)
@@ -248,11 +293,34 @@ def _place_with(place: Callable[[Application, TreeView], Any], queues: TreeView,
     return place(app, queues)
 
 
-def _reason_of(refusal: Refused) -> str:
-    reason = text_or_none(refusal.reason)
-    if reason is None:
-        raise TypeError(f"it refused with the reason {safe_repr(refusal.reason)} instead of text")
-    return reason
+def _place_copy(place: Callable[[Any], Any], app: Application) -> Any:
+    return place(ApplicationCopy.of(app))
+
+
+def _checked(answer: Any) -> str | Refused | None:
+    """Return an answer as values of Python itself. Raises `TypeError` for a wrong one."""
+    if answer is None:
+        return None
+    if issubclass(type(answer), Refused):
+        reason = text_or_none(answer.reason)
+        if reason is None:
+            raise TypeError(f"it refused with the reason {safe_repr(answer.reason)} instead of text")
+        return Refused(reason)
+    name = text_or_none(answer)
+    if name is None:
+        raise TypeError(f"it returned {safe_repr(answer)} instead of a queue name or None")
+    return name
+
+
+def _call(place: Callable[[Any], Any], app: ApplicationCopy) -> PolicyAnswer:
+    """Call a placement rule in a worker."""
+    try:
+        answer = _checked(place(app))
+        if isinstance(answer, Refused):
+            return PolicyAnswer(reason=safe(answer.reason))
+        return PolicyAnswer(queue=None if answer is None else safe(answer))
+    except contained() as error:
+        return PolicyAnswer(failed=safe(describe_error(error)))
 
 
 def plugin_options(config: RuleConfig, offer: Offer) -> dict[str, Any]:
@@ -336,18 +404,23 @@ class PlacementChain:
         self.observer: Callable[[Application, PlacementResult], None] | None = None
         """Receives every placement with its steps; used for explanations."""
 
-    def place(self, app: Application) -> PlacementResult:
+    def bind(self, *, workers: bool) -> None:
+        """Let `workers` call the rules that may block; called before the first placement."""
+        for rule in self._rules:
+            rule.bind(workers=workers)
+
+    def steps(self, app: Application) -> Steps[PlacementResult]:
         """Return the queue for `app`, or the reason why there is none."""
-        placement = self._run(app)
+        placement = yield from self._run(app)
         if self.observer is not None:
             self.observer(app, placement)
         return placement
 
-    def _run(self, app: Application) -> PlacementResult:
+    def _run(self, app: Application) -> Steps[PlacementResult]:
         forced = is_forced(app.tags)
         steps: list[Step] = []
         for number, rule in enumerate(self._rules, 1):
-            choice = rule.choose(app)
+            choice = yield from rule.steps(app)
             if choice.queue:
                 choice = self._admit(choice.queue, app, forced)
             steps.append(_step(number, rule.name, choice, rule.title))

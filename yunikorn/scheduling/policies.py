@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
     from yunikorn.model.queue import Queue
-    from yunikorn.scheduling.policy_questions import PolicyQuestions
 
 
 DEFAULT_VICTIMS = "standard"
@@ -150,11 +149,12 @@ class Policies:
             *(keeper for keeper in sorting if keeper is not None),
         ]
 
-    def bind(self, questions: PolicyQuestions | None) -> None:
-        """Read what plugins declare; called after opening. Workers answer `questions`, if there are any."""
-        if questions is not None:
-            self.checks.use_workers(questions)
-        self.admission.bind(workers=questions is not None)
+    def bind(self, *, workers: bool) -> None:
+        """Read what plugins declare; called after opening. With `workers`, those call what may block."""
+        if workers:
+            self.checks.use_workers()
+        self.placement.bind(workers=workers)
+        self.admission.bind(workers=workers)
         self.predicates.bind()
         self.permits.bind()
         for named in self.node_sorts.values():

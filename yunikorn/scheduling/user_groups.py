@@ -7,6 +7,7 @@ its own resolver.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -27,6 +28,7 @@ from yunikorn.framework.kinds import RESOLVER
 from yunikorn.framework.plugin_failures import PluginFailures
 from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
 from yunikorn.scheduling.policy_questions import AskedPolicy
+from yunikorn.scheduling.policy_steps import PolicyQuestion, Steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -138,11 +140,15 @@ class UserGroups:
             title = "the user-group resolver"
             self.asked = AskedPolicy(resolver, title, self.origin, self._call, at_once)
 
-    def needs_resolver(self, user: str, groups: Sequence[str]) -> bool:
-        """Return True if `identify` would call the resolver."""
-        return not groups and self.resolver is not None and is_user_name(user) and self._find(user) is None
+    def steps(self, user: str, groups: Sequence[str], *, forced: bool) -> Steps[Owner]:
+        """Return the owner as `identify` does; workers call the resolver if it may block."""
+        asked = self.asked
+        if asked is None or groups or not is_user_name(user) or self._find(user) is not None:
+            return self.identify(user, groups, forced=forced)
+        owner: Owner = yield PolicyQuestion(asked, lambda: user, user, partial(self._learn, user))
+        return owner_of_forced(owner) if forced else owner
 
-    def learn(self, user: str, answer: PolicyAnswer) -> Owner:
+    def _learn(self, user: str, answer: PolicyAnswer) -> Owner:
         """Remember and return the owner that a worker's answer describes; report a failure."""
         owner = self._owner(user, answer)
         self._remember(owner)

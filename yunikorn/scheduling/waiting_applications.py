@@ -1,20 +1,20 @@
-"""Applications whose checks wait for a worker, with the entries of their RM that concern them.
+"""Applications whose checks or placement wait for a worker, with the entries of their RM that concern them.
 
 Such an application is neither accepted nor rejected, and not part of the partition. Its asks and releases are
-kept, and applied in their order when the checks are complete (`docs/decisions/0076`).
+kept, and applied in their order when the application is accepted or rejected (`docs/decisions/0076`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 if TYPE_CHECKING:
     from yunikorn.model.application import Application
-    from yunikorn.scheduling.application_checks import PendingCheck
     from yunikorn.scheduling.application_spec import ApplicationSpec
+    from yunikorn.scheduling.policy_steps import PendingSteps
 
 Entry = Callable[[str], object]
 """Function that applies an entry; called with the reason for the rejection of the application, or ""."""
@@ -26,7 +26,7 @@ class WaitingApplication:
 
     app: Application
     spec: ApplicationSpec
-    pending: PendingCheck
+    pending: PendingSteps[Any]
     entries: list[Entry] = attrs.field(factory=list)
     keys: set[str] = attrs.field(factory=set)
     """Keys of the asks among the entries."""

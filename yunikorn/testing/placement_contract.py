@@ -10,15 +10,16 @@ from typing import Any, ClassVar
 from yunikorn.api import PlacementRule, Refused
 from yunikorn.config.acl import is_queue_name
 from yunikorn.framework.kinds import PLACEMENT
-from yunikorn.testing.answers_contract import AnswersContract, Question
+from yunikorn.testing.answers_contract import Question
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import ApplicationSample, QueueTreeSample, application, queue
+from yunikorn.testing.worker_contracts import WorkerContract
 
 QUEUES = QueueTreeSample([queue("root"), queue("root.default"), queue("root.other", max={"vcore": 4})])
 """Queues for rules with a second parameter."""
 
 
-class PlacementRuleContract(AnswersContract):
+class PlacementRuleContract(WorkerContract):
     """Tests that a placement rule must pass; set `rule = Mine(...)`."""
 
     kind = PLACEMENT
@@ -58,6 +59,14 @@ class PlacementRuleContract(AnswersContract):
             Question(f"the queue of application {sample.id}", partial(_place, app=sample))
             for sample in self.samples()
         ]
+
+    def test_rule_that_blocks_gets_no_queues(self) -> None:
+        """Check that a rule with `blocking = True` has no second parameter: the queues change meanwhile."""
+        rule = self.fresh()
+        assert getattr(rule, "blocking", True) is False or not _takes_queues(rule), (
+            "the rule has blocking = True and place(app, queues): workers cannot read the queues; define "
+            "place(app) and return the name, so that the next rule is tried if there is no such queue"
+        )
 
     def test_rule_returns_a_name_or_none(self) -> None:
         """Check that an answer is None, a refusal, or a queue name without empty levels."""
@@ -109,6 +118,8 @@ def _name(answer: Any) -> str:
 
 
 def _place(rule: Any, app: ApplicationSample) -> Any:
-    if len(inspect.signature(rule.place).parameters) > 1:
-        return rule.place(app, QUEUES)
-    return rule.place(app)
+    return rule.place(app, QUEUES) if _takes_queues(rule) else rule.place(app)
+
+
+def _takes_queues(rule: Any) -> bool:
+    return len(inspect.signature(rule.place).parameters) > 1
