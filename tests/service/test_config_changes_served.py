@@ -9,11 +9,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from tests.core.kit import configuration, queue
 from tests.service.harness import ServiceHarness, serve
-from tests.service.kit import work
+from tests.service.kit import PATIENCE, work
 from tests.service.process import Start
 from tests.service.test_reloading import config_map
 from tests.service.test_rest import address_of
@@ -30,6 +31,21 @@ BIGGER = configuration(queue("a", maxapplications=3), queue("b"))
 PLAIN = "partitions: [{name: default, queues: [{name: a}]}]\n"
 PARENT = configuration(queue("a", queue("c")))
 BROKEN = "partitions: [{name: default, queues: 7, nodesortpolicy: {type: 1}}]"
+
+
+PLUGIN = """
+from yunikorn.api import AppSortPolicy, hookimpl
+
+class Mine(AppSortPolicy):
+    name = "mine"
+
+    def key(self, app):
+        return app.submitted
+
+@hookimpl
+def yunikorn_app_sort_policies():
+    return [Mine]
+"""
 
 
 class Changed:
@@ -276,6 +292,50 @@ def test_no_code_is_loaded_over_rest(changed: Changed, tmp_path: Path) -> None:
                 assert any("cannot be added over REST" in one.message for one in result.problems), plugins
                 assert result.problems[0].line
         assert not mark.exists()
+
+    changed.run(scenario)
+
+
+def test_a_file_whose_import_never_ends_stops_only_its_own_reload(
+    changed: Changed, caplog: pytest.LogCaptureFixture
+) -> None:
+    code = changed.folder / "mine.py"
+    loading = "plugins: {load: [./mine.py]}\n" + PLAIN
+
+    async def scenario(_: ServiceHarness) -> None:
+        reloading = attrs.evolve(changed.reloading, limit=2.0)
+        code.write_text("import threading\n\nthreading.Event().wait()\n")
+        changed.one.write_text(loading)
+        assert not await reloading.reload("first")
+        assert f"with their plugins has not ended within 2 s; it runs {code}, line 3." in caplog.text
+        assert await changed.in_use("first") == SMALL
+        changed.one.write_text(BIGGER)
+        assert await attrs.evolve(reloading, limit=PATIENCE).reload("second")
+        assert await changed.in_use("first") == BIGGER
+        code.write_text(PLUGIN)
+        changed.one.write_text(loading)
+        assert await attrs.evolve(reloading, limit=PATIENCE).reload("third")
+        assert await changed.in_use("first") == loading
+
+    changed.run(scenario)
+
+
+def test_a_file_that_changed_is_executed_only_by_a_reload(changed: Changed, tmp_path: Path) -> None:
+    code, mark = changed.folder / "mine.py", tmp_path / "mark"
+    loading = "plugins: {load: [./mine.py]}\n" + PLAIN
+
+    async def scenario(_: ServiceHarness) -> None:
+        code.write_text(PLUGIN)
+        changed.one.write_text(loading)
+        assert await changed.reloading.reload("first")
+        code.write_text(f"{PLUGIN}\nimport pathlib; pathlib.Path({str(mark)!r}).touch()\n")
+        more = loading + "# more\n"
+        assert not (await changed.change(more, dry_run=True)).problems
+        assert (await changed.change(more)).applied
+        assert await changed.in_use("first") == more
+        assert not mark.exists()
+        assert await changed.reloading.reload("second")
+        assert mark.exists()
 
     changed.run(scenario)
 

@@ -117,3 +117,17 @@ def test_a_service_contains_exceptions_of_plugins_from_a_file(start: Start, conf
     service.signal(signal.SIGTERM)
     assert service.end() == 0
     shim.close()
+
+
+@UNIX
+def test_a_signal_ends_a_service_whose_plugin_never_ends(start: Start, config: Path) -> None:
+    plugins = config.parent / "bad.py"
+    plugins.write_text(PLUGINS, "utf-8")
+    config.write_text(CONFIG, "utf-8")
+    service = start("--grpc", "127.0.0.1:0", "--config", str(config))
+    never = "import sys, threading\nthreading.Thread(target=threading.Event().wait).start()\n"
+    plugins.write_text(f"{never}print('begun', file=sys.stderr)\nthreading.Event().wait()\n", "utf-8")
+    service.signal(signal.SIGHUP)
+    service.wait_for("begun")
+    service.signal(signal.SIGTERM)
+    assert service.end() == 0

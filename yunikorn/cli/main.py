@@ -29,6 +29,7 @@ from yunikorn.cli.once import refuse_repeated
 from yunikorn.cli.output import is_wrapped, with_results_only
 from yunikorn.containment import Interruption, describe_error, interrupts_known, safe_text
 from yunikorn.errors import YunikornError
+from yunikorn.framework.plugin_threads import end_in_time
 from yunikorn.text import suggest
 
 YOUNG = 10_000
@@ -209,7 +210,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     owner = OWN_PROCESS if arguments is None else None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     with _streams_open():
-        return _main(arguments, owner)
+        status = _main(arguments, owner)
+    if owner is not None:
+        end_in_time(status)
+    return status
 
 
 def _main(arguments: list[str], owner: object) -> int:

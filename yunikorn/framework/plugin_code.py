@@ -18,6 +18,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import attrs
 
@@ -25,8 +26,10 @@ from yunikorn.containment import contained, describe_error
 from yunikorn.errors import UnknownPlugin, printable
 from yunikorn.framework.installed import timed
 
-_loading = threading.RLock()
-"""Held while a file is executed, because configurations are loaded by several threads."""
+_loading = threading.Lock()
+"""Held while the module of a file is looked up, because configurations are loaded by several threads."""
+UNFINISHED = 5.0
+"""Seconds for which a thread waits for another one that executes the same file, and then gives up."""
 
 
 @attrs.frozen
@@ -155,20 +158,39 @@ def _load_file(name: str, path: Path) -> LoadedPlugin:
     digest = hashlib.sha256(source).hexdigest()
     identity = hashlib.sha256(f"{path.resolve()} {digest}".encode()).hexdigest()
     called = f"yunikorn_file_{re.sub('[^A-Za-z0-9]', '_', path.stem)}_{identity[:16]}"
+    loader = _SourceOf(str(path), source)
     with _loading:
         module = sys.modules.get(called)
         if module is None:
-            spec = importlib.util.spec_from_loader(called, _SourceOf(str(path), source))
+            spec = importlib.util.spec_from_loader(called, loader)
             assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[called] = module  # attrs and dataclasses look types up there
-            try:
-                spec.loader.exec_module(module)
-            except BaseException:
-                del sys.modules[called]
-                raise
-    return LoadedPlugin(name, digest, module)
+            new = importlib.util.module_from_spec(spec)
+            loader.executing.acquire()
+            sys.modules[called] = new  # attrs and dataclasses look types up there
+    if module is not None:
+        _wait_for(module)
+        return LoadedPlugin(name, digest, module)
+    # Without `_loading`: a file that never ends must not stop others.
+    try:
+        loader.exec_module(new)
+    except BaseException:
+        del sys.modules[called]
+        raise
+    finally:
+        loader.executing.release()
+    return LoadedPlugin(name, digest, new)
+
+
+def _wait_for(module: ModuleType) -> None:
+    """Wait until another thread has executed a file; raises an exception if that does not end."""
+    loader = getattr(getattr(module, "__spec__", None), "loader", None)
+    if not isinstance(loader, _SourceOf):
+        return
+    if not loader.executing.acquire(timeout=UNFINISHED):
+        raise TimeoutError("it was begun before, and has not ended: change the file, or restart the process")
+    loader.executing.release()
+    if sys.modules.get(module.__name__) is not module:
+        raise ImportError("it failed in another thread")
 
 
 class _SourceOf(importlib.abc.SourceLoader):
@@ -177,6 +199,8 @@ class _SourceOf(importlib.abc.SourceLoader):
     def __init__(self, path: str, source: bytes) -> None:
         self._path = path
         self._source = source
+        self.executing = threading.RLock()
+        """Held by the thread that executes the file."""
 
     def get_filename(self, fullname: str) -> str:
         """Return the path that tracebacks show."""

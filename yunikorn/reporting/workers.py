@@ -10,7 +10,10 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from multiprocessing.process import BaseProcess
+from multiprocessing.util import Finalize
 from typing import Any
+
+from yunikorn.framework.plugin_threads import end_in_time
 
 IGNORED = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name))
 """Signals that a terminal sends to all processes of a command; the parent process handles them."""
@@ -70,6 +73,7 @@ def begin_worker() -> None:
         signal.signal(number, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED)
+    Finalize(None, end_in_time, args=(0,), exitpriority=0)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_after, args=(parent,), daemon=True).start()

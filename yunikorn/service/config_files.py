@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -25,6 +26,8 @@ from yunikorn.framework.registry import Registry
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.runtime.async_scheduler import AsyncScheduler
+from yunikorn.service.limited_call import LimitedCall
+from yunikorn.service.service_settings import Patience
 
 SUFFIXES = (".yaml", ".yml")
 DEFAULT_GROUP = ""
@@ -36,6 +39,7 @@ CODE = (
     "plugins that the present configuration does not load cannot be added over REST, because loading runs"
     " code: add them to the file on the machine of the scheduler, and reload it"
 )
+READING = "reading the configurations with their plugins"
 NO_CODE_OVER_REST = CodePermission(refusal=CODE)
 EMPTY = ("", b"")
 EMPTIED = "is empty, as if it was just being written; write `partitions: []` if there are to be no partitions"
@@ -50,6 +54,8 @@ class ConfigFiles:
         self._folders: list[Path] = []
         self._loaded: dict[str, tuple[LoadedPlugin, ...]] = {}
         """Plugins that the configurations loaded when they were read last, by group."""
+        self._reads = 0
+        """Number of calls of `read`."""
         self._embedded: frozenset[str] = frozenset()
         """Groups whose files were ConfigMaps when they were read last."""
         for text in named:
@@ -107,6 +113,8 @@ class ConfigFiles:
         With the previous texts `in_use`, an empty file is refused if the file is new or had content before:
         such a file is probably still being written.
         """
+        self._reads += 1
+        number = self._reads
         texts: dict[str, bytes] = {}
         problems: list[str] = []
         warnings: list[str] = []
@@ -137,7 +145,9 @@ class ConfigFiles:
             raise UsageError("\n".join(problems))
         for warning in warnings:
             _log.warning("%s", warning)
-        self._loaded, self._embedded = loaded, frozenset(embedded)
+        if number == self._reads:
+            # An earlier call whose plugins took too long may end after a later one.
+            self._loaded, self._embedded = loaded, frozenset(embedded)
         return texts
 
 
@@ -198,6 +208,8 @@ class Reloading:
     registry: Registry
     given: Texts
     """Texts that come from no file."""
+    limit: float = Patience().reading
+    """Time (s) for the code of plugins that is executed while the files are read."""
     lock: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
     """Held during a reload."""
 
@@ -206,7 +218,8 @@ class Reloading:
         async with self.lock:
             try:
                 texts: dict[str, str | bytes] = {**self.given}
-                texts |= await asyncio.to_thread(self.files.read, self.registry, self.configurations.texts)
+                read = partial(self.files.read, self.registry, self.configurations.texts)
+                texts |= await LimitedCall(READING, read, self.limit).wait()
                 code = self.files.code()
                 changed = await self.core.carry_out(lambda core: use(core, self.configurations, texts, code))
             except YunikornError as error:

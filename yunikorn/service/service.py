@@ -10,6 +10,7 @@ import signal
 import socket
 import uuid
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -35,12 +36,14 @@ from yunikorn.runtime.threaded import CoreStopped, ThreadedScheduler
 from yunikorn.service import demo
 from yunikorn.service.config_files import (
     DEFAULT_GROUP,
+    READING,
     ConfigFiles,
     LoadedConfigurations,
     Reloading,
     Texts,
     watch,
 )
+from yunikorn.service.limited_call import LimitedCall
 from yunikorn.service.service_settings import ServerSettings
 from yunikorn.service.stop_signals import StopSignals
 from yunikorn.service.watchdog import (
@@ -162,7 +165,11 @@ class _Service:
         self._given = given_texts(options)
         # Not later, when decisions would wait for it.
         registry.import_defaults()
-        texts: dict[str, str | bytes] = {**self._given, **options.files.read(registry)}
+        limit = options.settings.patience.reading
+        texts: dict[str, str | bytes] = {
+            **self._given,
+            **LimitedCall(READING, partial(options.files.read, registry), limit).result(),
+        }
         self._configurations = LoadedConfigurations(
             texts, allow_rm_config=options.allow_rm_config, code=options.files.code()
         )
@@ -192,7 +199,9 @@ class _Service:
             self._rest = options.rest(
                 self.core, options.settings, registry, self._metrics(), self._events, clock
             )
-        self._reloading = Reloading(options.files, self._configurations, self.core, registry, self._given)
+        self._reloading = Reloading(
+            options.files, self._configurations, self.core, registry, self._given, limit
+        )
         if self._rest is not None:
             self._rest.change_configurations(self._reloading, self._config_source)
             if self._network is not None:

@@ -101,6 +101,8 @@ class Patience:
     """Minimum time between two probes of a peer; one that probes more often is disconnected."""
     stop: float = 10.0
     """Time for sending the waiting responses when the service stops."""
+    reading: float = 60.0
+    """Time for the code of plugins that is executed while configurations are read, such as imports."""
     hang: float = 10.0
     """Time without progress after which the core is reported as hanging, with the running plugin."""
     sink: float = 60.0
