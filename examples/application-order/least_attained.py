@@ -21,6 +21,10 @@ class LeastAttained(AppSortPolicy):
     resource: str = "vcore"
     refresh: float = attrs.field(default=10.0, validator=attrs.validators.gt(0))
     """Seconds after which the order is computed again, because service grows with time alone."""
+    half_life: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
+    )
+    """Seconds after which past service counts half; by default service counts over the whole life."""
 
     @property
     def refresh_every(self) -> float:
@@ -28,7 +32,9 @@ class LeastAttained(AppSortPolicy):
 
     def key(self, app: Application) -> float:
         """Return the amount of the resource, times seconds, that the application has received."""
-        return app.past.served.get(self.resource, 0.0)
+        past = app.past
+        received = past.served if self.half_life is None else past.recent
+        return received.get(self.resource, 0.0)
 
 
 @attrs.frozen

@@ -6,6 +6,7 @@ import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,18 @@ def test_short_work_passes_long_work(run: Run, tmp_path: Path, policy: str, ann:
     assert waits(run, tmp_path, "least_attained", policy) == {"ann": ann, "bob": bob}
 
 
-@pytest.mark.parametrize("name", ["LeastAttained", "ShortestRemaining"])
-def test_policies_pass_their_contract(name: str) -> None:
-    assert broken_promises(getattr(module("least_attained"), name)()) == {}
+def test_past_service_decays(run: Run, tmp_path: Path) -> None:
+    found = waits(run, tmp_path, "least_attained", "least-attained", half_life="30")
+    assert found == {"ann": 3080, "bob": 58}
+
+
+@pytest.mark.parametrize(
+    ("example", "name", "options"),
+    [
+        ("least_attained", "LeastAttained", {}),
+        ("least_attained", "LeastAttained", {"half_life": 600.0}),
+        ("least_attained", "ShortestRemaining", {}),
+    ],
+)
+def test_policies_pass_their_contract(example: str, name: str, options: dict[str, Any]) -> None:
+    assert broken_promises(getattr(module(example), name)(**options)) == {}

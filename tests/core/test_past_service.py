@@ -4,13 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
 import pytest
 
-from tests.core.gangs import ready
-from tests.core.kit import RM, configuration, queue
+from tests.core.gangs import GangRM, ready
+from tests.core.kit import RM, configuration, queue, with_plugins
+from yunikorn.api import Application, AppSortPolicy
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import Allocation, NodeAction, TerminationType
 from yunikorn.resources import Resource
+
+
+@attrs.frozen
+class LeastRecent(AppSortPolicy):
+    """Orders applications by decayed usage."""
+
+    name = "least-recent"
+    gangs = True
+    seconds: float = 9e8
+
+    @property
+    def half_life(self) -> float:
+        return self.seconds
+
+    @property
+    def refresh_every(self) -> float:
+        return 60.0
+
+    def key(self, app: Application) -> float:
+        return app.past.recent.get("vcore", 0.0)
+
+
+def decaying(seconds: float = 9e8, *others: str) -> str:
+    properties = {
+        "application.sort.policy": "least-recent",
+        "application.sort.policy.seconds": str(seconds),
+    }
+    return configuration(queue("a", properties=properties), *map(queue, others))
+
+
+def rm_with_history(seconds: float = 9e8) -> GangRM:
+    rm = GangRM(decaying(seconds), with_plugins(app_sort_policies=[LeastRecent]))
+    rm.node(vcore=8)
+    return rm
+
+
+def recent(rm: RM, app_id: str = "app") -> float:
+    return rm.find_app(app_id).past.recent.get("vcore", 0.0)
 
 
 def served(rm: RM, app_id: str = "app") -> Mapping[str, float]:
@@ -113,3 +153,79 @@ def test_service_survives_a_reload() -> None:
     rm.reload(configuration(queue("a", properties={"application.sort.policy": "fair"})))
     rm.pass_time(10)
     assert served(rm)["vcore"] == 30
+
+
+def test_usage_of_applications_halves_every_half_life() -> None:
+    rm = rm_with_history(10)
+    rm.app()
+    rm.ask(count=4, vcore=1)
+    rm.schedule()
+    rm.pass_time(1000)
+    full = recent(rm)
+    assert full == pytest.approx(4 * 10 / 0.6931471805599453)
+    rm.ask(key="keeps-it-running", vcore=100)
+    for uuid in list(rm.running):
+        rm.release(uuid=uuid)
+    rm.pass_time(20)
+    assert recent(rm) == pytest.approx(full / 4)
+
+
+def test_an_endless_half_life_counts_what_was_received() -> None:
+    rm = rm_with_history()
+    rm.gang("app", vcore=4)
+    rm.task("app", "ph", "workers", 2, placeholder=True, vcore=2)
+    rm.schedule()
+    rm.pass_time(10)
+    rm.task("app", "real", "workers", vcore=2)
+    rm.schedule()
+    rm.pass_time(5)
+    rm.confirmed()
+    rm.pass_time(10)
+    (real,) = [one for one in rm.running.values() if not one.placeholder]
+    rm.update(allocations=[Allocation("real", "app", real.uuid, "n1", Resource({"vcore": 5}))])
+    rm.pass_time(10)
+    rm.release(uuid=real.uuid)
+    rm.node(
+        "n2",
+        vcore=4,
+        existing=[
+            Allocation("old", "app", "u", "n2", Resource({"vcore": 1}), allocation_tags={"creationTime": "5"})
+        ],
+    )
+    rm.pass_time(10)
+    assert recent(rm) == pytest.approx(served(rm)["vcore"], rel=1e-6)
+
+
+def test_the_history_of_a_new_policy_has_what_runs_and_a_reload_keeps_it() -> None:
+    rm = rm_with_history()
+    plain = configuration(queue("a", properties={"application.sort.policy": "fair"}))
+    rm.reload(plain)
+    rm.app()
+    rm.ask(count=2, vcore=1)
+    rm.schedule()
+    rm.pass_time(10)
+    assert rm.find_app().past.recent == {}
+    rm.reload(decaying())
+    assert recent(rm) == pytest.approx(20, rel=1e-6)
+    rm.release(uuid=next(iter(rm.running)))
+    rm.pass_time(10)
+    assert rm.reload(decaying(9e8, "b"))
+    assert recent(rm) == pytest.approx(30, rel=1e-6)
+    rm.reload(decaying(8e8))
+    assert recent(rm) == pytest.approx(20, rel=1e-6), "with another half-life only what runs is known"
+    rm.reload(plain)
+    assert rm.find_app().past.recent == {}
+
+
+def test_applications_are_served_by_recent_usage() -> None:
+    rm = rm_with_history(100)
+    for app_id in ("first", "second"):
+        rm.app(app_id)
+    rm.ask("first", count=8, vcore=1)
+    rm.schedule()
+    rm.pass_time(50)
+    for app_id in ("first", "second"):
+        rm.ask(app_id, "more", 2, vcore=1)
+    for uuid in list(rm.running)[:3]:
+        rm.release("first", uuid=uuid)
+    assert [app_id for app_id, _, _ in rm.schedule()] == ["second", "second", "first"]

@@ -132,6 +132,22 @@ def test_recent_usage_without_half_life_is_found() -> None:
     assert "half_life is None" in found["test_usage_over_time_is_read_only_with_a_half_life"]
 
 
+class PastWithoutHalfLife(AppSortPolicy):
+    """Orders applications by usage that is never recorded."""
+
+    name = "past-without-half-life"
+    refresh_every = 60.0
+
+    def key(self, app: Application) -> float:
+        """Return the recent usage."""
+        return sum(app.past.recent.values())
+
+
+def test_recent_usage_of_applications_without_half_life_is_found() -> None:
+    found = broken_promises(PastWithoutHalfLife())
+    assert list(found) == ["test_usage_over_time_is_read_only_with_a_half_life"]
+
+
 class ServiceWithoutRefresh(AppSortPolicy):
     """Orders applications by service that grows, and never again."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from yunikorn.accounting.booking import book, book_decision
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
-from yunikorn.accounting.lifetime_usage import record_change, record_end, record_withdrawal
+from yunikorn.accounting.lifetime_usage import credit_recovered, record_change, record_end, record_withdrawal
 from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
 from yunikorn.event_types import EventChange
@@ -359,6 +359,7 @@ class AllocationAccounting:
         self._index(self.allocations, allocation)
         if self.books is not None:
             self.books.placed(allocation, node)
+        credit_recovered(allocation)
         app.obtain(allocation)
         node.take(allocation)
         self.node_changed(node, gained=False)

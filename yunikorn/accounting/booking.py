@@ -24,7 +24,7 @@ def book(app: Application, amount: Mapping[str, int], *, allocated: int = 0, pen
         demands.append(queue.demand)
         used.append(queue.allocated)
         if queue.observer is not None and allocated:
-            queue.observer.note()
+            queue.observer.note(app)
         elif queue.lender is not None:
             queue.lender.note()
         if not queue.is_dirty:
@@ -72,7 +72,7 @@ def book_decision(app: Application, pairs: Pairs) -> None:
     for queue in app.chain:
         allocated = queue.allocated
         if queue.observer is not None:
-            queue.observer.note()
+            queue.observer.note(app)
         try:
             for name, amount in pairs:
                 allocated[name] += amount

@@ -6,11 +6,11 @@ the present use, because use only grows in between. Amounts times nanoseconds ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.model.allocation import TerminationType
-from yunikorn.model.application import LifetimeUsage
+from yunikorn.model.usage_history import UsageHistory
 from yunikorn.resources import NOTHING, Tally, grow, shrink
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def record_end(allocation: Allocation, now: int, termination: TerminationType) -
     """Record an allocation that is about to end in the use of its application."""
     # Called for every release, so that amounts are added in place.
     app = allocation.app
-    lifetime = _lifetime_of(app)
+    lifetime = app.ensure_lifetime()
     peak = lifetime.peak
     placed: Mapping[str, int] = NOTHING if app.gang is None else app.gang.placed
     for name, amount in app.allocated.items():
@@ -57,17 +57,10 @@ def record_end(allocation: Allocation, now: int, termination: TerminationType) -
             tally[name] = tally.get(name, 0) + amount * duration
 
 
-def _lifetime_of(app: Application) -> LifetimeUsage:
-    lifetime = app.lifetime
-    if lifetime is None:
-        lifetime = app.lifetime = LifetimeUsage()
-    return lifetime
-
-
 def record_change(allocation: Allocation, now: int, resource: Resource, placed: int) -> None:
     """Record that an allocation is about to get this size and time of placement."""
     app, before = allocation.app, allocation.placed
-    lifetime = _lifetime_of(app)
+    lifetime = app.ensure_lifetime()
     grow(lifetime.unlisted, allocation.resource, now - before)
     shrink(lifetime.unlisted, resource, now - placed)
     if lifetime.service is not None:
@@ -76,7 +69,7 @@ def record_change(allocation: Allocation, now: int, resource: Resource, placed: 
 
 def record_withdrawal(allocation: Allocation, now: int) -> None:
     """Record an allocation that is about to be taken back, of which the RM was not informed."""
-    grow(_lifetime_of(allocation.app).unlisted, allocation.resource, now - allocation.placed)
+    grow(allocation.app.ensure_lifetime().unlisted, allocation.resource, now - allocation.placed)
 
 
 def raise_to(peak: Tally, amounts: Mapping[str, int]) -> None:
@@ -104,3 +97,35 @@ def peak_of(app: Application) -> Tally:
     peak = {} if lifetime is None else dict(lifetime.peak)
     raise_to(peak, used_by(app))
     return peak
+
+
+class ApplicationUsage:
+    """Observer of a leaf queue that keeps usage of its applications, which decays with a half-life."""
+
+    def __init__(self, half_life: float, now: Callable[[], int]) -> None:
+        """Create an observer; `half_life` is in seconds."""
+        self._half_life = half_life
+        self._now = now
+
+    def note(self, app: Application) -> None:
+        """Record the usage so far of an application whose allocated amount is about to change."""
+        history = None if app.lifetime is None else app.lifetime.history
+        if history is None:
+            self.begin(app)
+        else:
+            history.note()
+
+    def begin(self, app: Application) -> None:
+        """Record usage from now on, and that of the running allocations; keep what has this half-life."""
+        lifetime = app.ensure_lifetime()
+        if lifetime.history is None or lifetime.history.half_life != self._half_life:
+            lifetime.history = UsageHistory(self._half_life, self._now, app.allocated)
+            for allocation in app.allocations.values():
+                lifetime.history.credit(allocation.resource, allocation.placed)
+
+
+def credit_recovered(allocation: Allocation) -> None:
+    """Add the usage before the recovery of an allocation, from its creation, to that of its application."""
+    lifetime = allocation.app.lifetime
+    if lifetime is not None and lifetime.history is not None:
+        lifetime.history.credit(allocation.resource, allocation.placed)

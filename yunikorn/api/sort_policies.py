@@ -27,6 +27,15 @@ class AppSortPolicy(Plugin):
         """
         return None
 
+    @property
+    def half_life(self) -> float | None:
+        """Seconds in which half of an application's recorded usage decays, for keys on `app.past.recent`.
+
+        None, if no usage is recorded. Recording starts with the first configuration that uses such a policy,
+        with what runs then, and continues across reloads that do not change the half-life.
+        """
+        return None
+
     def key(self, app: Application) -> Any:
         """Return the sort key of `app`, any comparable value.
 

@@ -115,6 +115,10 @@ class PastService:
     """Allocated resources times seconds, by type, ended allocations and placeholders included.
 
     Grows with time alone, so a sort policy that reads it sets `refresh_every`."""
+    recent: Mapping[str, float] = MappingProxyType({})
+    """Decayed usage: like `served`, but half of the sum decays every `half_life` seconds of the sort policy.
+
+    Empty if the policy that orders the application in its queue has no `half_life`."""
     ended: int = 0
     """Number of tasks that have ended in any way; without placeholders."""
     completed: int = 0

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.gang import AtomicGang, Gang
     from yunikorn.model.queue import Queue
+    from yunikorn.model.usage_history import UsageHistory
     from yunikorn.model.usage_tracker import UsageTracker
     from yunikorn.states import ApplicationEvent
 
@@ -87,6 +88,7 @@ class LifetimeUsage:
         "completed",
         "completed_time",
         "ended",
+        "history",
         "peak",
         "placeholders",
         "preempted",
@@ -110,6 +112,8 @@ class LifetimeUsage:
         self.ended = self.completed = self.completed_time = 0
         self.service: RunningService | None = None
         """Service of the running allocations; None until it is first read."""
+        self.history: UsageHistory | None = None
+        """Usage that decays; None unless the policy of the queue has a half-life."""
 
 
 COUNTED = frozenset({STARTING, RUNNING})
@@ -356,14 +360,18 @@ class Application(QueueMember):
             found.setdefault(allocation.node.id, []).append(allocation)
         return found
 
+    def ensure_lifetime(self) -> LifetimeUsage:
+        """Return the use over the life for modification; create it on first use."""
+        if self.lifetime is None:
+            self.lifetime = LifetimeUsage()
+        return self.lifetime
+
     @property
     def past(self) -> PastService:
         """Service that the application has received, and its ended tasks."""
         if self._queue is None:
             return PastService()
-        lifetime = self.lifetime
-        if lifetime is None:
-            lifetime = self.lifetime = LifetimeUsage()
+        lifetime = self.ensure_lifetime()
         total = dict(lifetime.unlisted)
         for usage in (lifetime.used, lifetime.preempted, lifetime.placeholders):
             for amounts in usage.values():
@@ -372,7 +380,8 @@ class Application(QueueMember):
             lifetime.service = RunningService(self.allocations)
         lifetime.service.add_to(total, self.allocated, self._queue.cluster.now())
         served = {name: amount / SECOND for name, amount in total.items() if amount > 0}
-        return PastService(served, lifetime.ended, lifetime.completed, lifetime.completed_time)
+        recent = NOTHING if lifetime.history is None else lifetime.history.recent()
+        return PastService(served, recent, lifetime.ended, lifetime.completed, lifetime.completed_time)
 
     # -- states -------------------------------------------------------------------------------------
 

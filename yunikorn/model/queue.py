@@ -30,8 +30,8 @@ RECOVERY = "root.@recovery@"
 class UsageObserver(Protocol):
     """Observer of the usage of a queue."""
 
-    def note(self) -> None:
-        """Handle a change of the allocated amount, which is about to happen."""
+    def note(self, app: Application) -> None:
+        """Handle a change of the allocated amount, which an application is about to make."""
         ...
 
 
@@ -43,10 +43,10 @@ class _Observers:
     def __init__(self, observers: Sequence[UsageObserver]) -> None:
         self._observers = observers
 
-    def note(self) -> None:
+    def note(self, app: Application) -> None:
         """Notify all observers."""
         for observer in self._observers:
-            observer.note()
+            observer.note(app)
 
 
 class ClusterSize:
@@ -81,6 +81,7 @@ class Queue(QueueMember):
         "_measures",
         "_quota",
         "admin_acl",
+        "app_usage",
         "applications",
         "attempts",
         "capped",
@@ -160,6 +161,8 @@ class Queue(QueueMember):
         """Usage history, if the policy of the parent needs one."""
         self.lender: Lender | None = None
         """Part of the queue in what its siblings may borrow; None if no quota policy depends on it."""
+        self.app_usage: UsageObserver | None = None
+        """Keeps the usage histories of the applications; None unless the policy of the queue needs them."""
         self.observer: UsageObserver | None = None
         """Notified before `allocated` changes; None if there is nothing to notify (see `observe`)."""
         self.preempting: Tally = {}
@@ -351,12 +354,9 @@ class Queue(QueueMember):
         return NOTHING if self.lender is None else self.lender.unused_by_others()
 
     def observe(self) -> None:
-        """Update `observer` after a change of `history` or `lender`."""
-        found: list[UsageObserver] = []
-        if self.history is not None:
-            found.append(self.history)
-        if self.lender is not None:
-            found.append(self.lender)
+        """Update `observer` after a change of `history`, `app_usage` or `lender`."""
+        kept: tuple[UsageObserver | None, ...] = (self.history, self.app_usage, self.lender)
+        found = [one for one in kept if one is not None]
         self.observer = found[0] if len(found) == 1 else _Observers(found) if found else None
 
     @property

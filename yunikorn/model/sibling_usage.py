@@ -90,7 +90,7 @@ class Lender:
         self._notes = 0
         self.note()
 
-    def note(self) -> None:
+    def note(self, app: object = None) -> None:
         """Record that usage, demand or quota of the child changes."""
         self._notes += 1
         self.siblings.note(self._child)

@@ -1,4 +1,4 @@
-"""Usage history of a queue, for policies that share over time: usage decays with a half-life.
+"""Usage history of a queue or application, for policies that share over time: usage decays with a half-life.
 
 Usage is an amount multiplied by the seconds for which it was allocated. The present value is computed on
 demand from the value at the latest change and the amount allocated since. It is exact at any time, however
@@ -16,7 +16,7 @@ LN2 = math.log(2)
 
 
 class UsageHistory:
-    """Decayed usage of one queue; `note` must be called before every change of the allocated amount."""
+    """Decayed usage of a queue or application; call `note` before every change of the allocated amount."""
 
     __slots__ = ("_allocated", "_at", "_kept", "_now", "half_life")
 
@@ -28,11 +28,18 @@ class UsageHistory:
         self._kept: dict[str, float] = {}
         self._at = now()
 
-    def note(self) -> None:
+    def note(self, app: object = None) -> None:
         """Record the usage so far; the allocated amount is about to change."""
         if self._now() != self._at:
             self._kept = self.recent()
             self._at = self._now()
+
+    def credit(self, amounts: Mapping[str, int], since: int) -> None:
+        """Add the usage of amounts that were allocated at an earlier time, which was unknown until now."""
+        self.note()
+        whole = self.half_life / LN2 * (1.0 - 2.0 ** (-(self._now() - since) / SECOND / self.half_life))
+        for name, amount in amounts.items():
+            self._kept[name] = self._kept.get(name, 0.0) + amount * whole
 
     def recent(self) -> dict[str, float]:
         """Return the decayed usage by type, in amounts times seconds."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from yunikorn.accounting.lifetime_usage import ApplicationUsage
 from yunikorn.api import AppSortPolicy
 from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
@@ -195,7 +196,8 @@ class QueuePolicies:
             queue.policy_excluded = 0
 
     def _update_histories(self, queue: Queue) -> None:
-        """Keep the usage history of the queue and its children if the policies that sort them need it."""
+        """Keep the usage histories of the queue and its members if the policies that sort them need these."""
+        _keep_app_histories(queue, queue.order.half_life if queue.is_leaf else None, self._now)
         for child in queue.children.values():
             _keep_history(child, queue.order.half_life, self._now)
         if queue.parent is not None and queue.parent.order is not None:
@@ -233,6 +235,19 @@ class QueuePolicies:
             made.name, made.options = name, options
         self._instances.add_shared(made)
         return made
+
+
+def _keep_app_histories(leaf: Queue, half_life: float | None, now: Callable[[], int]) -> None:
+    if half_life is None and leaf.app_usage is None:
+        return
+    kept = None if half_life is None else ApplicationUsage(half_life, now)
+    for app in leaf.applications.values():
+        if kept is not None:
+            kept.begin(app)
+        elif app.lifetime is not None:
+            app.lifetime.history = None
+    leaf.app_usage = kept
+    leaf.observe()
 
 
 def _keep_history(queue: Queue, half_life: float | None, now: Callable[[], int]) -> None:

@@ -42,7 +42,7 @@ SHOWN = 5
 """Maximum number of order violations in a message."""
 FEW, MANY = 4, 64
 """Numbers of resource types of the two samples whose costs are compared."""
-GROWING = {("PastService", "served"), ("Queue", "recent")}
+GROWING = {("PastService", "served"), ("PastService", "recent"), ("Queue", "recent")}
 """Attributes that change with time alone, each with its view."""
 HUGE = INT64_MAX
 TOTAL: Amounts = {"vcore": 100, "memory": "100Gi"}
@@ -122,6 +122,15 @@ class SortContract(AnswersContract):
             "again when its object changes, so set refresh_every to the number of seconds between updates"
         )
 
+    def test_usage_over_time_is_read_only_with_a_half_life(self) -> None:
+        """Check that a policy that reads recent usage sets `half_life`; `recent` is empty without it."""
+        policy = self.fresh()
+        decayed = ("Queue", "recent") if self.kind is QUEUE_SORT else ("PastService", "recent")
+        assert decayed not in self.read_by(policy).names or policy.half_life is not None, (
+            f"the policy reads {'.'.join(decayed)}, but half_life is None, so that recent is always empty: "
+            "set half_life to the number of seconds in which half of the recorded usage decays"
+        )
+
     def test_cost_of_a_key_is_at_most_linear_in_resource_types(self) -> None:
         """Check that the cost of a key is at most proportional to the number of resource types."""
         policy = self.fresh()
@@ -174,8 +183,8 @@ class AppSortPolicyContract(SortContract):
             app("alien", allocated={"gpu": 8}, pending={"gpu": 1, "licence": 1}),
             app("huge", allocated={"memory": HUGE}, pending={"memory": HUGE}),
             app("twin", pending={"vcore": 1}),
-            app("veteran", pending={"vcore": 1}, past=PastService({"vcore": 9e9}, 9, 7, 10**12)),
-            app("beginner", pending={"vcore": 1}, past=PastService({"gpu": 0.5}, 1)),
+            app("veteran", past=PastService({"vcore": 9e9}, {"vcore": 7e6}, 9, 7, 10**12)),
+            app("beginner", pending={"vcore": 1}, past=PastService({"gpu": 0.5}, {"gpu": 0.5}, 1)),
             with_task(app("running", submitted=4, tags={"team": "physics"})),
         ]
 
@@ -240,15 +249,6 @@ class QueueSortPolicyContract(SortContract):
             queue("root.urgent", total=total, priority=100, pending={"vcore": 1}),
             queue("root.team.below", parent=queue("root.team", total=total), pending={"vcore": 1}),
         ]
-
-    def test_usage_over_time_is_read_only_with_a_half_life(self) -> None:
-        """Check that a policy that reads `queue.recent` sets `half_life`; `recent` is empty without it."""
-        policy = self.fresh()
-        reads = ("Queue", "recent") in self.read_by(policy).names
-        assert not reads or policy.half_life is not None, (
-            "the policy reads queue.recent, but half_life is None, so that recent is always empty: set "
-            "half_life to the number of seconds in which half of the recorded usage decays"
-        )
 
     def wide(self, types: int) -> QueueSample:
         """Return a queue with many resource types."""
