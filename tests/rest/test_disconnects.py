@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+from collections import Counter
 from collections.abc import Generator
 from typing import Any, TypeVar
 
@@ -17,8 +19,10 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.app import rest_app
-from yunikorn.rest.endpoints import READINGS
+from yunikorn.rest.endpoints import EXPLANATIONS, READINGS
 from yunikorn.rest.guards import SharedPlaces, unless_gone
+from yunikorn.rest.loop_turns import LoopTurns
+from yunikorn.rest.paced_work import Pace, PacedWork
 from yunikorn.rest.routes.all_routes import ENDPOINTS
 from yunikorn.runtime.async_scheduler import AsyncScheduler
 from yunikorn.runtime.sliced_reads import Reading
@@ -111,6 +115,70 @@ def test_thousand_clients_that_ask_for_everything_and_leave(caplog: pytest.LogCa
     with caplog.at_level(logging.WARNING):
         asyncio.run(scenario())
     assert not caplog.records
+
+
+def test_few_explanations_leave_room_for_other_readings() -> None:
+    core, site = Busy(), Rest(RM()).site
+
+    async def scenario() -> None:
+        app = rest_app(attrs.evolve(site, core=core), ENDPOINTS)
+        clients = [Client("/ws/v1/partition/default/application/a/explain") for _ in range(100)]
+        tasks = [asyncio.ensure_future(app(one.scope, one.receive, one.send)) for one in clients]
+        others = [Client("/ws/v1/partitions") for _ in range(10)]
+        tasks += [asyncio.ensure_future(app(one.scope, one.receive, one.send)) for one in others]
+        while core.current < EXPLANATIONS + len(others):
+            await asyncio.sleep(0)
+        for client in (*clients, *others):
+            client.gone.set()
+        await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE)
+        assert core.most == EXPLANATIONS + len(others)
+
+    asyncio.run(scenario())
+
+
+def test_one_task_computes_in_each_cycle_of_the_event_loop() -> None:
+    worked: list[int] = []
+    cycle = 0
+
+    async def compute(turns: LoopTurns) -> None:
+        for _ in range(10):
+            await turns.next()
+            worked.append(cycle)
+
+    async def scenario() -> None:
+        nonlocal cycle
+        turns = LoopTurns(lambda: 0)
+        whole = asyncio.gather(*(compute(turns) for _ in range(20)))
+        while not whole.done():
+            cycle += 1
+            await asyncio.sleep(0)
+
+    asyncio.run(scenario())
+    assert len(worked) == 200
+    assert max(Counter(worked).values()) == 1
+
+
+def test_validation_of_a_client_that_leaves_ends() -> None:
+    gone, begun = asyncio.Event(), threading.Event()
+    ended = threading.Event()
+
+    def work(pace: Pace) -> int:
+        begun.set()
+        try:
+            while True:
+                pace()
+        finally:
+            ended.set()
+
+    async def scenario() -> None:
+        task = asyncio.create_task(PacedWork(most=1e9).run(work))
+        await asyncio.to_thread(begun.wait, PATIENCE)
+        task.cancel()
+        assert await asyncio.to_thread(ended.wait, PATIENCE)
+        gone.set()
+
+    asyncio.run(scenario())
+    assert gone.is_set()
 
 
 def test_reading_of_a_client_that_leaves_ends_in_the_core(registry: Registry) -> None:

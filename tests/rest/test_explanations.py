@@ -67,6 +67,7 @@ def test_shape() -> None:
                         "check": "quota",
                         "summary": "the cluster is full",
                         "message": "the cluster is full (requested vcore 2, available vcore 1)",
+                        "blockers": [{"kind": "queue", "name": "root"}],
                     },
                     {
                         "check": "nodes",

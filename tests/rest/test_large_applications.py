@@ -10,6 +10,7 @@ from tests.core.kit import RM, document, partition, queue
 from tests.rest.kit import Rest
 from yunikorn.rest import application_reader, gathering, shapes
 from yunikorn.rest.gathering import Gathering
+from yunikorn.rest.loop_turns import LoopTurns
 from yunikorn.runtime.sliced_reads import STALLED
 
 PATHS = (
@@ -58,7 +59,7 @@ def test_requests_and_allocations_that_end_meanwhile_are_left_out(monkeypatch: p
     rm = cluster()
 
     async def scenario() -> shapes.Application:
-        parts = Gathering(lambda: 0)
+        parts = Gathering(LoopTurns(lambda: 0))
         at = rm.at_work()
 
         async def read() -> shapes.Application:
@@ -91,7 +92,7 @@ def test_heavy_parts_wait_for_the_event_loop(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(gathering, "HEAVIEST", 10)
 
     async def scenario() -> None:
-        parts = Gathering(lambda: 0)
+        parts = Gathering(LoopTurns(lambda: 0))
         assert [next(parts.put(shapes.Bucket(), weight=4)) for _ in range(2)] == [None, None]
         third = parts.put(shapes.Bucket(), weight=4)
         assert [next(third), next(third)] == [STALLED, STALLED]

@@ -386,3 +386,25 @@ def test_hostile_names_are_text_and_their_links_work() -> None:
     assert parse_qs(urlsplit(link).query)["id"] == [names.app]
     assert names.app in web.page(link).words
     assert names.node in web.page(link).words
+
+
+def test_what_waits_most_has_links_to_what_blocks() -> None:
+    limits = [{"limit": "few", "users": ["user"], "maxresources": {"vcore": "5"}}]
+    web = at_work(configuration(queue("a", limits=limits), queue("b")))
+    assert "/user?name=user" in web.page("/").links
+    assert "/user?name=user" in web.page("/application?id=app").links
+    for link in web.page("/").links:
+        assert link == "#main" or web.get(link).status_code == 200, link
+
+
+def test_a_reserved_node_is_linked() -> None:
+    rm, store = eventful(configuration(queue("a")))
+    rm.node("n1", vcore=4000)
+    rm.app()
+    rm.ask(key="half", vcore=2000)
+    rm.schedule()
+    rm.ask(key="whole", vcore=4000)
+    rm.schedule()
+    rm.pass_time(60)
+    rm.schedule()
+    assert "/node?id=n1" in Web(rm, store).page("/").links

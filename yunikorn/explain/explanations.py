@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from yunikorn.model.failed_starts import FailedStarts
     from yunikorn.model.gang import AtomicGang
     from yunikorn.resources import Resource
+    from yunikorn.scheduling.obstacles import Holder
     from yunikorn.scheduling.partition_scheduler import PartitionScheduler
 
 
@@ -58,6 +59,16 @@ CHECKS = (
 
 
 @attrs.frozen
+class Blocker:
+    """An object that stops a request, or that a request waits for."""
+
+    kind: str
+    """`queue`, `node`, `application`, `user` or `group`."""
+    name: str
+    """Full path of a queue, else the name or id."""
+
+
+@attrs.frozen
 class Reason:
     """A condition that stops a request."""
 
@@ -69,6 +80,8 @@ class Reason:
     """Summary with the current numbers."""
     policy: str = ""
     """Name of the policy that sets the condition; empty for others."""
+    blockers: tuple[Blocker, ...] = ()
+    """Objects that the condition is about."""
 
 
 @attrs.frozen
@@ -155,7 +168,8 @@ def _order_reason(at: PartitionScheduler) -> Reason:
     for gang in at.partition.gangs.formation.overdue.values():
         if gang.overdue:
             summary = "an overdue gang has precedence"
-            return Reason("order", summary, f"{summary}: the gang of {gang.app.label}")
+            blockers = (Blocker("application", gang.app.id),)
+            return Reason("order", summary, f"{summary}: the gang of {gang.app.label}", blockers=blockers)
     return POSITION
 
 
@@ -205,11 +219,11 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
         yield Reason("stopped", f"partition {at.name} is {state}", f"partition {at.name} is {state}")
     for queue in app.chain:
         if queue.state == STOPPED:
-            yield Reason("stopped", f"queue {queue.path} is stopped", f"queue {queue.path} is stopped")
+            summary = f"queue {queue.path} is stopped"
+            yield Reason("stopped", summary, summary, blockers=(_holder(queue),))
     for holder in app.max_apps_blockers:
-        yield Reason(
-            "application limit", f"no more applications may run: {holder.label}", max_apps_message(holder)
-        )
+        summary = f"no more applications may run: {holder.label}"
+        yield Reason("application limit", summary, max_apps_message(holder), blockers=(_holder(holder),))
     if app.held is not None:
         left = describe_duration(max(app.held.until - partition.clock.now(), 0))
         summary = f"held by admission policy {app.held.policy}"
@@ -220,7 +234,16 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
             "order",
             summary,
             f"{summary}: {app.label} is {app.state}, and the sort policy of the queue does not admit it yet",
+            blockers=(_holder(app.queue),),
         )
+
+
+def _holder(holder: Holder) -> Blocker:
+    return Blocker("queue", holder.path) if isinstance(holder, Queue) else Blocker(holder.kind, holder.name)
+
+
+def _node(node_id: str) -> tuple[Blocker, ...]:
+    return (Blocker("node", node_id),)
 
 
 def _of_backoff(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
@@ -262,7 +285,7 @@ def _of_failed_starts(at: PartitionScheduler, failed: FailedStarts) -> Iterator[
     if avoided:
         left = describe_duration(max(failed.avoided.values()) - now)
         text += f"; avoided for up to {left}: {listed(avoided)}"
-    yield Reason("start", summary, text)
+    yield Reason("start", summary, text, blockers=tuple(Blocker("node", each) for each in avoided))
 
 
 def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reason]:
@@ -350,7 +373,7 @@ def _of_quotas(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         if isinstance(obstacle, Queue) and obstacle.policy_quota is not None:
             policy, now = obstacle.policy_quota.policy, at.partition.clock.now()
             detail = f"{detail}; {obstacle.policy_quota.describe(now, obstacle.configured_max)}"
-        yield Reason(check, summary, detail, policy)
+        yield Reason(check, summary, detail, policy, (_holder(obstacle),))
 
 
 # -- permits --------------------------------------------------------------------------------------------
@@ -370,7 +393,8 @@ def _of_holds(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
         assert hold is not None
         since, left = describe_duration(now - hold.since), describe_duration(max(hold.until - now, 0))
         detail = f"placed on node {one.node.id} {since} ago, {hold.message}; asked again in {left}"
-        yield Reason("permit", f"placed, and held by permit policy {hold.policy}", detail, hold.policy)
+        summary = f"placed, and held by permit policy {hold.policy}"
+        yield Reason("permit", summary, detail, hold.policy, _node(one.node.id))
 
 
 # -- nodes ----------------------------------------------------------------------------------------------
@@ -380,19 +404,22 @@ def _of_nodes(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reas
     nodes, required = at.partition.nodes, ask.ask_class.required
     if required and required not in nodes:
         summary = "its required node does not exist"
-        yield Reason("nodes", summary, f"{summary}: {required}")
+        yield Reason("nodes", summary, f"{summary}: {required}", blockers=_node(required))
         return
     found = scan.summary(ask, [nodes[required]] if required else nodes.values(), at.policies.predicates)
     if found is None:
         return
     if required:
         summary = "its required node does not accept it"
-        yield Reason(found.check, summary, f"{summary}: {required}: {found.detail}")
+        text = f"{summary}: {required}: {found.detail}"
+        yield Reason(found.check, summary, text, blockers=_node(required))
     elif ask.reserved is not None:
         summary = "waits for room on its reserved node"
-        yield Reason("reservation", summary, f"{summary}: {ask.reserved.id}; {found.detail}")
+        text = f"{summary}: {ask.reserved.id}; {found.detail}"
+        yield Reason("reservation", summary, text, blockers=_node(ask.reserved.id))
     else:
-        yield Reason(found.check, found.summary, found.detail)
+        blockers = _node(found.reserved_node) if found.reserved_node else ()
+        yield Reason(found.check, found.summary, found.detail, blockers=blockers)
         yield from _of_reservation(at, ask)
 
 

@@ -92,6 +92,8 @@ class FitSummary:
     nodes: int = 0
     drained: int = 0
     reserved: int = 0
+    reserved_node: str = ""
+    """Id of the first node that is reserved for others."""
     too_small: int = 0
     """Number of nodes that would be too small even if empty."""
     lacking: Counter[str] = attrs.Factory(Counter)
@@ -108,6 +110,7 @@ class FitSummary:
             self.drained += 1
         elif fit.reserved:
             self.reserved += 1
+            self.reserved_node = self.reserved_node or fit.node.id
         elif fit.lacking:
             self.lacking.update(list(fit.lacking))
             self.short += 1

@@ -10,7 +10,6 @@ and with `<`, `>` and `&` escaped, so that it can be embedded in HTML.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -19,13 +18,11 @@ from typing import Any
 
 import attrs
 
-from yunikorn.clock import MILLISECOND
 from yunikorn.rest.fields import ShapeField, members_of
+from yunikorn.rest.loop_turns import LoopTurns
 
 PIECE = 32 << 10
 """Number of characters from which a piece is complete."""
-SLICE = 1 * MILLISECOND
-"""Time after which an encoding lets other tasks run (ns)."""
 
 _ESCAPES = tuple((char, f"\\u{ord(char):04x}") for char in "<>&\u2028\u2029")
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -167,15 +164,14 @@ class EncodedList:
         self.writer.flush()
 
 
-async def encoded(value: object, stopwatch: Callable[[], int]) -> Sequence[bytes]:
-    """Return the JSON text of an answer with a final newline, in pieces; `stopwatch` counts nanoseconds."""
+async def encoded(value: object, turns: LoopTurns) -> Sequence[bytes]:
+    """Return the JSON text of an answer with a final newline, in pieces, made in turns."""
     writer = PieceWriter()
-    until = stopwatch() + SLICE
+    until = turns.begin()
     for text in answer_pieces(value):
         writer.write(text)
-        if stopwatch() >= until:
-            await asyncio.sleep(0)
-            until = stopwatch() + SLICE
+        if turns.is_over(until):
+            until = await turns.next()
     writer.write("\n")
     writer.flush()
     return writer.pieces

@@ -21,6 +21,7 @@ from yunikorn.rest.gathering import Gathering
 from yunikorn.rest.guards import SharedPlaces
 from yunikorn.rest.health_check import HealthBoard
 from yunikorn.rest.log_levels import LogLevels
+from yunikorn.rest.loop_turns import LoopTurns
 from yunikorn.rest.paced_work import PacedWork
 from yunikorn.rest.profiler import Profiler
 from yunikorn.rest.request_paths import decoded_twice
@@ -69,6 +70,14 @@ class Site:
     )
     places: SharedPlaces = attrs.field(factory=lambda: SharedPlaces(PLACES))
     """Limits the number of requests in progress, apart from probes, metrics and streams."""
+    turns: LoopTurns = attrs.field(
+        default=attrs.Factory(lambda site: LoopTurns(site.stopwatch), takes_self=True)
+    )
+    """Turns of the tasks that make answers in the event loop."""
+    computing: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
+    """Limits the number of other threads that make answers at the same time."""
+    explaining: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(EXPLANATIONS))
+    """Limits the number of explanations at the same time."""
     checking: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
     """Limits the number of health checks at the same time."""
     validating: asyncio.Semaphore = attrs.field(factory=lambda: asyncio.Semaphore(1))
@@ -83,6 +92,8 @@ class Site:
 
 PLACES = 400
 """Maximum number of requests in progress; one address alone may have half of them."""
+EXPLANATIONS = 2
+"""Maximum number of explanations at the same time, each of which may evaluate all nodes a thousand times."""
 READINGS = 32
 """Maximum number of readings at the same time; further requests wait."""
 
@@ -114,9 +125,17 @@ class Call:
         async with self.site.reading:
             return await self.site.core.read(reading)
 
+    async def apart(self, work: Callable[[], T]) -> T:
+        """Return the result of some work, done in another thread when no other work is.
+
+        Threads of Python share one processor with the core, so that more of them only delay the core.
+        """
+        async with self.site.computing:
+            return await asyncio.to_thread(work)
+
     async def gather(self, reading: Callable[[Scheduler, Gathering], Slices[T]]) -> tuple[T, Gathering]:
         """Carry out a reading that passes parts of its answer on, and return its result and the parts."""
-        gathering = Gathering(self.site.stopwatch)
+        gathering = Gathering(self.site.turns)
         async with self.site.reading:
             task = begin_shared(self.site.core.read(lambda core: reading(core, gathering)))
             try:
@@ -144,7 +163,7 @@ class Call:
 
     async def json(self, value: object, *, conditional: bool = True) -> Answer:
         """Return an answer with the JSON text of shapes."""
-        return Answer(pieces=await encoded(value, self.site.stopwatch), conditional=conditional)
+        return Answer(pieces=await encoded(value, self.site.turns), conditional=conditional)
 
 
 Handler = Callable[[Call], Awaitable[Answer]]

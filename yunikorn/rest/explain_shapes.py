@@ -9,6 +9,14 @@ from yunikorn.rest.shapes import Amounts
 
 
 @attrs.frozen(kw_only=True)
+class WaitBlocker:
+    """An object that stops requests, or that they wait for."""
+
+    kind: str = always("`queue`, `node`, `application`, `user` or `group`")
+    name: str = always("full path of a queue, else the name or id")
+
+
+@attrs.frozen(kw_only=True)
 class WaitReason:
     """A condition that stops requests."""
 
@@ -19,6 +27,7 @@ class WaitReason:
     summary: str = always("condition without numbers, equal for all requests that it stops")
     message: str = always("condition with the current numbers")
     policy: str = optional("admission, permit or quota policy that sets the condition", "")
+    blockers: tuple[WaitBlocker, ...] = optional("objects that the condition is about", ())
 
 
 @attrs.frozen(kw_only=True)

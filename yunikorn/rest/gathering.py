@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import TypeVar
 
-from yunikorn.rest.encoding import SLICE, EncodedList
+from yunikorn.rest.encoding import EncodedList
+from yunikorn.rest.loop_turns import LoopTurns
 from yunikorn.runtime.sliced_reads import STALLED, Stalled
 
 T = TypeVar("T")
@@ -27,8 +28,8 @@ HEAVIEST = 1000
 class Gathering:
     """Lists of one answer, filled by a reading in the core's thread and encoded in the event loop."""
 
-    def __init__(self, stopwatch: Callable[[], int]) -> None:
-        self._stopwatch = stopwatch
+    def __init__(self, turns: LoopTurns) -> None:
+        self._turns = turns
         self._loop = asyncio.get_running_loop()
         self._some = asyncio.Event()
         self._waiting: deque[tuple[str | EncodedList, object, int]] = deque()
@@ -71,7 +72,7 @@ class Gathering:
     async def encode(self, reading: asyncio.Future[T]) -> T:
         """Encode parts until the reading has ended, and return its result."""
         reading.add_done_callback(lambda _: self._some.set())
-        until = self._stopwatch() + SLICE
+        until = self._turns.begin()
         while True:
             while self._waiting:
                 into, part, weight = self._waiting.popleft()
@@ -81,9 +82,8 @@ class Gathering:
                     target.end()
                     continue
                 for _ in target.add(part):
-                    if self._stopwatch() >= until:
-                        await asyncio.sleep(0)
-                        until = self._stopwatch() + SLICE
+                    if self._turns.is_over(until):
+                        until = await self._turns.next()
             if reading.done():
                 break
             self._some.clear()

@@ -25,6 +25,8 @@ T = TypeVar("T")
 Pace = Callable[[], None]
 """Function that the work calls all the time, and that pauses or ends the work."""
 KNOWN = "with credentials there is no such limit"
+SHORTEST = 1e-5
+"""Length of the shortest pause (s)."""
 EVERY = 64
 """Number of calls from one look at the processor time to the next."""
 
@@ -48,7 +50,7 @@ class PacedWork:
         places: int = 8,
         most: float = 4.0,
         share: float = 0.25,
-        burst: float = 1.0,
+        burst: float = 0.5,
         clock: WorkClock | None = None,
     ) -> None:
         """Create without work.
@@ -73,10 +75,15 @@ class PacedWork:
 
     async def run(self, work: Callable[[Pace], T]) -> T:
         """Return the result of some work that has a place; raises `RequestRefused` if it takes too long."""
+        abandoned = threading.Event()
         async with self._turn:
-            return await asyncio.to_thread(lambda: work(self._pace()))
+            try:
+                return await asyncio.to_thread(lambda: work(self._pace(abandoned)))
+            except asyncio.CancelledError:
+                abandoned.set()
+                raise
 
-    def _pace(self) -> Pace:
+    def _pace(self, abandoned: threading.Event) -> Pace:
         """Return the pace of the next work, in the thread of the work."""
         clock, calls = self._clock, 0
         before = start = clock.processor()
@@ -93,7 +100,9 @@ class PacedWork:
             earned = (now - self._at) / SECOND * self._share
             self._left = min(self._burst, self._left + earned) - (processor - before)
             self._at, before = now, processor
-            if self._left < 0:
-                clock.pause(-self._left / self._share)
+            # Even the shortest pause lets a thread continue that otherwise waits for some milliseconds.
+            clock.pause(max(SHORTEST, -self._left / self._share))
+            if abandoned.is_set():
+                raise RequestRefused(503, "the client has gone")
 
         return pace

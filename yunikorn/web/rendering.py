@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import hashlib
 import re
@@ -17,7 +16,8 @@ from markupsafe import Markup
 
 from yunikorn import __version__
 from yunikorn.quantities import ordered
-from yunikorn.rest.encoding import PIECE, SLICE
+from yunikorn.rest.encoding import PIECE
+from yunikorn.rest.loop_turns import LoopTurns
 from yunikorn.web import amount_bars, time_phrases
 from yunikorn.web.frame import address
 
@@ -88,7 +88,7 @@ class Renderer:
 
     def __init__(self, files: StaticFiles, stopwatch: Callable[[], int]) -> None:
         """Load no template yet; `stopwatch` counts nanoseconds, to render in slices."""
-        self._stopwatch = stopwatch
+        self._turns = LoopTurns(stopwatch)
         self._environment = found = jinja2.Environment(
             loader=jinja2.PackageLoader("yunikorn.web"),
             autoescape=True,
@@ -116,16 +116,15 @@ class Renderer:
         """
         pieces: list[bytes] = []
         waiting: list[str] = []
-        size, until = 0, self._stopwatch() + SLICE
+        size, until = 0, self._turns.begin()
         for text in self._environment.get_template(template).generate(**context):
             waiting.append(text)
             size += len(text)
             if size >= PIECE:
                 pieces.append("".join(waiting).encode("utf-8", "replace"))
                 waiting, size = [], 0
-            if self._stopwatch() >= until:
-                await asyncio.sleep(0)
-                until = self._stopwatch() + SLICE
+            if self._turns.is_over(until):
+                until = await self._turns.next()
         pieces.append("".join(waiting).encode("utf-8", "replace"))
         return pieces
 

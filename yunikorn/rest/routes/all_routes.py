@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 from yunikorn.rest.answers import Answer
+from yunikorn.rest.encoding import json_pieces
 from yunikorn.rest.endpoints import Call, Endpoint, Route
 from yunikorn.rest.openapi import document
 from yunikorn.rest.routes import (
@@ -27,7 +31,12 @@ from yunikorn.rest.routes import (
 @Route("/ws/v1/openapi.json", dict[str, object])
 async def openapi(call: Call) -> Answer:
     """This document."""
-    return await call.json(document(ENDPOINTS))
+    return Answer(pieces=await call.apart(_text), conditional=True)
+
+
+@cache
+def _text() -> Sequence[bytes]:
+    return ("".join(json_pieces(document(ENDPOINTS))).encode(), b"\n")
 
 
 ENDPOINTS: tuple[Endpoint, ...] = (

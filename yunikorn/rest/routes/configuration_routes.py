@@ -10,10 +10,11 @@ from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest import shapes
-from yunikorn.rest.answers import Answer
+from yunikorn.rest.answers import Answer, RequestRefused
 from yunikorn.rest.config_shapes import Configuration, shape_of, to_yaml
 from yunikorn.rest.endpoints import Call, Route
 from yunikorn.rest.fields import shape_like
+from yunikorn.rest.guards import unless_gone
 from yunikorn.rest.paced_work import Pace
 
 LARGEST = 16 << 20
@@ -38,9 +39,8 @@ async def read_configuration(call: Call) -> Configuration:
     """Return the shape of the configuration in use."""
     configs, extra = await call.read(read_configs)
     # Configurations never change, so they can be read again outside of the core's thread. That takes as long
-    # as a validation, which is why they take turns.
-    async with call.site.validating:
-        return await asyncio.to_thread(shape_of, configs, extra)
+    # as a validation.
+    return await call.apart(lambda: shape_of(configs, extra))
 
 
 @Route("/ws/v1/config", Configuration, other_content_type="application/x-yaml")
@@ -49,7 +49,7 @@ async def configuration(call: Call) -> Answer:
     found = await read_configuration(call)
     if call.request.headers.get("accept") == "application/json":
         return await call.json(found)
-    text = await asyncio.to_thread(to_yaml, found)
+    text = await call.apart(lambda: to_yaml(found))
     return Answer(pieces=(text.encode("utf-8", "replace"),), content_type=YAML, conditional=True)
 
 
@@ -70,7 +70,10 @@ async def validate(call: Call) -> Answer:
     else:
         with site.open_work.place(call.caller.address):
             text = await call.body(LARGEST_UNKNOWN, LARGER)
-            found = await site.open_work.run(lambda pace: validation_of(text, registry, pace))
+            work = site.open_work.run(lambda pace: validation_of(text, registry, pace))
+            if (found_in_time := await unless_gone(call.request.receive, work)) is None:
+                raise RequestRefused(400, "the client has gone")
+            found = found_in_time
     return await call.json(found, conditional=False)
 
 

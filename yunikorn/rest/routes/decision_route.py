@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Generator, Mapping
 
 import attrs
@@ -10,7 +9,6 @@ import attrs
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.output.decisions import Decision, DecisionKind
 from yunikorn.rest.answers import Answer, RequestRefused
-from yunikorn.rest.encoding import SLICE
 from yunikorn.rest.endpoints import COUNT, Call, Query, Route
 from yunikorn.rest.fields import NONE, always, optional
 from yunikorn.rest.lists import limit_of
@@ -73,22 +71,32 @@ async def decisions(call: Call) -> Answer:
     found = await _found(call, store, wish, limit)
     if not found and path and not await _found(call, store, Wish(source, queue=path.lower()), 1):
         await refuse_unknown_queue(call, name, path)
-    return await call.json([_record(one) for one in found], conditional=False)
+    return await call.json(await _records(call, found), conditional=False)
 
 
 async def _found(call: Call, store: DecisionStore, wish: Wish, limit: int) -> list[Decision]:
     """Return up to `limit` wanted decisions; other requests are served meanwhile."""
     found: list[Decision] = []
-    until = call.site.stopwatch() + SLICE
+    turns = call.site.turns
+    until = turns.begin()
     for one in store.search(wish):
         if one is not None:
             found.append(one)
             if len(found) == limit:
                 break
-        elif call.site.stopwatch() >= until:
-            await asyncio.sleep(0)
-            until = call.site.stopwatch() + SLICE
+        if turns.is_over(until):
+            until = await turns.next()
     return found
+
+
+async def _records(call: Call, found: list[Decision]) -> list[DecisionRecord]:
+    turns, records = call.site.turns, []
+    until = turns.begin()
+    for one in found:
+        records.append(_record(one))
+        if turns.is_over(until):
+            until = await turns.next()
+    return records
 
 
 def _record(one: Decision) -> DecisionRecord:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import sys
 import threading
@@ -149,7 +148,7 @@ async def full_state(call: Call) -> Answer:
 @Route("/debug/stack", content_type="text/plain")
 async def stacks(call: Call) -> Answer:
     """Stacks of all threads."""
-    text = await asyncio.to_thread(_stacks)
+    text = await call.apart(_stacks)
     return Answer(pieces=(text.encode("utf-8", "replace"),), content_type=TEXT)
 
 

@@ -13,7 +13,7 @@ from yunikorn.model.application import Application
 from yunikorn.rest.answers import Answer
 from yunikorn.rest.application_reader import design_state
 from yunikorn.rest.endpoints import COUNT, Call, Endpoint, Query, Route
-from yunikorn.rest.explain_shapes import QueueRank, WaitExplanation, WaitingRequests, WaitReason
+from yunikorn.rest.explain_shapes import QueueRank, WaitBlocker, WaitExplanation, WaitingRequests, WaitReason
 from yunikorn.rest.lists import limit_of
 from yunikorn.rest.lookup import check_queue_name, find_application, find_partition, find_queue
 from yunikorn.rest.routes.partition_routes import PARTITION, QUEUE
@@ -41,7 +41,9 @@ async def _explanation(call: Call) -> Answer:
         app = find_application(at, app_id, None if path is None else find_queue(at, path))
         return (yield from read_explanation(scheduler, at, app, limit))
 
-    return await call.json(await call.read(read), conditional=False)
+    async with call.site.explaining:
+        found = await call.read(read)
+    return await call.json(found, conditional=False)
 
 
 def read_explanation(
@@ -98,7 +100,10 @@ def _requests(group: RequestGroup) -> WaitingRequests:
 
 
 def _reason(one: Reason) -> WaitReason:
-    return WaitReason(check=one.check, summary=one.summary, message=one.detail, policy=one.policy)
+    blockers = tuple(WaitBlocker(kind=each.kind, name=each.name) for each in one.blockers)
+    return WaitReason(
+        check=one.check, summary=one.summary, message=one.detail, policy=one.policy, blockers=blockers
+    )
 
 
 def _explain(above: str, summary: str) -> Endpoint:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
@@ -65,7 +64,7 @@ async def installed_plugins(call: Call) -> Plugins:
 
     installed = await call.read(read)
     # A configuration may have thousands of queues, each with policies.
-    return await asyncio.to_thread(shape_of, installed, calls)
+    return await call.apart(lambda: shape_of(installed, calls))
 
 
 def read_plugins(scheduler: Scheduler, registry: Registry) -> Generator[None, None, Installed]:

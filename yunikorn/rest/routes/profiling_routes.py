@@ -5,7 +5,6 @@ Profiles without an equivalent in Python are refused with status 501 and the rea
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import tracemalloc
 
@@ -82,7 +81,7 @@ async def threads(call: Call) -> Answer:
     """Stacks of all threads, in the format of pprof."""
     if call.query("debug") not in ("", "0"):
         return await stacks.answer(call)
-    return _profile(await asyncio.to_thread(thread_profile), "goroutine")
+    return _profile(await call.apart(thread_profile), "goroutine")
 
 
 @Route(PPROF + "heap", content_type=CONTENT_TYPE, errors=(501,), plain_errors=True)
@@ -90,8 +89,7 @@ async def heap(call: Call) -> Answer:
     """Allocated memory, in the format of pprof."""
     if not tracemalloc.is_tracing():
         return plain_error(501, NO_HEAP, FOR_PPROF)
-    async with call.site.dumping:
-        return _profile(await asyncio.to_thread(heap_profile), "heap")
+    return _profile(await call.apart(heap_profile), "heap")
 
 
 @Route(PPROF + "cmdline", content_type="text/plain")
