@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import http.server
 import itertools
@@ -545,3 +546,35 @@ def test_a_shell_gets_completions(run: Run, asked: list[str], monkeypatch: pytes
     monkeypatch.setenv("COMP_WORDS", "yunikorn describe node n")
     monkeypatch.setenv("COMP_CWORD", "3")
     assert run() == (0, "plain,n0\nplain,n1\nplain,n2\n", "")
+
+
+@contextmanager
+def settings_sent() -> Iterator[int]:
+    """Run a server that sends the first frame of HTTP/2 to every client, and return its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connected, _ = listening.accept()
+                    connected.sendall(b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+                    connected.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="shutdown of a listening socket")
+def test_the_address_of_grpc_is_named(run: Run) -> None:
+    with settings_sent() as port:
+        status, out, err = run("get", "nodes", "--server", f"127.0.0.1:{port}")
+    assert (status, out) == (2, "")
+    assert err == (
+        f"Error: http://127.0.0.1:{port} is the gRPC address of a scheduler, for resource managers: --server"
+        " is the address of REST, http://127.0.0.1:9080 unless `yunikorn serve --rest` says otherwise\n"
+    )

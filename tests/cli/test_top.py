@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import sys
 from contextlib import nullcontext
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from tests.cli.operator_kit import Run, answered
 from tests.rest.kit import Rest
+from yunikorn.cli.main import main
 from yunikorn.cli.rest_client import NotFound, ServerAddress, open_server
 from yunikorn.cli.terminal import KeyReader
 from yunikorn.cli.top import next_interval
@@ -39,6 +42,14 @@ def test_a_pipe_gets_all_rows_once(run: Run, asked: list[str]) -> None:
     assert "\x1b" not in out
     _, out, _ = run("top", "apps", "--once")
     assert [line.split()[0] for line in out.splitlines()[4:]] == ["wait", "run"]
+
+
+def test_a_closed_pipe_ends_the_command(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", encoding="utf-8") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert main(["top", "--once"]) == 141
 
 
 def test_all_pages_are_read_for_a_pipe(run: Run, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlsplit
 import attrs
 import click
 
+from yunikorn.cli.http2_probe import speaks_http2
 from yunikorn.errors import UsageError, printable
 from yunikorn.text import suggest
 
@@ -47,6 +48,11 @@ ABOUT_NAMES = (
 """Beginnings of the messages about a name that was given, which need no address in front."""
 NO_ROUTE = "the server has no such route: YuniKorn 1.9 and older cannot be changed by REST"
 """Message for a path that the server does not know, because of its version or of an odd name."""
+
+IS_GRPC = (
+    "is the gRPC address of a scheduler, for resource managers: --server is the address of REST,"
+    " http://127.0.0.1:9080 unless `yunikorn serve --rest` says otherwise"
+)
 
 
 class NotFound(click.ClickException):
@@ -306,12 +312,22 @@ class RestConnection:
         except httpx.TimeoutException as error:
             raise UsageError(f"{self._shown} does not answer in time (--timeout){unknown}") from error
         except (httpx.ConnectError, httpx.ProxyError) as error:
+            self._check_grpc()
             raise UsageError(
                 f"{self._shown} cannot be reached: {_brief(error)}"
                 " (--server or YUNIKORN_SERVER has the address)"
             ) from error
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+            if isinstance(error, httpx.RemoteProtocolError):
+                self._check_grpc()
             raise UsageError(f"{self._shown}: {_brief(error)}{unknown}") from error
+
+    def _check_grpc(self) -> None:
+        """Raise `UsageError` if the address is that of gRPC; used after a failure."""
+        url = self._client.base_url
+        is_tls = url.scheme == "https"
+        if speaks_http2(url.host, url.port or (443 if is_tls else 80), tls=is_tls):
+            raise UsageError(f"{self._shown} {IS_GRPC}")
 
     def _json(self, answer: httpx.Response) -> Any:
         return self._parsed(answer.content)

@@ -15,7 +15,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from yunikorn.cli.output import has_colours, results
+from yunikorn.cli.output import echo, has_colours, results
 from yunikorn.cli.server_options import address_of, connect, connection_options, partition_option
 from yunikorn.cli.terminal import Terminal, is_interactive
 from yunikorn.cli.text_columns import terminal_width
@@ -66,8 +66,11 @@ def command(view: str, interval: float, once: bool, partition: str, **connection
         return
     if feed.snapshot is not None:
         moment = Moment(SystemClock().now(), 0, interval)
-        for line in screen.whole(feed.snapshot, choice, moment, terminal_width()):
-            console.print(line, soft_wrap=True)
+        # A console of rich ends the process itself when the reader of a pipe has left.
+        with console.capture() as captured:
+            for line in screen.whole(feed.snapshot, choice, moment, terminal_width()):
+                console.print(line, soft_wrap=True)
+        echo(captured.get(), nl=False)
 
 
 def _console() -> Console:
