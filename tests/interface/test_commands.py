@@ -32,6 +32,7 @@ from yunikorn.interface.commands import (
     Update,
     UpdateConfiguration,
     UseCallback,
+    Wake,
 )
 from yunikorn.interface.configurations import Configurations
 from yunikorn.interface.messages import (
@@ -87,6 +88,7 @@ COMMANDS: list[Command[Any]] = [
     Schedule(),
     FireTimers(),
     TakePolicyAnswer(1, PolicyAnswer()),
+    Wake("rm", "default", "predicate"),
     Stop("rm"),
     Close(),
 ]

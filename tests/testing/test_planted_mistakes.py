@@ -549,3 +549,26 @@ def test_resolver_or_policy_that_is_bound_to_a_thread_is_found() -> None:
     assert "ProgrammingError in another thread" in broken_promises(BoundToItsThread())[name]
     assert "in another thread: a service calls" in broken_promises(DependsOnTheThread())[name]
     assert name not in broken_promises(DependsButNeverBlocks())
+
+
+@attrs.define(eq=False)
+class WakesItself(Predicate):
+    """Wakes predicates whenever it refuses a node."""
+
+    name = "wakes-itself"
+    _context: Context | None = attrs.field(init=False, default=None)
+
+    def opened(self, context: Context) -> None:
+        """Keep the context."""
+        self._context = context
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        """Refuse, and ask to be asked again."""
+        assert self._context is not None
+        self._context.wake("predicate")
+        return "not yet"
+
+
+def test_answers_that_wake_policies_are_found() -> None:
+    found = broken_promises(WakesItself())["test_answers_wake_no_policies"]
+    assert "calls context.wake('predicate')" in found

@@ -19,6 +19,10 @@ def _discard_report(operation: str, cause: BaseException | str) -> None:
     """Ignore a report; the default where there is no scheduler, as in a unit test of a plugin."""
 
 
+def _wake_nobody(kind: str) -> None:
+    """Ignore a wake-up; the default where there is no scheduler."""
+
+
 @attrs.frozen(slots=True)
 class Context:
     """Environment of a plugin object, passed to `opened` and `reloaded`."""
@@ -34,6 +38,15 @@ class Context:
 
     Every call is counted under the name of the plugin, like an exception. The failure is logged when it
     differs from the previous one, and the first one is also sent as an event. Thread-safe.
+    """
+    wake: Callable[[str], None] = _wake_nobody
+    """Makes the core ask the policies of a kind again, as in `wake("predicate")`, because something outside
+    has changed: the core forgets what they answered in this partition.
+
+    For kinds whose answers are kept or asked for again: `app-sort`, `queue-sort`, `node-sort`, `predicate`,
+    `preemption`, `admission`, `quota`, `reservation` and `permit`; raises `ValueError` for others. Returns at
+    once. Many calls are one wake-up, and there is at most one per second and kind. Thread-safe. A method that
+    answers the core must not call it.
     """
 
 

@@ -272,3 +272,15 @@ KINDS = (
     RESERVATION,
     PERMIT,
 )
+ASKED_AGAIN = (
+    APP_SORT,
+    QUEUE_SORT,
+    NODE_SORT,
+    PREDICATE,
+    PREEMPTION,
+    ADMISSION,
+    QUOTA,
+    RESERVATION,
+    PERMIT,
+)
+"""Kinds whose answers the core asks for again. Others are asked once about each application or event."""

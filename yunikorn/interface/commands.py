@@ -305,6 +305,29 @@ class FireTimers(Command[int]):
 
 
 @attrs.frozen
+class Wake(SessionCommand[None]):
+    """Wake-up of policies by a plugin, after a change outside the core."""
+
+    partition: str
+    kind: str
+    """Kind of the policies."""
+
+    def run(self, sessions: Sessions) -> None:
+        """Carry the command out; no effect if the partition has been removed since."""
+        if self.rm_id in sessions.by_rm:
+            super().run(sessions)
+
+    def _change(self, session: Session, sessions: Sessions) -> None:
+        found = session.partitions.find(self.partition)
+        if found is not None:
+            sessions.operation = "is waking policies"
+            try:
+                found.wake_ups.wake(self.kind)
+            finally:
+                sessions.operation = ""
+
+
+@attrs.frozen
 class TakePolicyAnswer(Command[None]):
     """Answer of a policy that a worker has called."""
 

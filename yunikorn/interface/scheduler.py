@@ -20,6 +20,7 @@ from yunikorn.explain.explanations import Explanation, Reason, explain, first_re
 from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.policy_calls import PolicyAnswer, Workers
 from yunikorn.framework.registry import Registry
+from yunikorn.framework.wake_requests import WakeRequests
 from yunikorn.interface import commands, operator_commands
 from yunikorn.interface.administration import application_named, partition_named
 from yunikorn.interface.callback import Callback
@@ -57,12 +58,14 @@ class Scheduler:
         measurements: Measurements | None = None,
         event_receiver: EventReceiver | None = None,
         workers: Workers | None = None,
+        wake_requests: WakeRequests | None = None,
     ) -> None:
         """Create a scheduler; `buffer_sinks` wraps each event sink, for example `BufferedSinks`.
 
         `measurements` counts changes and measures decisions, for metrics. `event_receiver` receives the
         events of all resource managers, for example an `EventStore`. With `workers`, such as `PolicyWorkers`,
-        policies that may block are called in other threads.
+        policies that may block are called in other threads. `wake_requests` are those of the plugins; a
+        replay passes `NoWakeRequests`.
         """
         self.registry = registry
         self.clock = clock
@@ -71,8 +74,10 @@ class Scheduler:
         self.configurations = configurations
         """Configurations by policy group; if None, each RM brings its own (`docs/decisions/0035`)."""
         self.measurements = measurements
-        core_context = CoreContext.on(clock, timeouts, measurements, workers)
+        core_context = CoreContext.on(clock, timeouts, measurements, workers, wake_requests)
         self._timers = core_context.timers
+        self.wake_requests = core_context.wake_requests
+        """Wake-ups by plugins, which the next call of `fire_timers` or `schedule` applies."""
         self._sessions = Sessions(registry, core_context, configurations, buffer_sinks, event_receiver)
         self.loaded = self._sessions.loaded
         """Configurations that were loaded ahead of the call that uses them."""
@@ -231,15 +236,34 @@ class Scheduler:
         All partitions of all resource managers take turns, also from one call to the next, so the pending
         asks of one do not delay the others.
         """
+        if self.wake_requests.pending:
+            self._apply_wake_requests()
         return self.apply(commands.Schedule(max_decisions))
 
     def next_timer(self) -> int | None:
-        """Return the time of the earliest timer (ns), or None."""
-        return self._timers.next_due()
+        """Return the time of the earliest timer (ns), or None; the present if plugins wake policies."""
+        return self.clock.now() if self.wake_requests.pending else self._timers.next_due()
 
     def fire_timers(self) -> int:
-        """Fire all timers that are due; return their number."""
-        return self.apply(commands.FireTimers())
+        """Fire all timers that are due, and apply wake-ups; return their number."""
+        woken = self._apply_wake_requests() if self.wake_requests.pending else 0
+        return woken + self.apply(commands.FireTimers())
+
+    def wake(self, rm_id: str, partition: str, kind: str) -> None:
+        """Ask the policies of a kind in a partition again, as a plugin does by `context.wake(kind)`.
+
+        Comes into effect at once, or a second after the last time. Has no effect if there is no such
+        partition any more.
+        """
+        self.apply(commands.Wake(rm_id, partition, kind))
+
+    def _apply_wake_requests(self) -> int:
+        if self.operation:
+            return 0  # the call that follows is refused
+        wanted = self.wake_requests.take()
+        for rm_id, partition, kind in wanted:
+            self.wake(rm_id, partition, kind)
+        return len(wanted)
 
     def take_policy_answer(self, number: int, answer: PolicyAnswer) -> None:
         """Apply the answer of a policy that a worker has called; the number is that of `Workers.start`.

@@ -147,7 +147,7 @@ class Session:
         own = self._core_context.branch(self.activate)
         try:
             made = PartitionScheduler(
-                name, config, registry, own, self.failures, self._rm_facade, opening=opening
+                name, config, registry, own, self.failures, self._rm_facade, opening=opening, rm_id=self.rm_id
             )
         except BaseException:
             own.timers.close()

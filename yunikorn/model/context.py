@@ -10,6 +10,7 @@ import attrs
 from yunikorn.clock import SECOND, Clock, Timers
 from yunikorn.config.timeouts import PartitionTimeouts
 from yunikorn.framework.policy_calls import PolicyCalls, Workers
+from yunikorn.framework.wake_requests import WakeRequests
 from yunikorn.model.measurements import Measurements
 
 
@@ -39,6 +40,8 @@ class CoreContext:
     """Calls of policies by workers; None without workers, where the core's thread makes them."""
     activate: Callable[[], object] = lambda: None
     """Called before a timer or an answer of a worker changes something."""
+    wake_requests: WakeRequests = attrs.field(factory=WakeRequests)
+    """Wake-ups by plugins that were not applied yet."""
 
     @classmethod
     def on(
@@ -47,11 +50,13 @@ class CoreContext:
         timeouts: Timeouts | None = None,
         measurements: Measurements | None = None,
         workers: Workers | None = None,
+        wake_requests: WakeRequests | None = None,
     ) -> CoreContext:
         """Return a new context on this clock."""
         calls = None if workers is None else PolicyCalls(workers)
         serial = itertools.count(1)
-        return cls(clock, Timers(clock), timeouts or Timeouts(), serial, measurements, calls)
+        made = cls(clock, Timers(clock), timeouts or Timeouts(), serial, measurements, calls)
+        return made if wake_requests is None else attrs.evolve(made, wake_requests=wake_requests)
 
     def branch(self, fires: Callable[[], object] | None = None) -> CoreContext:
         """Return a context whose timers end with their owner (`Timers.close`); see `Timers.branch`."""

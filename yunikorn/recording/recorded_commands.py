@@ -187,6 +187,7 @@ FORMS = (
     _value(commands.RegisterPlugin, "register_plugin", "name", read_text),
     _value(commands.UnregisterPlugin, "unregister_plugin", "name", read_text),
     _flag(commands.FireTimers, "fire_timers"),
+    _object(commands.Wake, "wake"),
     CommandForm(commands.TakePolicyAnswer, "policy_answer", _write_policy_answer, _read_policy_answer),
     _flag(commands.Close, "close"),
 )

@@ -18,6 +18,7 @@ from yunikorn.config.durations import parse_duration
 from yunikorn.errors import YunikornError
 from yunikorn.framework.policy_calls import NoWorkers
 from yunikorn.framework.registry import Registry
+from yunikorn.framework.wake_requests import NoWakeRequests
 from yunikorn.interface import commands
 from yunikorn.interface.callback import OPTIONAL
 from yunikorn.interface.commands import WITH_CALLBACK, Command
@@ -138,7 +139,14 @@ class Replay:
         timeouts = Timeouts(**{**attrs.asdict(Timeouts()), **given})
         # In a what-if, in which other applications may be asked about, the policies are called.
         workers = NoWorkers() if begins.workers and self._config is None else None
-        self._core = Scheduler(self._registry, self._clock, timeouts, self._configurations, workers=workers)
+        self._core = Scheduler(
+            self._registry,
+            self._clock,
+            timeouts,
+            self._configurations,
+            workers=workers,
+            wake_requests=NoWakeRequests(),
+        )
         self._listener.on_begin(0, entry)
         return self._core
 

@@ -97,6 +97,7 @@ class ThreadedScheduler:
         self._clock = ManualClock(clock.now())
         self._scheduler = make(self._clock)
         self._inbox: Inbox[_Entry] = Inbox(capacity)
+        self._scheduler.wake_requests.connect(self._woken)
         self._taken: deque[_Entry] = deque()
         self._batch = batch
         self._died = died
@@ -244,6 +245,11 @@ class ThreadedScheduler:
         # The number of answers on the way is limited by that of the workers.
         with contextlib.suppress(CoreStopped):
             self._put(TakePolicyAnswer(number, answer), always=True)
+
+    def _woken(self) -> None:
+        # The step that takes this entry applies all requests before its decisions.
+        with contextlib.suppress(CoreStopped):
+            self._put(lambda scheduler: None, always=True)
 
     # -- getting in -----------------------------------------------------------------------------------
 

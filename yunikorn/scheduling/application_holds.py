@@ -207,6 +207,10 @@ class ApplicationHolds:
                 self._withdraw(app)
                 self._ask_again(app, 0)
 
+    def ask_now(self) -> None:
+        """Ask about all held applications, except those about which a worker asks already."""
+        self._rounds.ask_now()
+
     # -- workers ------------------------------------------------------------------------------------
 
     def _consult(self, app: Application, at: int, asked: AskedPolicy) -> None:

@@ -159,6 +159,11 @@ class DomainTables:
             for at in self._by_scope[number].values():
                 self._tables[at].changed(task, domains[at], others, released)
 
+    def touch_all(self) -> None:
+        """Note that every refusal may have ended."""
+        for table in self._tables:
+            table.touch_all(None)
+
     def review(self, opened: Callable[[AskClass, Domain, Closing], None]) -> None:
         """Ask again about refusals that may have ended; report those that have."""
         for table in self._tables:

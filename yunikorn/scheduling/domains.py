@@ -157,7 +157,7 @@ class PredicateDomains:
         if not self._closed:
             return
         if others is Where.EVERYWHERE or (self._is_single and (others or released)):
-            self._touch_all(task)
+            self.touch_all(task)
             return
         domains = (
             [self._by_key[key] for key in others if key in self._by_key] if type(others) is tuple else []
@@ -177,7 +177,7 @@ class PredicateDomains:
                     for ask_class in domain.by_subject.get(subject, ()):
                         self._touched[domain, ask_class] = None
 
-    def _touch_all(self, task: Task | None) -> None:
+    def touch_all(self, task: Task | None) -> None:
         """Note all refusals that have a subject in common with a task; without a task all refusals."""
         subjects = None if task is None else self._subjects(task)
         classes: Collection[AskClass] = self._closed

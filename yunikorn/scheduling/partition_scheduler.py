@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from yunikorn.accounting.partition import Partition
 from yunikorn.api import Context, ResourceManager
 from yunikorn.errors import StateError
 from yunikorn.framework.instances import PluginInstances
+from yunikorn.framework.kinds import ADMISSION, NODE_SORT, PERMIT, PREDICATE, PREEMPTION, QUOTA
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.application import Application
 from yunikorn.model.node import Node
@@ -34,6 +36,7 @@ from yunikorn.scheduling.preemption.preemption import Preemption
 from yunikorn.scheduling.queue_quotas import QueueQuotas
 from yunikorn.scheduling.start_failures import StartFailures
 from yunikorn.scheduling.waiting_applications import WaitingApplications
+from yunikorn.scheduling.wake_ups import WakeUps
 from yunikorn.states import NODE, PARTITION
 from yunikorn.text import listed
 
@@ -68,13 +71,15 @@ class PartitionScheduler:
         rm: ResourceManager | None = None,
         *,
         opening: bool = True,
+        rm_id: str = "",
     ) -> None:
         """Create a partition; with `opening` its plugins are opened, and a failure raises `PluginError`."""
         self.config = config
         self._delays = core_context.timeouts
         self.failures = failures
         clock = core_context.clock
-        self.context = Context(config.name, clock.now, rm)
+        wake = partial(core_context.wake_requests.add, rm_id, config.name)
+        self.context = Context(config.name, clock.now, rm, wake=wake)
         self.partition = Partition(name, config.name, config.root, core_context)
         self.partition.timeouts = self._timeouts()
         tree = self.partition.queues
@@ -124,6 +129,7 @@ class PartitionScheduler:
             self.cycle.allocator,
             self.cycle.unschedulable_queue,
         )
+        self.wake_ups = WakeUps(clock, self.partition.timers, self._ask_again)
         self.state_reporter: StateReporter | None = None
         """Reports scheduling states to the RM; None if the RM has not asked for them."""
 
@@ -480,6 +486,26 @@ class PartitionScheduler:
                 )
         if app.atomic is not None:
             self.partition.gangs.formation.form(app.atomic)
+
+    def _ask_again(self, kind: str) -> None:
+        """Forget what the policies of a kind have answered, so that they are asked again where it matters."""
+        # Preemption, reservations and refused requests are tried again only after a change.
+        self.partition.accounting.change_count += 1
+        predicates = self.policies.predicates
+        if kind == PREDICATE.id:
+            predicates.ask_again()
+        if kind in (PREDICATE.id, NODE_SORT.id):
+            self.orders.replace(self.policies.node_sorts, predicates)
+            self.orders.review_domains()
+        elif kind == QUOTA.id:
+            self.quotas.ask_all()
+        elif kind == ADMISSION.id:
+            self.holds.ask_now()
+        elif kind == PERMIT.id:
+            self.permits.ask_now()
+        elif kind == PREEMPTION.id:
+            self.preemption.ask_again()
+        self.partition.reconsider()
 
     # -- the end ------------------------------------------------------------------------------------
 

@@ -255,6 +255,10 @@ class Permits:
                     self._ask(hold)
         self._ask_permitted_groups()
 
+    def ask_now(self) -> None:
+        """Ask the policies that hold placements about all of them."""
+        self._rounds.ask_now()
+
     # -- questions ----------------------------------------------------------------------------------
 
     def _ask(self, hold: PlacementHold, *, at_once: bool = False) -> bool:

@@ -152,6 +152,11 @@ class PredicateChain:
         # Not `bind`, because nodes have joined the domains already.
         self._read_inputs()
 
+    def ask_again(self) -> None:
+        """Forget all answers; refusals of domains are checked again by `review_domains`."""
+        self._verdicts = SharedVerdicts(self._classifying, self._lasting)
+        self._domains.touch_all()
+
     def release_bits(self) -> None:
         """Forget all known refusals."""
         known, self.known = self.known, None

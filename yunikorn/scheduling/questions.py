@@ -47,10 +47,10 @@ T = TypeVar("T", bound="Hashable")
 class _Round(Generic[T]):
     """Items that one policy is asked about at the same time."""
 
-    __slots__ = ("due", "items", "timer")
+    __slots__ = ("at", "due", "items", "timer")
 
-    def __init__(self, due: int) -> None:
-        self.due = due
+    def __init__(self, at: int, due: int) -> None:
+        self.at, self.due = at, due
         self.items: dict[T, None] = {}
         self.timer: Timer | None = None
 
@@ -104,8 +104,8 @@ class Rounds(Generic[T]):
         return due
 
     def _start(self, at: int, due: int) -> _Round[T]:
-        made: _Round[T] = _Round(due)
-        made.timer = self._timers.at(due, lambda: self._go(made, at))
+        made: _Round[T] = _Round(at, due)
+        made.timer = self._timers.at(due, lambda: self._go(made))
         return made
 
     def discard(self, item: T) -> None:
@@ -122,10 +122,18 @@ class Rounds(Generic[T]):
         """Join no present round any more: positions have another meaning from now on."""
         self._latest = {}
 
-    def _go(self, due: _Round[T], at: int) -> None:
+    def ask_now(self) -> None:
+        """Ask about all items, without waiting for their times."""
+        for item in self:
+            # An earlier answer may have ended others: an item is asked about only while it waits.
+            waiting = self._of.get(item)
+            if waiting is not None:
+                self.discard(item)
+                self._ask(item, waiting.at)
+
+    def _go(self, due: _Round[T]) -> None:
         due.timer = None
         for item in sorted(due.items, key=self._order):
-            # An earlier answer may have ended others: an item is asked about only while it waits.
             if self._of.get(item) is due:
                 self.discard(item)
-                self._ask(item, at)
+                self._ask(item, due.at)

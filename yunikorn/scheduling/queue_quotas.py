@@ -135,9 +135,7 @@ class QueueQuotas:
             if queue.settings.quota_policy or queue in self._bound or self._siblings:
                 self._bind(queue)
         self._drop_unused()
-        for queue in list(self._bound):
-            self._ask(queue)
-        self._report(preempting=False)
+        self.ask_all(preempting=False)
 
     def _drop_unused(self) -> None:
         """Forget policies that no queue uses, and the usage of siblings that no policy watches."""
@@ -255,6 +253,12 @@ class QueueQuotas:
             self._partition.accounting.change_count += 1
         if amount != quota.reported:
             self._moved[queue] = quota
+
+    def ask_all(self, *, preempting: bool = True) -> None:
+        """Ask the policies of all queues; with `preempting` preemption is notified of lower quotas."""
+        for queue in list(self._bound):
+            self._ask(queue)
+        self._report(preempting=preempting)
 
     def ask_again(self, queue: Queue) -> None:
         """Ask the policy of a queue whose configured quota has changed."""

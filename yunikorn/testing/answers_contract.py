@@ -7,6 +7,7 @@ with the number of earlier questions.
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -139,6 +140,25 @@ class AnswersContract(PluginContract):
             "when asked again after other questions: an answer must depend only on the arguments and the "
             "options; do not keep state between calls, and do not change the arguments",
         )
+
+    def test_answers_wake_no_policies(self) -> None:
+        """Check that no answer calls `context.wake`, which would ask for the same answer again."""
+        woken: list[str] = []
+        own = threading.get_ident()
+        plugin = self._made()
+
+        def note(kind: str) -> None:
+            if threading.get_ident() == own:
+                woken.append(kind)
+
+        plugin.opened(self.context(woken=note))
+        woken.clear()
+        for question in self._all_questions():
+            question.put(plugin)
+            assert not woken, (
+                f"{question.text} calls context.wake({woken[0]!r}), so that the scheduler asks again and "
+                "again: call it where something outside has changed, such as in a thread"
+            )
 
     def test_equal_options_give_equal_answers(self) -> None:
         """Check that answers depend only on the question and the options."""

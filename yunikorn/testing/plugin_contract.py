@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from yunikorn.errors import PluginError
 from yunikorn.framework.kinds import PluginKind
 from yunikorn.framework.offers import check_class
 from yunikorn.framework.registry import Registry
+from yunikorn.framework.wake_requests import WakeRequests
 from yunikorn.model.context import Timeouts
 from yunikorn.testing.cluster import Cluster, Placement
 from yunikorn.testing.forbidden_calls import OpenedTooEarly, nothing_is_opened
@@ -63,9 +65,20 @@ class PluginContract:
         plugin.opened(self.context(clock))
         return plugin
 
-    def context(self, clock: ManualClock | None = None) -> Context:
-        """Return the context for `opened` and `reloaded`, without a resource manager."""
-        return Context("default", (clock or ManualClock()).now)
+    def context(
+        self, clock: ManualClock | None = None, woken: Callable[[str], object] = lambda kind: None
+    ) -> Context:
+        """Return the context for `opened` and `reloaded`, without a resource manager.
+
+        `woken` is called with the kinds of policies that the plugin wakes.
+        """
+        requests = WakeRequests()
+
+        def wake(kind: str) -> None:
+            requests.add("", "default", kind)  # refuses kinds that cannot be woken
+            woken(kind)
+
+        return Context("default", (clock or ManualClock()).now, wake=wake)
 
     def registry(self) -> Registry:
         """Return a registry with only the plugin under test."""

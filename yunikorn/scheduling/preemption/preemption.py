@@ -72,9 +72,17 @@ class Preemption:
         self._preemptor.reconfigure(config, policy)
         self._quotas.after(before, policy, enabled=config.quota_preemption_enabled)
         if replaced:
-            # The previous policy may have protected allocations on nodes that became smaller.
-            for node in list(self._partition.nodes.values()):
-                self.resized(node)
+            self._resize_all()
+
+    def ask_again(self) -> None:
+        """Search for victims again, because the policy may answer otherwise now."""
+        self.reconfigure(self.quotas(self._config), self._config, self.policy)
+        self._resize_all()
+
+    def _resize_all(self) -> None:
+        """Preempt on nodes that became smaller, whose allocations the policy may have protected."""
+        for node in list(self._partition.nodes.values()):
+            self.resized(node)
 
     def quota_changed(self, queue: Queue, before: Resource | None) -> None:
         """Handle a change of the max in force by a quota policy; `before` is the previous one."""
