@@ -20,6 +20,7 @@ PACKAGES = {
     "yunikorn-gpu-packing": ("node-sort", "gpu-packing"),
     "yunikorn-least-lost-work": ("preemption", "least-lost-work"),
     "yunikorn-mapping-file": ("placement", "mapping_file"),
+    "yunikorn-node-prices": ("node-sort", "node-prices"),
     "yunikorn-rack-spread": ("predicate", "rack-spread"),
     "yunikorn-service-health": ("predicate", "service-health"),
     "yunikorn-user-seats": ("predicate", "user-seats"),

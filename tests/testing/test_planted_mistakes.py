@@ -572,3 +572,21 @@ class WakesItself(Predicate):
 def test_answers_that_wake_policies_are_found() -> None:
     found = broken_promises(WakesItself())["test_answers_wake_no_policies"]
     assert "calls context.wake('predicate')" in found
+
+
+@attrs.frozen
+class RangedAndNormalised(NodeSortPolicy):
+    """Declares a range that has no effect."""
+
+    name = "ranged-and-normalised"
+    normalised = True
+    score_range = (0.0, 1.0)
+
+    def score(self, node: Node) -> float:
+        """Return an equal score for all."""
+        return 0.5
+
+
+def test_a_range_without_effect_is_found() -> None:
+    found = broken_promises(RangedAndNormalised())["test_normalised_scores_need_no_range"]
+    assert "remove score_range, or normalised" in found

@@ -109,6 +109,14 @@ class NodeSortPolicy(Plugin):
         """
         return None
 
+    normalised: ClassVar[bool] = False
+    """True if several policies are combined by weights, and the lowest and highest score of the present nodes
+    shall count as 0 and 1, instead of the ends of `score_range`.
+
+    For scores whose range is not known beforehand, such as numbers of tasks. See
+    `docs/decisions/0201`.
+    """
+
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the properties of a request, besides its resources, on which scores depend.
 

@@ -116,7 +116,10 @@ def _warn_of_score(table: YamlTable, plugins: PluginCheck, name: str) -> None:
         offer = plugins.registry.find(NODE_SORT, name)
     except UnknownPlugin:
         return
-    if "range" not in table and getattr_static(offer.cls, "score_range") is _UNDECLARED:
+    is_known = getattr_static(offer.cls, "normalised") is True or (
+        getattr_static(offer.cls, "score_range") is not _UNDECLARED
+    )
+    if "range" not in table and not is_known:
         text = (
             f"'{name}' declares no range of its scores, so weights mean little: add range: [LOWEST, HIGHEST]"
         )

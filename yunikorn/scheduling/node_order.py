@@ -17,6 +17,7 @@ from yunikorn.clock import SECOND
 from yunikorn.containment import LARGEST, SMALLEST, contained, number_or_none, read_attribute, safe_repr
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.index.sorted_blocks import Block, Border, SortedBlocks, SortKey
+from yunikorn.scheduling.normalised_scores import NormalisedScores
 
 if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
@@ -136,6 +137,8 @@ class NodeOrder:
         """Number of change log entries applied so far (see `catch_up`); for orders per ask class only."""
         self._deferred: dict[str, tuple[Node, bool]] = {}
         """Changed nodes without room, by id, and True if they gained room; their score is not computed."""
+        self.normalised = policy if isinstance(policy, NormalisedScores) else None
+        """Scores that depend on those of all nodes in the order; None for scores of one node alone."""
         every = read_seconds(policy, "refresh_every", origin, failures)
         self.time_dependent = bool(every)
         """True if scores change with time alone (the policy sets `refresh_every`)."""
@@ -253,6 +256,16 @@ class NodeOrder:
             block.bits &= unfit
             group.bits &= unfit
 
+    def reposition(self) -> None:
+        """Move all nodes to their positions after a change of the ranges of scores."""
+        assert self.normalised is not None
+        self.normalised.use_known(known=True)
+        try:
+            for position in list(self._positions.values()):
+                self.put(position.entry[2], False)
+        finally:
+            self.normalised.use_known(known=False)
+
     def catch_up(self, log: Sequence[Change]) -> None:
         """Apply the log of changed nodes to an order for one ask class.
 
@@ -297,6 +310,8 @@ class NodeOrder:
     def remove(self, node_id: str) -> None:
         """Remove a node; no effect if the order does not contain it."""
         self._deferred.pop(node_id, None)
+        if self.normalised is not None:
+            self.normalised.forget(node_id)
         position = self._positions.pop(node_id, None)
         if position is not None:
             entries = position.block.entries

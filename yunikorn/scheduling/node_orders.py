@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.scheduling.node_order import Change, NodeOrder
+from yunikorn.scheduling.node_policies import WeightedScores
+from yunikorn.scheduling.normalised_scores import NormalisedScores
 from yunikorn.states import REMOVED, SCHEDULABLE
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from yunikorn.model.change_readers import ChangeReaders
     from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
-    from yunikorn.scheduling.node_policies import NamedPolicy
+    from yunikorn.scheduling.node_policies import NamedPolicy, Scorer
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
 LOG = 4_096
@@ -125,7 +127,7 @@ class NodeOrders:
         order = self._orders.get(key)
         if order is None:
             order = NodeOrder(
-                named.policy,
+                _scorer_of(named),
                 named.origin,
                 self._failures,
                 self._ask_classes,
@@ -136,7 +138,8 @@ class NodeOrders:
             order.seen = len(self._log)
             if not named.by_ask_class:
                 self._common.append(order)
-            if not named.by_ask_class and not order.time_dependent and ask_class.node_order == DEFAULT:
+            is_plain = not (named.by_ask_class or order.time_dependent or order.normalised is not None)
+            if is_plain and ask_class.node_order == DEFAULT:
                 self._only = order
                 self._quick = order
             order.is_due(self._clock.now())
@@ -151,6 +154,8 @@ class NodeOrders:
             for node in self._nodes.values():
                 if node.is_free:
                     order.put(node, False)
+        if order.normalised is not None and order.normalised.take_ranges():
+            order.reposition()
         return order
 
     def resort(self, accounting: AllocationAccounting) -> None:
@@ -308,3 +313,10 @@ class NodeOrders:
         self._orders.clear()
         self._common.clear()
         self._only = self._quick = None
+
+
+def _scorer_of(named: NamedPolicy) -> Scorer:
+    """Return what gives the scores of one order."""
+    if isinstance(named, WeightedScores) and any(term[-1].normalised for term in named.terms):
+        return NormalisedScores(named)
+    return named.policy

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LAST = float("inf")
 """Score of a node whose score cannot be computed: behind all others."""
+FARTHEST = 8e307
+"""Largest finite score of a normalised policy; larger ones are cut off, so that differences are finite."""
 
 Range = tuple[float, float]
 """Lowest and highest score."""
@@ -136,11 +138,14 @@ class CombinedPolicy:
     by_ask_class: bool = attrs.field(init=False)
     declares: bool = attrs.field(init=False)
     call: Callable[..., Any] = attrs.field(init=False)
+    normalised: bool = attrs.field(init=False)
+    """True if the scores of an order are mapped by their lowest and highest."""
 
     def __attrs_post_init__(self) -> None:
         self.by_ask_class = takes_ask_class(self.policy)
         self.declares = self.by_ask_class and declares_ask_class(self.policy)
         self.call = read_attribute(self.policy, "score")
+        self.normalised = self.range is None and getattr(type(self.policy), "normalised", False) is True
 
 
 _Term = tuple[Callable[..., Any], bool, float, float, float, CombinedPolicy]
@@ -151,10 +156,11 @@ class WeightedScores(NamedPolicy):
     """Several node sort policies as one: the weighted mean of their scores, each mapped to 0..1.
 
     A score is mapped linearly from its range, and clamped; without a range, by `squashed`. Both depend on
-    this score alone, so a change of one node changes no other node's position.
+    this score alone, so a change of one node changes no other node's position. Scores of normalised members
+    depend on those of other nodes (`NormalisedScores`).
     """
 
-    __slots__ = ("_members", "_terms", "refresh_every", "score")
+    __slots__ = ("_members", "refresh_every", "score", "terms")
 
     def __init__(self, members: Sequence[CombinedPolicy], origin: str, failures: PluginFailures) -> None:
         self.policy = self
@@ -166,7 +172,8 @@ class WeightedScores(NamedPolicy):
         self.score: Callable[..., float] = self._for_class if self.by_ask_class else self._for_all
         self.refresh_every: float | None = None
         """Shortest interval that a member declares (seconds); None if there is none."""
-        self._terms: tuple[_Term, ...] = ()
+        self.terms: tuple[_Term, ...] = ()
+        """The members with their relative weights and ranges."""
         self.bind()
 
     def bind(self) -> None:
@@ -176,7 +183,7 @@ class WeightedScores(NamedPolicy):
         ]
         self.refresh_every = min((seconds for seconds in every if seconds), default=None)
         total = sum(member.weight for member in self._members)
-        self._terms = tuple(self._term(member, member.weight / total) for member in self._members)
+        self.terms = tuple(self._term(member, member.weight / total) for member in self._members)
 
     def _term(self, member: CombinedPolicy, weight: float) -> _Term:
         low, high = member.range or read_range(member.policy, member.origin, self._failures) or (0.0, 0.0)
@@ -198,25 +205,26 @@ class WeightedScores(NamedPolicy):
 
     def _for_all(self, node: Node) -> float:
         total = 0.0
-        for call, _, weight, low, width, member in self._terms:
+        for call, _, weight, low, width, member in self.terms:
             try:
                 score = call(node)
                 total += weight * (share(score, low, width) if width else squashed(score))
             except contained() as error:
-                return self._failed(member, error, node)
+                return self.failed(member, error, node)
         return total
 
     def _for_class(self, node: Node, views: Sequence[MemberClass]) -> float:
         total = 0.0
-        for (call, by_ask_class, weight, low, width, member), view in zip(self._terms, views, strict=True):
+        for (call, by_ask_class, weight, low, width, member), view in zip(self.terms, views, strict=True):
             try:
                 score = call(node, view) if by_ask_class else call(node)
                 total += weight * (share(score, low, width) if width else squashed(score))
             except contained() as error:
-                return self._failed(member, error, node)
+                return self.failed(member, error, node)
         return total
 
-    def _failed(self, member: CombinedPolicy, error: BaseException, node: Node) -> float:
+    def failed(self, member: CombinedPolicy, error: BaseException, node: Node) -> float:
+        """Report that a policy failed on a node; return the score of the node."""
         cause: BaseException | str = str(error) if isinstance(error, NotANumber) else error
         self._failures.report(member.origin, "computing the score of", cause, node.label)
         return LAST
@@ -247,6 +255,14 @@ def squashed(score: Any) -> float:
     if number != number:
         raise NotANumber(f"{safe_repr(score)} is not a number")
     return 0.5 / (1.0 - number)
+
+
+def float_of(score: Any) -> float:
+    """Return a score as a float between whose values there are differences. Raises `NotANumber`."""
+    number = _number(score)
+    if number != number:
+        raise NotANumber(f"{safe_repr(score)} is not a number")
+    return max(-FARTHEST, min(FARTHEST, number)) if -LAST < number < LAST else number
 
 
 def _number(score: Any) -> float:

@@ -362,6 +362,13 @@ class NodeSortPolicyContract(SortContract, BooksContract):
                     f"the score of {sample.id} for a request of {ask_class.resource} is {score!r}: {fault}"
                 )
 
+    def test_normalised_scores_need_no_range(self) -> None:
+        """Check that a policy whose scores are normalised declares no range, which would have no effect."""
+        policy = self.fresh()
+        assert not policy.normalised or policy.score_range is None, (
+            "normalised = True maps scores by those of the present nodes: remove score_range, or normalised"
+        )
+
     def test_score_range_is_two_numbers_or_none(self) -> None:
         """Check that `score_range` is None, or a lowest and a highest score that some sample is between."""
         policy = self.fresh()
