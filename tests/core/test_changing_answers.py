@@ -96,6 +96,7 @@ class Permits(api.PermitPolicy):
 
 class OtherPermits(Permits):
     name = "more-permit"
+    blocking = True
 
 
 class Quotas(api.QuotaPolicy):

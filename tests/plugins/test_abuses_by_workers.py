@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from tests.core.kit import configuration, queue, with_plugins
 from tests.plugins.abuses import ABUSES, coroutine, generator
 from tests.recording.collecting_listener import CollectingListener
-from yunikorn.api import AdmissionPolicy, PlacementRule, SubmitPolicy, UserGroupResolver
+from yunikorn.api import AdmissionPolicy, PermitPolicy, PlacementRule, SubmitPolicy, UserGroupResolver
 from yunikorn.clock import Clock, ManualClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.messages import (
     AddApplicationRequest,
     AllocationAsk,
+    NewNodeInfo,
     RegisterResourceManagerRequest,
     UpdateRequest,
     UpdateResponse,
@@ -73,10 +74,21 @@ class Places(PlacementRule):
         return misbehave(app.id, app)
 
 
+class Permits(PermitPolicy):
+    name = "bad"
+    blocking = True
+    seen: ClassVar[set[str]] = set()
+
+    def permit(self, allocation: Any) -> Any:
+        self.seen.add(allocation.app.id)
+        return misbehave(allocation.app.id, allocation)
+
+
 CASES = {
     "user_group_resolvers": (Resolver, {"usergroupresolver": {"type": "bad"}}),
     "submit_policies": (Submits, {"submitpolicies": ["bad"]}),
     "admission_policies": (Admits, {"admission": ["bad"]}),
+    "permit_policies": (Permits, {"permits": ["bad"]}),
     "placement_rules": (Places, {"placementrules": [{"name": "bad"}, {"name": "provided"}]}),
 }
 
@@ -113,10 +125,11 @@ def test_every_abuse_is_contained(kind: str, tmp_path: Path) -> None:
                 new_applications=[
                     AddApplicationRequest(app, "root.a", ugi=UserGroupInformation(app)) for app in apps
                 ],
+                new_schedulable_nodes=[NewNodeInfo("n1", schedulable_resource=Resource(vcore=100))],
                 asks=[AllocationAsk("ask", app, resource_ask=Resource(vcore=1)) for app in apps],
             )
         )
-        while core.call(outstanding):
+        while core.call(outstanding) or (cls is Permits and len(Permits.seen) < len(apps)):
             pass
         failures = core.call(lambda scheduler: [one.plugin for one in scheduler.failures])
         assert set(failures) == {"bad of test-plugin (yunikorn-test 1.0)"}

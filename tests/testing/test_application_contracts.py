@@ -49,6 +49,13 @@ def test_refusals_without_a_reason_are_found(reason: Any) -> None:
     assert "test_rule_returns_a_name_or_none" in broken_promises(rule)
 
 
+def test_permit_policy_that_blocks_and_keeps_books_is_found() -> None:
+    cls = odd(PermitPolicy, lambda self, allocation: None)
+    cls.blocking = True
+    cls.placed = cls.released = lambda self, task, node: None
+    assert "test_policy_that_blocks_keeps_no_books" in broken_promises(cls())
+
+
 def test_rule_that_blocks_and_takes_queues_is_found() -> None:
     cls = odd(PlacementRule, lambda self, app, queues: "root.default")
     cls.blocking = True

@@ -15,6 +15,12 @@ class PermitPolicy(Plugin):
     resource manager is not informed of it before all policies have permitted it.
     """
 
+    blocking: ClassVar[bool] = False
+    """True if `permit` may wait, for example for a network: a service then calls it in a worker thread. The
+    argument is a copy without allocations of others, also where there are no workers. Such a policy keeps no
+    books (`docs/decisions/0184`)."""
+    calls_at_once: ClassVar[int] = 1
+    """Maximum number of worker threads that call `permit` at the same time."""
     counts_foreign: ClassVar[bool] = False
     """True if `placed` and `released` are called for foreign tasks as well, which are not scheduled here."""
 

@@ -1,4 +1,4 @@
-"""Copies of applications for policies that worker threads call, while the core continues."""
+"""Copies of applications and placements for policies that worker threads call, while the core continues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
-    from yunikorn.api import Application, PastService, Queue
+    from yunikorn.api import Allocation, Application, Node, PastService, Queue
 
 
 @attrs.frozen(kw_only=True)
@@ -96,4 +96,66 @@ class ApplicationCopy:
             fair_total=dict(app.fair_total),
             waiting_since=app.waiting_since,
             past=app.past,
+        )
+
+
+@attrs.frozen(kw_only=True)
+class NodeCopy:
+    """A node at one moment, without its allocations; see `yunikorn.api.Node`."""
+
+    id: str
+    attributes: Mapping[str, str]
+    capacity: Mapping[str, int]
+    allocated: Mapping[str, int]
+    occupied: Mapping[str, int]
+    available: Mapping[str, int]
+
+    @classmethod
+    def of(cls, node: Node) -> NodeCopy:
+        """Return a copy of a node."""
+        return cls(
+            id=node.id,
+            attributes=node.attributes,
+            capacity=dict(node.capacity),
+            allocated=dict(node.allocated),
+            occupied=dict(node.occupied),
+            available=dict(node.available),
+        )
+
+
+@attrs.frozen(kw_only=True)
+class AllocationCopy:
+    """A placement at one moment; see `yunikorn.api.Allocation`."""
+
+    uuid: str
+    key: str
+    app: ApplicationCopy
+    node: NodeCopy
+    placed: int
+    foreign: bool
+    resource: Mapping[str, int]
+    priority: int
+    tags: Mapping[str, str]
+    task_group: str
+    placeholder: bool
+    originator: bool
+    execution_timeout: int
+
+    @classmethod
+    def of(cls, one: Allocation) -> AllocationCopy:
+        """Return a copy of a placement."""
+        return cls(
+            uuid=one.uuid,
+            key=one.key,
+            app=ApplicationCopy.of(one.app),
+            node=NodeCopy.of(one.node),
+            placed=one.placed,
+            foreign=one.foreign,
+            resource=dict(one.resource),
+            priority=one.priority,
+            tags=MappingProxyType(dict(one.tags)),
+            task_group=one.task_group,
+            placeholder=one.placeholder,
+            originator=one.originator,
+            execution_timeout=one.execution_timeout,
         )

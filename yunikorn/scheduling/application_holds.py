@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from yunikorn.api import Wait
-from yunikorn.clock import SECOND
-from yunikorn.containment import contained, describe_error, read_attribute
-from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
+from yunikorn.containment import contained, read_attribute
+from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block
 from yunikorn.model.application import Hold
 from yunikorn.scheduling.application_copies import ApplicationCopy
 from yunikorn.scheduling.policy_questions import AskedPolicy
-from yunikorn.scheduling.questions import AFTER_FAILURE, Rounds, checked
+from yunikorn.scheduling.questions import AFTER_FAILURE, AWAITED, Rounds, call, checked, said_by
 from yunikorn.states import FAILING
 
 if TYPE_CHECKING:
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.application import Application
     from yunikorn.scheduling.policy_questions import PolicyQuestions
-
-AWAITED = "its answer is awaited"
-"""Reason of the hold while a worker asks a policy."""
 
 
 @attrs.frozen(slots=True)
@@ -82,10 +78,12 @@ class AdmissionChain:
         """Read which policies may block: they get a copy of the application, and are called by `workers`."""
         for policy in self._policies:
             if may_block(policy.plugin, policy.origin, self._failures):
-                title, call = f"admission policy {policy.name}", partial(_call, policy.admit)
+                title = f"admission policy {policy.name}"
                 if workers:
                     at_once = calls_at_once(policy.plugin, policy.origin, self._failures)
-                    policy.asked = AskedPolicy(policy.plugin, title, policy.origin, call, at_once)
+                    policy.asked = AskedPolicy(
+                        policy.plugin, title, policy.origin, partial(call, policy.admit), at_once
+                    )
                 else:
                     policy.admit = partial(_admit_copy, policy.admit)
 
@@ -114,11 +112,10 @@ class AdmissionChain:
         """Return what a worker's answer about `app` means; after an admission the next policies are asked."""
         if answer.failed is not None:
             return self._failed(app, at, answer.failed)
-        if answer.reason is not None:
-            return self._rejected(app, at, answer.reason)
-        if answer.wait is not None:
-            return Admitted(at, wait=Wait(answer.wait / SECOND, answer.why))
-        return self.ask(app, at + 1)
+        said = said_by(answer)
+        if said is None:
+            return self.ask(app, at + 1)
+        return Admitted(at, wait=said) if isinstance(said, Wait) else self._rejected(app, at, said)
 
     def _rejected(self, app: Application, at: int, reason: str) -> Admitted:
         return Admitted(at, f"admission policy {self.name(at)} rejects application {app.id}: {reason}")
@@ -132,20 +129,6 @@ class AdmissionChain:
 
 def _admit_copy(admit: Callable[[Any], Any], app: Application) -> Any:
     return admit(ApplicationCopy.of(app))
-
-
-def _call(admit: Callable[[Any], Any], app: ApplicationCopy) -> PolicyAnswer:
-    """Call an admission policy in a worker."""
-    try:
-        answer = admit(app)
-        if answer is None:
-            return PolicyAnswer()
-        said = checked(answer)
-        if isinstance(said, Wait):
-            return PolicyAnswer(wait=round(said.seconds * SECOND), why=safe(said.why))
-        return PolicyAnswer(reason=safe(said))
-    except contained() as error:
-        return PolicyAnswer(failed=safe(describe_error(error)))
 
 
 class ApplicationHolds:

@@ -128,6 +128,7 @@ class PartitionScheduler:
             self.preemption,
             self.cycle.allocator,
             self.cycle.unschedulable_queue,
+            self.questions,
         )
         self.wake_ups = WakeUps(clock, self.partition.timers, self._ask_again)
         self.state_reporter: StateReporter | None = None

@@ -8,11 +8,15 @@ of the core, and about the placements of one group also when another of the grou
 Held placements cost nothing per decision. A permitted placement leads to questions about its group, in order
 of placement, up to the first that still waits. A new one that is held leads to questions about the rest of
 its group only when nothing more can be placed, and about `MOST_AT_ONCE` of them.
+
+With workers, a placement is held while the answer of a policy that may block is awaited
+(docs/decisions/0184).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +26,16 @@ from yunikorn.api import PermitPolicy, Wait
 from yunikorn.clock import SECOND
 from yunikorn.config.durations import describe_duration
 from yunikorn.containment import contained, read_attribute, safe_repr, text_or_none
-from yunikorn.framework.plugin_failures import read_seconds
+from yunikorn.errors import PluginError
+from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_seconds
+from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block
 from yunikorn.model.ask import Unpermitted
 from yunikorn.model.gang import GangClass
+from yunikorn.scheduling.application_copies import AllocationCopy
+from yunikorn.scheduling.policy_questions import AskedPolicy
+from yunikorn.scheduling.policy_steps import PendingSteps, PolicyQuestion, Steps, begin
 from yunikorn.scheduling.predicate_calls import keeper_of
-from yunikorn.scheduling.questions import AFTER_FAILURE, Rounds, checked
+from yunikorn.scheduling.questions import AFTER_FAILURE, AWAITED, Rounds, call, checked, said_by
 from yunikorn.scheduling.unschedulable_queue import PAUSE
 from yunikorn.states import STOPPED
 
@@ -43,6 +52,7 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.ask_admission import AskAdmission
+    from yunikorn.scheduling.policy_questions import PolicyQuestions
     from yunikorn.scheduling.preemption.preemption import Preemption
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
 
@@ -51,6 +61,11 @@ MOST_AT_ONCE = 64
 
 TIMEOUT = 300.0
 """Time (s) for which a policy without a valid timeout of its own may hold a placement."""
+
+BLOCKS_WITH_BOOKS = (
+    "a permit policy with blocking = True keeps no books, which change while it is asked: leave out placed "
+    "and released, and read the argument of permit"
+)
 
 Place = tuple[int, str]
 """Position of a policy, and a group of the placements that it holds."""
@@ -70,7 +85,7 @@ class PermitVerdict:
 ACCEPTED = PermitVerdict()
 
 
-@attrs.frozen
+@attrs.define
 class _Policy:
     """A permit policy in use."""
 
@@ -82,18 +97,25 @@ class _Policy:
     """Method of the plugin; None if it has no groups."""
     keeper: Keeper | None
     """Books of the plugin; None if it keeps none."""
+    blocks: bool
+    asked: AskedPolicy | None = None
+    """The policy, if workers call it."""
 
     @classmethod
-    def of(cls, made: PluginInstance) -> _Policy:
-        """Return the policy of an instance."""
+    def of(cls, made: PluginInstance, failures: PluginFailures) -> _Policy:
+        """Return the policy of an instance. Raises `PluginError` for one that blocks and keeps books."""
         plugin, has_groups = made.plugin, type(made.plugin).group is not PermitPolicy.group
+        keeper, blocks = keeper_of(plugin, made.origin), may_block(plugin, made.origin, failures)
+        if blocks and keeper is not None:
+            raise PluginError(made.origin, "reading its placed", BLOCKS_WITH_BOOKS)
         return cls(
             made.name,
             made.origin,
             plugin,
             read_attribute(plugin, "permit"),
             read_attribute(plugin, "group") if has_groups else None,
-            keeper_of(plugin, made.origin),
+            keeper,
+            blocks,
         )
 
 
@@ -102,14 +124,21 @@ class PermitChain:
 
     def __init__(self, policies: Sequence[PluginInstance], failures: PluginFailures) -> None:
         self._failures = failures
-        self._policies = [_Policy.of(one) for one in policies]
+        self._policies = [_Policy.of(one, failures) for one in policies]
         self._timeouts: list[int] = []
 
     def __len__(self) -> int:
         return len(self._policies)
 
-    def bind(self) -> None:
-        """Read the timeouts of the policies; called after opening."""
+    def bind(self, *, workers: bool) -> None:
+        """Read timeouts, and let `workers` call the policies that may block; called after opening."""
+        for policy in self._policies:
+            if policy.blocks and workers:
+                at_once = calls_at_once(policy.plugin, policy.origin, self._failures)
+                title, work = f"permit policy {policy.name}", partial(call, policy.permit)
+                policy.asked = AskedPolicy(policy.plugin, title, policy.origin, work, at_once)
+            elif policy.blocks:
+                policy.permit = partial(_permit_copy, policy.permit)
         self._timeouts = [
             round((read_seconds(one.plugin, "timeout", one.origin, self._failures) or TIMEOUT) * SECOND)
             for one in self._policies
@@ -127,6 +156,10 @@ class PermitChain:
         """Return how long (ns) the policy at this position may hold a placement."""
         return self._timeouts[at]
 
+    def asked(self, at: int) -> AskedPolicy | None:
+        """Return the policy at this position if workers call it."""
+        return self._policies[at].asked
+
     def ask(self, at: int, allocation: Allocation) -> PermitVerdict:
         """Ask the policy at this position about a placement; one that fails makes the placement wait."""
         policy = self._policies[at]
@@ -134,16 +167,26 @@ class PermitChain:
             return PermitVerdict(at, wait=Wait(AFTER_FAILURE, policy.keeper.failed))
         try:
             answer = policy.permit(allocation)
-            if answer is None:
-                return ACCEPTED
-            said = checked(answer)
-            if isinstance(said, Wait):
-                return PermitVerdict(at, wait=said)
-            return PermitVerdict(at, f"permit policy {policy.name} refuses the placement: {said}")
+            return ACCEPTED if answer is None else self._verdict(at, checked(answer))
         except contained() as error:
-            blame = self._failures.report(policy.origin, "permitting", error, allocation.label)
-            # The failure may pass: the placement is not refused, and not permitted either.
-            return PermitVerdict(at, wait=Wait(AFTER_FAILURE, str(blame)))
+            return self._failed(at, allocation, error)
+
+    def understand(self, at: int, allocation: Allocation, answer: PolicyAnswer) -> PermitVerdict:
+        """Return what a worker's answer about a placement means."""
+        if answer.failed is not None:
+            return self._failed(at, allocation, answer.failed)
+        said = said_by(answer)
+        return ACCEPTED if said is None else self._verdict(at, said)
+
+    def _verdict(self, at: int, said: str | Wait) -> PermitVerdict:
+        if isinstance(said, Wait):
+            return PermitVerdict(at, wait=said)
+        return PermitVerdict(at, f"permit policy {self.name(at)} refuses the placement: {said}")
+
+    def _failed(self, at: int, allocation: Allocation, cause: BaseException | str) -> PermitVerdict:
+        blame = self._failures.report(self._policies[at].origin, "permitting", cause, allocation.label)
+        # The failure may pass: the placement is not refused, and not permitted either.
+        return PermitVerdict(at, wait=Wait(AFTER_FAILURE, str(blame)))
 
     def group(self, at: int, allocation: Allocation) -> str:
         """Return the group of a placement under the policy at this position; empty without one."""
@@ -164,6 +207,10 @@ class PermitChain:
         return ""
 
 
+def _permit_copy(permit: Callable[[Any], Any], allocation: Allocation) -> Any:
+    return permit(AllocationCopy.of(allocation))
+
+
 class Permits:
     """Permit policies of one partition, and the placements that they hold."""
 
@@ -174,9 +221,10 @@ class Permits:
         preemption: Preemption,
         allocator: Allocator,
         unschedulable_queue: UnschedulableQueue,
+        questions: PolicyQuestions | None,
     ) -> None:
-        """Create without policies, which `use` adds."""
-        self._partition, self._allocator = partition, allocator
+        """Create without policies, which `use` adds; workers answer `questions`, if there are any."""
+        self._partition, self._allocator, self._questions = partition, allocator, questions
         self._held: HeldPlacements = partition.held
         self._unschedulable_queue = unschedulable_queue
         self._preempt = preemption.review
@@ -184,6 +232,10 @@ class Permits:
         self._rounds: Rounds[PlacementHold] = Rounds(
             partition.clock, partition.timers, lambda hold: hold.number, self._due
         )
+        self._pending: dict[PlacementHold, PendingSteps[PermitVerdict]] = {}
+        """Placements about which workers ask."""
+        self._stale: dict[PlacementHold, bool] = {}
+        """Those of them whose group has changed since the question."""
         self._groups: dict[Place, dict[PlacementHold, None]] = {}
         """Held placements by policy and group."""
         self._permitted: dict[Place, None] = {}
@@ -261,9 +313,25 @@ class Permits:
 
     # -- questions ----------------------------------------------------------------------------------
 
-    def _ask(self, hold: PlacementHold, *, at_once: bool = False) -> bool:
-        """Ask the policies about a placement, and apply their answer; return False if it is taken back."""
-        answer = self._question(hold)
+    def _ask(self, hold: PlacementHold, *, at_once: bool = False) -> None:
+        """Ask the policies about a placement, and apply their answer, at once or when workers have it."""
+        found = begin(self._steps(hold), self._questions, partial(self._answered, hold))
+        if isinstance(found, PendingSteps):
+            self._pending[hold] = found
+        else:
+            self._apply(hold, found.result, at_once=at_once)
+
+    def _answered(self, hold: PlacementHold, answer: PermitVerdict) -> None:
+        """Apply an answer that workers have given."""
+        del self._pending[hold]
+        is_stale = self._stale.pop(hold, False)
+        self._apply(hold, answer)
+        if is_stale and answer.wait is not None and hold in self._held:
+            # Its group has changed since the question.
+            self._ask_again(hold)
+        self._ask_permitted_groups()
+
+    def _apply(self, hold: PlacementHold, answer: PermitVerdict, *, at_once: bool = False) -> None:
         refusal = answer.refusal
         if answer.wait is not None:
             refusal = self._wait(hold, answer.at, answer.wait)
@@ -271,17 +339,27 @@ class Permits:
             self._report(hold, "PermitGranted", f"permitted after it was {hold.message}")
             self._held.announce(hold)
         if refusal:
-            self._report(hold, "PermitRefused", f"taken back: {refusal}")
-            self._held.take_back(hold, refusal, at_once=at_once)
-        return not refusal
+            self._take_back(hold, refusal, at_once=at_once)
 
-    def _question(self, hold: PlacementHold) -> PermitVerdict:
+    def _take_back(self, hold: PlacementHold, refusal: str, *, at_once: bool = False) -> None:
+        self._report(hold, "PermitRefused", f"taken back: {refusal}")
+        self._held.take_back(hold, refusal, at_once=at_once)
+
+    def _steps(self, hold: PlacementHold) -> Steps[PermitVerdict]:
         """Ask from the present position on, until a policy does not permit a member."""
         chain, members = self._chain, hold.members
         while hold.member < len(members):
             one = members[hold.member]
             while hold.at < len(chain):
-                answer = chain.ask(hold.at, one)
+                asked = chain.asked(hold.at)
+                if asked is None:
+                    answer = chain.ask(hold.at, one)
+                else:
+                    self._await(hold)
+                    given = yield PolicyQuestion(asked, partial(AllocationCopy.of, one))
+                    if self._is_stopped(hold.app):
+                        return PermitVerdict(hold.at, wait=Wait(AFTER_FAILURE, "its queue is stopped"))
+                    answer = chain.understand(hold.at, one, given)
                 if answer is not ACCEPTED:
                     return answer
                 if self._groups:
@@ -293,21 +371,35 @@ class Permits:
             hold.at = 0
         return ACCEPTED
 
+    def _await(self, hold: PlacementHold) -> None:
+        """Hold a placement until a worker has the answer, at most until the timeout of the policy."""
+        assert self._questions is not None
+        until = self._hold(hold, hold.at, AWAITED, LONGEST_SECONDS)
+        hold.until = min(until, self._partition.clock.now() + self._questions.limit)
+
     def _wait(self, hold: PlacementHold, at: int, wait: Wait) -> str:
         """Hold a placement; return why it is taken back instead if the policy has held it for too long."""
-        chain, now = self._chain, self._partition.clock.now()
-        name, timeout = chain.name(at), chain.timeout(at)
-        deadline = hold.deadlines.setdefault(name, now + timeout)
-        if now >= deadline:
+        name, timeout = self._chain.name(at), self._chain.timeout(at)
+        if self._partition.clock.now() >= self._deadline(hold, at):
             time = describe_duration(timeout)
             return f"permit policy {name} did not permit the placement within {time}: {wait.why}"
-        before, hold.policy, hold.why = hold.policy, name, wait.why
+        hold.until = self._hold(hold, at, wait.why, wait.seconds)
+        return ""
+
+    def _deadline(self, hold: PlacementHold, at: int) -> int:
+        timeout = self._chain.timeout(at)
+        return hold.deadlines.setdefault(self._chain.name(at), self._partition.clock.now() + timeout)
+
+    def _hold(self, hold: PlacementHold, at: int, why: str, seconds: float) -> int:
+        """Hold a placement for so many seconds, and return the time (ns) of the next question."""
+        name = self._chain.name(at)
+        before, hold.policy, hold.why = hold.policy, name, why
         self._rounds.discard(hold)
-        hold.until = self._rounds.add(hold, at, wait.seconds, deadline)
+        until = self._rounds.add(hold, at, seconds, self._deadline(hold, at))
         self._join_group(hold, at)
         if before != name:
             self._report(hold, "PermitWait", hold.message)
-        return ""
+        return until
 
     def _join_group(self, hold: PlacementHold, at: int) -> None:
         """Add a placement to its group under the policy that holds it."""
@@ -342,27 +434,37 @@ class Permits:
     def _ask_again(self, hold: PlacementHold) -> bool:
         """Ask about a held placement unless its queue is stopped; return False if nothing has changed."""
         before = (hold.member, hold.at)
+        if hold in self._pending:
+            self._stale[hold] = True
+            return False
         if self._is_stopped(hold.app):
             return False
         self._ask(hold)
         return hold not in self._held or (hold.member, hold.at) != before
 
     def _ask_permitted_groups(self) -> None:
-        """Ask about each group in which a placement was permitted, up to the first that still waits."""
+        """Ask about each group in which a placement was permitted, up to the first that still waits.
+
+        Workers ask about as many as the policy takes at once.
+        """
         while self._permitted:
             place = next(iter(self._permitted))
             del self._permitted[place]
+            asked = self._chain.asked(place[0])
+            if asked is not None:
+                for hold in list(islice(self._groups.get(place, ()), asked.at_once)):
+                    self._ask_again(hold)
+                continue
             while (group := self._groups.get(place)) and self._ask_again(next(iter(group))):
                 pass
 
     def _due(self, hold: PlacementHold, at: int) -> None:
         """Ask about a placement whose wait is over."""
-        if self._is_stopped(hold.app):
-            # The timeout applies even so, because a stopped queue may stay stopped.
+        if hold in self._pending or self._is_stopped(hold.app):
+            # The timeout applies even so: a stopped queue may stay stopped, and an answer may not come.
             refusal = self._wait(hold, at, Wait(AFTER_FAILURE, hold.why))
             if refusal:
-                self._report(hold, "PermitRefused", f"taken back: {refusal}")
-                self._held.take_back(hold, refusal)
+                self._take_back(hold, refusal)
             return
         self._ask_again(hold)
         self._ask_permitted_groups()
@@ -373,7 +475,11 @@ class Permits:
     # -- ends ---------------------------------------------------------------------------------------
 
     def _leave(self, hold: PlacementHold) -> None:
-        """Remove a placement from timers and groups."""
+        """Remove a placement from timers, questions and groups."""
+        pending = self._pending.pop(hold, None)
+        if pending is not None:
+            pending.withdraw()
+        self._stale.pop(hold, None)
         self._rounds.discard(hold)
         self._leave_group(hold)
 

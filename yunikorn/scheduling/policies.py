@@ -157,7 +157,7 @@ class Policies:
         self.placement.bind(workers=workers)
         self.admission.bind(workers=workers)
         self.predicates.bind()
-        self.permits.bind()
+        self.permits.bind(workers=workers)
         for named in self.node_sorts.values():
             named.bind()
 

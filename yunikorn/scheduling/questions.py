@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from yunikorn.api import Wait
 from yunikorn.clock import SECOND
-from yunikorn.containment import number_or_none, safe_repr, text_or_none
+from yunikorn.containment import contained, describe_error, number_or_none, safe_repr, text_or_none
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS
+from yunikorn.framework.policy_calls import PolicyAnswer, safe
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -23,6 +24,8 @@ SHORTEST = 0.1
 """Shortest time (s) between two questions about an item; shorter waits are extended to it."""
 AFTER_FAILURE = 60.0
 """Time (s) until a policy that failed is asked again."""
+AWAITED = "its answer is awaited"
+"""Reason of a wait while a worker asks a policy."""
 
 
 def checked(answer: Any) -> str | Wait:
@@ -39,6 +42,27 @@ def checked(answer: Any) -> str | Wait:
     if why is None:
         raise TypeError(f"it returned the reason {safe_repr(answer.why)} instead of text")
     return Wait(max(seconds, SHORTEST), why)
+
+
+def call(method: Callable[[Any], Any], argument: Any) -> PolicyAnswer:
+    """Call a policy that returns None, a reason or `Wait` in a worker."""
+    try:
+        answer = method(argument)
+        if answer is None:
+            return PolicyAnswer()
+        said = checked(answer)
+        if isinstance(said, Wait):
+            return PolicyAnswer(wait=round(said.seconds * SECOND), why=safe(said.why))
+        return PolicyAnswer(reason=safe(said))
+    except contained() as error:
+        return PolicyAnswer(failed=safe(describe_error(error)))
+
+
+def said_by(answer: PolicyAnswer) -> str | Wait | None:
+    """Return the reason or the wait of a worker's answer that has not failed."""
+    if answer.reason is not None:
+        return answer.reason
+    return None if answer.wait is None else Wait(answer.wait / SECOND, answer.why)
 
 
 T = TypeVar("T", bound="Hashable")

@@ -21,9 +21,10 @@ from yunikorn.testing.samples import (
     node,
     with_task,
 )
+from yunikorn.testing.worker_contracts import WorkerContract
 
 
-class PermitPolicyContract(BooksContract):
+class PermitPolicyContract(BooksContract, WorkerContract):
     """Tests that a permit policy must pass; set `policy = Mine(...)`."""
 
     kind = PERMIT
@@ -87,6 +88,14 @@ class PermitPolicyContract(BooksContract):
             answer = policy.permit(sample)
             fault = _fault_of_permit(answer)
             assert not fault, f"permit() returned {answer!r} for task {sample.key}: {fault}"
+
+    def test_policy_that_blocks_keeps_no_books(self) -> None:
+        """Check that a policy with `blocking = True` has no books, which the core changes meanwhile."""
+        policy = self.fresh()
+        assert getattr(policy, "blocking", True) is False or type(policy).placed is PermitPolicy.placed, (
+            "the policy has blocking = True and keeps books: leave out placed() and released(), and read the "
+            "argument of permit()"
+        )
 
     def test_group_is_text_or_none(self) -> None:
         """Check the type of each group."""
