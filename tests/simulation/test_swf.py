@@ -342,7 +342,36 @@ def test_preceding_jobs_and_think_times_are_followed() -> None:
         "job-4": (),
     }
     assert [application.think // SECOND for application in workload.applications] == [0, 30, 7, 0]
-    assert workload.remarks == []
+    assert workload.remarks == ["trace: 2 of 4 jobs follow another one (see --swf-dependencies none)"]
+    unfollowed = read(*lines, dependencies="none")
+    assert set(followed(unfollowed).values()) == {()}
+    assert unfollowed.remarks == []
+
+
+def filled(jobs: int, others: int) -> list[str]:
+    """Return jobs with a filler, job 1, in the columns of the predecessors; the first `others` have none."""
+    after = [-1 if number <= others else 1 for number in range(1, jobs + 1)]
+    return [full_line(number, after=job, think=job) for number, job in enumerate(after, 1)]
+
+
+def test_a_filler_is_no_predecessor() -> None:
+    lines = [*filled(40, others=1)[:-1], full_line(40, after=39)]
+    workload = read(*lines)
+    assert {name: jobs for name, jobs in followed(workload).items() if jobs} == {"job-40": ("job-39",)}
+    assert workload.counts == {"predecessors that are a filler, ignored": 38}
+    assert workload.remarks == [
+        "trace: the preceding job (column 17) is 1 for 38 of 40 jobs: taken for a filler, and ignored "
+        "(see --swf-dependencies all)",
+        "trace: 1 of 40 jobs follow another one (see --swf-dependencies none)",
+    ]
+    assert followed(read(*lines, dependencies="all"))["job-2"] == ("job-1",)
+
+
+@pytest.mark.parametrize(("jobs", "others"), [(19, 1), (40, 5)])
+def test_a_job_may_be_followed_by_many(jobs: int, others: int) -> None:
+    workload = read(*filled(jobs, others))
+    assert sum(map(bool, followed(workload).values())) == jobs - others
+    assert not workload.counts
 
 
 def test_predecessors_that_cannot_be_followed_are_ignored_and_named() -> None:

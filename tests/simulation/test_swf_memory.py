@@ -47,6 +47,7 @@ def memories(workload: Workload) -> list[int]:
         ("node", "batch {nodes}:ppn={ppn} shared"),
         ("node", "{nodes}:{ppn}"),
         ("node", "batch {nodes}:ppn={ppn}:x86:fast -1"),
+        ("node", "-1 -1 {nodes}:ppn={ppn}#excl"),
         ("job", "{nodes}:ppn={ppn}"),
         ("node", "{nodes} {ppn}"),
         ("node", "-1 {ppn} {nodes}"),

@@ -52,6 +52,7 @@ from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
 from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.swf import JOBS, MEMORY, SwfOptions
+from yunikorn.simulation.trace_dependencies import DEPENDENCIES
 from yunikorn.simulation.workload import StartUp, Workload
 from yunikorn.text import listed
 
@@ -130,6 +131,12 @@ class WorkloadSource:
         show_default=True,
         help="Keep jobs of a trace with these statuses, or leave them out, such as not-cancelled.",
     )
+    swf_dependencies: str = option(
+        default=SWF.dependencies,
+        type=click.Choice(DEPENDENCIES),
+        show_default=True,
+        help="Which preceding jobs of a trace (column 17) count: auto ignores one that nearly all share.",
+    )
     kill_at_limit: bool = option(
         default=SWF.kill_at_limit,
         is_flag=True,
@@ -193,6 +200,7 @@ class WorkloadSource:
                 self.swf_jobs,
                 self.swf_status,
                 self.kill_at_limit,
+                self.swf_dependencies,
             ),
             openb=OpenbOptions(self.openb_queue, self.openb_user, self.openb_gpus),
             batsim=BatsimOptions(self.batsim_queue, self.batsim_user),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from yunikorn.simulation.report import Report
+from yunikorn.text import number_of
 
 
 @attrs.frozen
@@ -64,6 +65,8 @@ def totals(report: Report) -> Iterator[tuple[str, str]]:
     )
     yield "tasks", _tasks(report)
     yield from _lost_work(report)
+    if report.dependencies is not None:
+        yield "dependencies", f"{number_of(report.dependencies.dependents, 'application')} with a predecessor"
     if report.startup:
         starts = report.startup
         yield (

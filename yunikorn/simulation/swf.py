@@ -32,7 +32,8 @@ from yunikorn.simulation.swf_jobs import (
 )
 from yunikorn.simulation.swf_memory import AUTO, SETTINGS, Machine, MemoryReading, choose
 from yunikorn.simulation.swf_node_columns import ExtraColumns
-from yunikorn.simulation.trace_dependencies import SwfDependencies
+from yunikorn.simulation.trace_dependencies import AUTO as NO_FILLER
+from yunikorn.simulation.trace_dependencies import DEPENDENCIES, SwfDependencies
 from yunikorn.simulation.trace_line import UNKNOWN, BadLine, check_templates
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 from yunikorn.text import number_of
@@ -88,7 +89,7 @@ class SwfOptions:
     and `{partition}`, which are columns of the job. `memory`, one of `MEMORY`, says what the memory columns
     count. `jobs` is `atomic` for tasks that start together, or `tasks` for tasks that start independently.
     `status` names the jobs to keep, as for `parse_statuses`. With `kill_at_limit` a job ends at its requested
-    time.
+    time. `dependencies`, one of `DEPENDENCIES`, says which preceding jobs count.
     """
 
     queue: str = "root.default"
@@ -98,6 +99,7 @@ class SwfOptions:
     jobs: str = "atomic"
     status: str = ALL
     kill_at_limit: bool = False
+    dependencies: str = NO_FILLER
 
     @property
     def has_job_options(self) -> bool:
@@ -111,6 +113,10 @@ class SwfOptions:
             raise UsageError(f"unknown meaning of memory '{self.memory}'; known: {', '.join(MEMORY)}")
         if self.jobs not in JOBS:
             raise UsageError(f"unknown kind of jobs '{self.jobs}'; known: {', '.join(JOBS)}")
+        if self.dependencies not in DEPENDENCIES:
+            raise UsageError(
+                f"unknown choice of preceding jobs '{self.dependencies}'; known: {', '.join(DEPENDENCIES)}"
+            )
         parse_statuses(self.status)
 
 
@@ -134,7 +140,7 @@ def read_swf(
             f"or add MaxNodes and MaxProcs to the header, for at most {MAX_NODES:,} nodes"
         )
         raise InputError(file, [Problem("", f"the header describes no nodes: {what_to_do}")])
-    dependencies = SwfDependencies(jobs, lines.left_out)
+    dependencies = SwfDependencies(jobs, lines.left_out, options.dependencies)
     if strict and (problems or dependencies.circular):
         raise InputError(file, sorted([*problems, *dependencies.circular], key=lambda one: one.line))
     columns = lines.extras.apply(jobs, lines.header, nodes)

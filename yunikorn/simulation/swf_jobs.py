@@ -143,9 +143,10 @@ def _nodes(extras: list[str], processors: int) -> int:
 def parse_nodes(text: str) -> tuple[int, int, bool] | None:
     """Return nodes and processors of a text such as `4:ppn=8`, `4:8` or `1:ppn=2:big+2:ppn=1`, else None.
 
-    The third value is True if the processors are named, so that the text means nothing else.
+    The third value is True if the processors are named, so that the text means nothing else. A flag such as
+    `#excl` says how nodes are shared, and is left out.
     """
-    text = text.strip("\"'").removeprefix("nodes=").removeprefix("select=")
+    text = text.strip("\"'").removeprefix("nodes=").removeprefix("select=").partition("#")[0]
     if ":" not in text:
         return None
     nodes = processors = 0

@@ -1,8 +1,9 @@
 """Predecessors of the jobs of a trace, without those that cannot be followed.
 
-In a trace in the Standard Workload Format they are column 17. Batsim itself leaves the notation to its users.
-Read is `dependencies`, a key of a job or of its `extra_data`: a list of ids as in `id`, with or without the
-name of the workload before them (`w0!12`).
+In a trace in the Standard Workload Format they are column 17, unless that has one value for nearly all jobs,
+which says nothing about any of them. Batsim itself leaves the notation to its users. Read is `dependencies`,
+a key of a job or of its `extra_data`: a list of ids as in `id`, with or without the name of the workload
+before them (`w0!12`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from yunikorn.simulation.dependencies import find_cycles
 from yunikorn.simulation.swf_jobs import JobTable
 from yunikorn.simulation.trace_line import BadLine
 from yunikorn.simulation.workload import WorkloadApplication
+from yunikorn.text import number_of
 
 KEY = "dependencies"
 CIRCULAR = "predecessors in a circle, ignored"
@@ -62,6 +64,15 @@ def _job(name: str) -> str:
 
 # -- Standard Workload Format -------------------------------------------------------------------------------
 
+AUTO, ALL, NONE = "auto", "all", "none"
+DEPENDENCIES = (AUTO, ALL, NONE)
+"""Which predecessors count: those of a column that is no filler, all of them, or none."""
+FILLER_SHARE = 0.9
+"""Part of the jobs from which on one value of the column is a filler."""
+FILLER_JOBS = 20
+"""Number of jobs from which on the column may be a filler; a few jobs may well follow the same one."""
+
+FILLED = "predecessors that are a filler, ignored"
 NOT_IN_TRACE = "predecessors that are not in the trace, ignored"
 LEFT_OUT = "predecessors left out by their status, ignored"
 
@@ -69,12 +80,20 @@ LEFT_OUT = "predecessors left out by their status, ignored"
 class SwfDependencies:
     """Checks the predecessors of all jobs; those that cannot be followed are removed from the table."""
 
-    def __init__(self, jobs: JobTable, left_out: Collection[int]) -> None:
-        """Check `jobs`; `left_out` are the numbers of jobs that were left out by their status."""
+    def __init__(self, jobs: JobTable, left_out: Collection[int], which: str = AUTO) -> None:
+        """Check `jobs`; `left_out` are the numbers of jobs that were left out by their status.
+
+        `which` is one of `DEPENDENCIES`.
+        """
         self._jobs = jobs
         self._left_out = left_out
         self.counts: Counter[str] = Counter()
         self._missing: list[Problem] = []
+        self._filler: tuple[int, ...] = ()
+        if which == NONE:
+            jobs.after.clear()
+        elif which == AUTO:
+            self._remove_filler()
         self._remove_missing()
         after = {str(number): list(map(str, before)) for number, before in jobs.after.items()}
         circles = _remove_circles(after, self.counts)
@@ -85,8 +104,33 @@ class SwfDependencies:
 
     def remarks(self, file: str) -> list[str]:
         """Return remarks for the user, with the first few examples."""
-        left_out = [f"{file}: {self.counts[LEFT_OUT]} {LEFT_OUT}"] if self.counts[LEFT_OUT] else []
-        return [*left_out, *_remarks(file, self.counts, (NOT_IN_TRACE, self._missing), self.circular)]
+        found = []
+        jobs, followers = len(self._jobs), len(self._jobs.after)
+        if self._filler:
+            value = "&".join(map(str, self._filler))
+            found.append(
+                f"{file}: the preceding job (column 17) is {value} for {self.counts[FILLED]} of {jobs} jobs: "
+                f"taken for a filler, and ignored (see --swf-dependencies {ALL})"
+            )
+        if followers:
+            found.append(
+                f"{file}: {followers} of {number_of(jobs, 'job')} follow another one (see --swf-dependencies "
+                f"{NONE})"
+            )
+        if self.counts[LEFT_OUT]:
+            found.append(f"{file}: {self.counts[LEFT_OUT]} {LEFT_OUT}")
+        return [*found, *_remarks(file, self.counts, (NOT_IN_TRACE, self._missing), self.circular)]
+
+    def _remove_filler(self) -> None:
+        """Remove the predecessors of all jobs that share them with nearly all others."""
+        after, jobs = self._jobs.after, len(self._jobs)
+        if jobs < FILLER_JOBS or len(after) < FILLER_SHARE * jobs:
+            return
+        value, count = Counter(after.values()).most_common(1)[0]
+        if count >= FILLER_SHARE * jobs:
+            self._filler, self.counts[FILLED] = value, count
+            for number in [number for number, before in after.items() if before == value]:
+                del after[number]
 
     def _remove_missing(self) -> None:
         for number, before in list(self._jobs.after.items()):
