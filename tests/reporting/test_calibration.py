@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yunikorn.reporting.calibration import rank_correlation
+from yunikorn.reporting.calibration import MANY, rank_correlation
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.sections.waits import calibration_section
 
 Observe = Callable[..., FullReport]
 
 
-def scenario(*recorded: object) -> str:
-    """Return jobs of 20 s on one core, all submitted at once, with these recorded waits."""
+def scenario(*recorded: object, runtime: float = 20) -> str:
+    """Return jobs on one core, all submitted at once, with these recorded waits."""
     jobs = [
         f"  - {{id: j{number}, queue: root.a, user: u{number % 2}, tasks: [{{resources: {{vcore: 1}}, "
-        f"runtime: 20}}]{'' if wait is None else f', recordedwait: {wait}'}}}\n"
+        f"runtime: {runtime}}}]{'' if wait is None else f', recordedwait: {wait}'}}}\n"
         for number, wait in enumerate(recorded)
     ]
     return "nodes: [{name: n, resources: {vcore: 1}}]\napplications:\n" + "".join(jobs)
@@ -60,12 +60,20 @@ def test_workload_without_recorded_waits_has_no_calibration(observe: Observe) ->
 
 @pytest.mark.parametrize(
     ("recorded", "warning"),
-    [((30, 30), ""), ((31, 31), "shorter"), ((4, 4), ""), ((3, 3), "longer"), ((0, 0), "longer")],
+    [
+        ((1800, 1800), ""),
+        ((1801, 1801), "shorter"),
+        ((200, 200), ""),
+        ((199, 199), "longer"),
+        ((0, 0), "longer"),
+        ((0, 60, 3540), "longer in the median"),
+    ],
 )
-def test_warning_where_means_differ_by_more_than_a_factor_of_three(
-    recorded: tuple[int, int], warning: str, observe: Observe
+def test_warning_where_waits_differ_by_more_than_a_factor_of_three(
+    recorded: tuple[int, ...], warning: str, observe: Observe
 ) -> None:
-    result = observe(scenario(*recorded))  # the simulated waits are 0 and 20, their mean is 10
+    # The simulated waits are 0, 1,200 and 2,400; the mean of the first two is 600.
+    result = observe(scenario(*recorded, runtime=1200))
     found, section = result.figures, calibration_section(result)
     assert found.calibration is not None
     assert section is not None
@@ -74,6 +82,28 @@ def test_warning_where_means_differ_by_more_than_a_factor_of_three(
     notes = [table.note for table in section.tables if table.title == "Recorded and simulated waits"]
     assert ("Warning" in notes[0]) == bool(warning)
     assert any(sentence.startswith("Doubtful: ") for sentence in result.verdict) == bool(warning)
+
+
+@pytest.mark.parametrize("recorded", [(0, 0), (60, 60), (0, 170)])
+def test_no_warning_on_a_quiet_cluster(recorded: tuple[int, int], observe: Observe) -> None:
+    found = observe(scenario(*recorded)).figures.calibration  # the simulated waits are 0 and 20
+    assert found is not None
+    assert not found.warning
+
+
+@pytest.mark.parametrize(
+    ("count", "longest", "is_doubtful"), [(MANY, 3600, True), (MANY - 1, 3600, False), (MANY, 59, False)]
+)
+def test_warning_where_other_applications_wait(
+    count: int, longest: float, is_doubtful: bool, observe: Observe
+) -> None:
+    """The recorded waits are those of the simulation in the opposite order."""
+    waits = [longest * place / count for place in range(count)]
+    runtime = longest / count
+    found = observe(scenario(*reversed(waits), runtime=runtime)).figures.calibration
+    assert found is not None
+    assert found.rank_correlation == -1
+    assert ("rank correlation -1.00" in found.warning) == is_doubtful
 
 
 def ranks(numbers: list[int]) -> Any:

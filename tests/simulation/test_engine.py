@@ -16,6 +16,7 @@ from yunikorn.simulation.engine import PATIENCE, Progress, Simulation
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.report import Report
 from yunikorn.simulation.rm_state import ProtocolError
+from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import NodeEvent, NodeEventKind, Workload
 
 Play = Callable[..., Report]
@@ -333,6 +334,25 @@ def test_run_times_are_divided_by_the_speed_of_the_node(make: Any, play: Play, c
     assert report.utilisation == {"default": {"vcore": 0.625}}
     # Two tasks of 10 s, on nodes that do the work of 2.5 nodes.
     assert report.offered_load.partitions == {"default": {"vcore": 0.8}}
+
+
+def test_one_long_task_does_not_hide_the_offered_load(make: Any) -> None:
+    """A job of 40 s arrives every 10 s on 3 nodes; one task runs 100 times as long as jobs arrive."""
+    nodes = [make.node(f"n{place}", 1) for place in range(3)]
+    jobs = [make.app(f"j{place}", submit=10 * place, runtime=40) for place in range(101)]
+    load = survey(make.workload(nodes, jobs)).offered_load
+    assert load.partitions == {"default": {"vcore": pytest.approx(101 * 40 / 3000)}}
+    long = make.app("long", runtime=100_000)
+    load = survey(make.workload(nodes, [long, *jobs])).offered_load
+    assert load.span == 1000
+    assert load.partitions == {"default": {"vcore": pytest.approx((101 * 40 + 1000) / 3000)}}
+    assert load.warning()
+
+
+def test_applications_that_arrive_together_have_an_offered_load(make: Any) -> None:
+    jobs = [make.app(f"j{place}", runtime=runtime) for place, runtime in enumerate((10, 20, 30, 5000))]
+    load = survey(make.workload([make.node("n", 2)], jobs)).offered_load
+    assert (load.span, load.partitions) == (20, {"default": {"vcore": pytest.approx(70 / 40)}})
 
 
 def test_a_rigid_job_has_the_speed_of_its_slowest_node(make: Any, play: Play, core: Any) -> None:

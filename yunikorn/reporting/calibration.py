@@ -21,9 +21,13 @@ from yunikorn.simulation.statistics import DIGITS, Sample, Summary, nearest_rank
 PERCENTS = (10, 25, 50, 75, 90, 95, 99)
 """Percentiles that are shown side by side."""
 FACTOR = 3
-"""Ratio of the means above which there is a warning."""
-LEAST = 1.0
-"""Means below this number of seconds count as this number in a ratio."""
+"""Ratio of the means, or of the medians, above which there is a warning."""
+LEAST = 60.0
+"""Waits below this number of seconds count as this number in a ratio: their differences do not matter."""
+RELATED = 0.3
+"""Rank correlation below which there is a warning."""
+MANY = 30
+"""Number of applications from which on a low rank correlation is no chance."""
 
 
 @attrs.frozen
@@ -59,7 +63,7 @@ class Calibration:
     users: list[CalibratedGroup]
     sizes: list[CalibratedGroup]
     warning: str
-    """Text if the means differ by more than a factor of `FACTOR`, else empty."""
+    """Text if means or medians differ by more than `FACTOR`, or other applications wait; else empty."""
 
 
 @attrs.frozen
@@ -114,7 +118,7 @@ class CalibrationSample:
             rank_correlation=whole.rank_correlation,
             users=[self._group(name, places) for name, places in sorted(self._users.items())],
             sizes=[self._group(name, self._sizes[name]) for name in NAMES if name in self._sizes],
-            warning=_warning(whole.recorded.mean, whole.simulated.mean),
+            warning=_warning(whole, nearest_rank(recorded, 90), nearest_rank(simulated, 90)),
         )
 
     def _group(self, name: str, places: Iterable[int]) -> CalibratedGroup:
@@ -133,15 +137,39 @@ class CalibrationSample:
         return CalibrationCurves(Sample(self._recorded).curve(points), Sample(self._simulated).curve(points))
 
 
-def _warning(recorded: float, simulated: float) -> str:
+def _warning(group: CalibratedGroup, recorded_p90: float, simulated_p90: float) -> str:
+    """Return a warning on waits that differ too much; none where no wait is worth it."""
+    recorded, simulated = group.recorded, group.simulated
+    pairs = [
+        ("on average", recorded.mean, simulated.mean),
+        ("in the median", recorded.median, simulated.median),
+    ]
+    found = [_difference(*pair) for pair in pairs]
+    parts = (
+        [f"the simulated waits are {' and '.join(filter(None, found))} than the recorded ones"]
+        if any(found)
+        else []
+    )
+    correlation = group.rank_correlation
+    is_busy = min(recorded_p90, simulated_p90) >= LEAST
+    if correlation is not None and correlation < RELATED and recorded.count >= MANY and is_busy:
+        parts.append(
+            f"other applications wait than in the recording (rank correlation {correlation:.2f}, at most 1)"
+        )
+    if not parts:
+        return ""
+    return (
+        f"{', and '.join(parts)}: the simulated machine, its policies or the units of the trace differ from "
+        "what was recorded (see docs/reports.md)"
+    )
+
+
+def _difference(where: str, recorded: float, simulated: float) -> str:
     ratio = max(simulated, LEAST) / max(recorded, LEAST)
     if 1 / FACTOR <= ratio <= FACTOR:
         return ""
     times, which = (ratio, "longer") if ratio > 1 else (1 / ratio, "shorter")
-    return (
-        f"the simulated waits are {times:.1f} times {which} on average than the recorded ones: the simulated "
-        "machine, its policies or the units of the trace differ from what was recorded (see docs/reports.md)"
-    )
+    return f"{times:.1f} times {which} {where}"
 
 
 def rank_correlation(ones: Sequence[float], others: Sequence[float]) -> float | None:

@@ -1,13 +1,16 @@
 """Offered load: the work that arrives, relative to the work that the cluster can do in the same time.
 
-The work of a task is its amount of a resource type times its run time. The span reaches from the first to
-the last submission; it is at least as long as the longest run time, so that a few applications that arrive
-together have a load as well. A task that never ends counts up to the end of the span. The capacity is that of
-all registered nodes over the span, times their speed. Above 1 more work arrives than can be done, and
-requests wait the longer the later they arrive.
+The span reaches from the first to the last submission; it is at least as long as the median run time, so that
+a few applications that arrive together have a load as well. The work of a task is its amount of a resource
+type times its run time, of which no more than the span counts: one task that runs for months neither hides
+the load of all others nor makes a load by itself. A task that never ends counts up to the end of the span.
+The capacity is that of all registered nodes over the span, times their speed. Above 1 more work arrives than
+can be done, and requests wait the longer the later they arrive.
 """
 
 from __future__ import annotations
+
+from array import array
 
 import attrs
 
@@ -65,11 +68,25 @@ def _in_words(loads: dict[str, float]) -> str:
     return ", ".join(f"{kind} {load:.2f}" for kind, load in loads.items())
 
 
+@attrs.frozen
+class _Tasks:
+    """Tasks of one size: their numbers and run times (ns), group by group."""
+
+    counts: array[int] = attrs.field(factory=lambda: array("q"))
+    runtimes: array[int] = attrs.field(factory=lambda: array("q"))
+
+    def time_within(self, span: int) -> int:
+        """Return the sum of the run times, each no longer than the span."""
+        pairs = zip(self.counts, self.runtimes, strict=True)
+        return sum(count * min(runtime, span) for count, runtime in pairs)
+
+
 class LoadTally:
-    """Sums of the work of applications, which may be added in any order."""
+    """Work of applications, which may be added in any order."""
 
     def __init__(self) -> None:
-        self._work: dict[str, Tally] = {}
+        self._tasks: dict[str, dict[Resource, _Tasks]] = {}
+        """Tasks that end, by partition."""
         self._endless: dict[str, Tally] = {}
         """Amounts of tasks that never end."""
         self._before: dict[str, Tally] = {}
@@ -88,7 +105,12 @@ class LoadTally:
             runtime = group.own_time
             if runtime != FOREVER:
                 self._longest = max(self._longest, runtime)
-                grow(self._work.setdefault(partition, {}), group.resources, group.count * runtime)
+                sizes = self._tasks.setdefault(partition, {})
+                tasks = sizes.get(group.resources)
+                if tasks is None:
+                    tasks = sizes[group.resources] = _Tasks()
+                tasks.counts.append(group.count)
+                tasks.runtimes.append(runtime)
             else:
                 grow(self._endless.setdefault(partition, {}), group.resources, group.count)
                 grow(self._before.setdefault(partition, {}), group.resources, group.count * submit)
@@ -96,15 +118,32 @@ class LoadTally:
     def relate_to(self, workload: Workload) -> OfferedLoad:
         """Return the load on the nodes of `workload`."""
         start = self._first or 0
-        end = max(self._last, start + self._longest)
+        end = self._last
+        if end - start < self._longest:
+            end = max(end, start + self._median())
         capacities = _capacities(workload, start, end)
         loads: dict[str, dict[str, float]] = {}
         for partition, capacity in sorted(capacities.items()):
-            work = dict(self._work.get(partition, {}))
+            work: Tally = {}
+            for size, tasks in self._tasks.get(partition, {}).items():
+                grow(work, size, tasks.time_within(end - start))
             grow(work, self._endless.get(partition, {}), end)
             grow(work, self._before.get(partition, {}), -1)
             loads[partition] = used_share(work, capacity)
         return OfferedLoad(seconds(end - start), loads if end > start else {})
+
+    def _median(self) -> int:
+        """Return the lower median of the run times of all tasks."""
+        pairs: list[tuple[int, int]] = []
+        for sizes in self._tasks.values():
+            for tasks in sizes.values():
+                pairs += zip(tasks.runtimes, tasks.counts, strict=True)
+        half = (sum(count for _, count in pairs) + 1) // 2
+        for runtime, count in sorted(pairs):
+            half -= count
+            if half <= 0:
+                return runtime
+        return 0
 
 
 def _capacities(workload: Workload, start: int, end: int) -> dict[str, Tally]:
