@@ -158,6 +158,44 @@ def test_running_job_has_its_time_so_far() -> None:
     assert found.counts == {"jobs that still ran, time until the report taken": 1}
 
 
+@pytest.mark.parametrize(
+    ("limit", "hours"),
+    [
+        ({"Timelimit": "1-01:00:00"}, 25),
+        ({"Timelimit": "1-01:00:00", "TimelimitRaw": "180"}, 3),
+        ({"Timelimit": "00:30:00"}, 1),
+        ({"Timelimit": "UNLIMITED"}, None),
+        ({"Timelimit": "Partition_Limit"}, None),
+        ({"Timelimit": ""}, None),
+    ],
+)
+def test_running_job_runs_to_its_time_limit(limit: dict[str, str], hours: int | None) -> None:
+    found = read({"State": "RUNNING", "End": "Unknown", "Elapsed": "01:00:00", **limit})
+    assert found.applications[0].tasks[0].runtime == (hours or 1) * 3600 * SECOND
+    what = "time until the report taken" if hours is None else "their time limit taken"
+    assert found.counts == {f"jobs that still ran, {what}": 1}
+
+
+def test_job_is_submitted_when_it_is_eligible() -> None:
+    eligible = "2026-03-02T08:01:00"
+    rows = [
+        {},
+        {"JobID": "8", "Eligible": eligible},
+        {"JobID": "9", "Eligible": "Unknown"},
+        {"JobID": "10", "Eligible": "2026-03-02T07:00:00"},
+    ]
+    found = read(*({"Eligible": "", **row} for row in rows))
+    assert [job.submit // SECOND for job in found.applications] == [0, 0, 0, 60]
+    assert [(job.recorded_wait or 0) // SECOND for job in found.applications] == [90, 90, 90, 30]
+    assert found.counts == {"jobs that were eligible after their submission, taken as submitted then": 1}
+
+
+def test_job_with_more_nodes_than_cores_is_counted() -> None:
+    found = read({"NNodes": "4", "AllocCPUS": "2"})
+    assert amounts(found.applications[0]) == [(2, {"vcore": 1000})]
+    assert found.counts == {"jobs with more nodes than cores, run with one node for each core": 1}
+
+
 def test_short_job_without_time_counts() -> None:
     assert one(Elapsed="00:00:00").tasks[0].runtime == 0
 

@@ -20,6 +20,7 @@ from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.slurm_values import (
     MAX_BYTES,
     NOTHING,
+    UNLIMITED,
     parse_elapsed,
     parse_job_id,
     parse_memory,
@@ -41,7 +42,8 @@ from yunikorn.simulation.trace_line import (
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 
 COLUMNS = (
-    *("JobID", "User", "Account", "Partition", "QOS", "Submit", "Start", "End", "Elapsed", "State"),
+    *("JobID", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End"),
+    *("Elapsed", "Timelimit", "State"),
     *("NNodes", "AllocCPUS", "ReqCPUS", "ReqMem", "AllocTRES", "ReqTRES"),
 )
 COMMAND = f"sacct --allusers --allocations --parsable2 --starttime 2026-01-01 --format={','.join(COLUMNS)}"
@@ -63,7 +65,10 @@ STATES = (*NEVER_RAN, *RUNNING, *ENDED)
 
 STEPS = "job steps left out"
 WAITING = "jobs that never started, left out"
+LATE = "jobs that were eligible after their submission, taken as submitted then"
+TO_LIMIT = "jobs that still ran, their time limit taken"
 UNFINISHED = "jobs that still ran, time until the report taken"
+MORE_NODES = "jobs with more nodes than cores, run with one node for each core"
 REPEATED = "repeated lines left out"
 RERUN = "runs of requeued jobs, each an application"
 
@@ -217,13 +222,19 @@ class _Jobs(TraceApplications):
         ):
             self.counts[WAITING] += 1
             return
-        tasks = self._tasks(row, runtime)
+        limit = _limit(row) if state in RUNNING else None
+        tasks = self._tasks(row, max(runtime, limit or 0))
         runs = self._runs.setdefault(name, set())
         if (submit, start) in runs:
             self.counts[REPEATED] += 1
             return
         runs.add((submit, start))
-        self.counts[UNFINISHED] += state in RUNNING
+        if state in RUNNING:
+            self.counts[UNFINISHED if limit is None else TO_LIMIT] += 1
+        eligible = parse_moment(row.text("Eligible"), "Eligible")
+        if eligible is not None and submit < eligible <= (start or eligible):
+            self.counts[LATE] += 1
+            submit = eligible
         self.counts[RERUN] += len(runs) > 1
         self._add(row, f"job-{name}" + (f"-run-{len(runs)}" if len(runs) > 1 else ""), submit, start, tasks)
 
@@ -256,7 +267,9 @@ class _Jobs(TraceApplications):
                 "expected a number of cores above 0 in column AllocCPUS, ReqCPUS or AllocTRES, got none"
             )
         count = _first(row, ("NNodes", "AllocNodes")) or tres.get("node") or 1
-        count = min(count, cores)
+        if count > cores:
+            self.counts[MORE_NODES] += 1
+            count = cores
         memory = self._if_any("memory", _memory(row, tres, cores, count))
         gpus = self._if_any("gpu", tres.get("gpu", 0))
         groups: list[WorkloadTaskGroup] = []
@@ -314,6 +327,16 @@ def _has_no_start(row: TraceRow, start: int | None, state: str) -> bool:
     allocated = _first(row, ("AllocCPUS",))
     never = start is None if "Start" in row else False
     return never or state == "CANCELLED" or allocated == 0
+
+
+def _limit(row: TraceRow) -> int | None:
+    """Return the time limit of a job (s); None if it has none, or the list has no such column."""
+    raw = row.text("TimelimitRaw")
+    if raw and raw not in UNLIMITED:
+        minutes = parse_whole(raw, "TimelimitRaw", MAX_SECONDS // 60)
+        return None if minutes is None else 60 * minutes
+    text = row.text("Timelimit")
+    return None if text in UNLIMITED else parse_elapsed(text, "Timelimit")
 
 
 def _first(row: TraceRow, columns: tuple[str, ...]) -> int | None:

@@ -13,6 +13,8 @@ MIB = 2**20
 MAX_BYTES = 2**60
 NOTHING = ("", "Unknown", "None", "N/A", "(null)")
 """Texts of a value that is not known."""
+UNLIMITED = ("UNLIMITED", "Partition_Limit")
+"""Texts of a time limit that is none of the job."""
 
 _TIME = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})\Z")
 _EPOCH = re.compile(r"[0-9]{1,10}\Z")
