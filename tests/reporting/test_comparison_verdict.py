@@ -58,6 +58,25 @@ def test_equal_variants_have_no_notable_difference(observe: Observe) -> None:
     ]
 
 
+def repeated(observe: Observe, *limits: int) -> Comparison:
+    """Compare runs with 4 cores for queue a in each draw with runs that have these limits."""
+    results = {limit: observe(SCENARIO, QUEUES.format(limit)) for limit in {4, *limits}}
+    variants = [
+        Variant("4 cores", [results[4]] * len(limits)),
+        Variant("other", [results[limit] for limit in limits]),
+    ]
+    return Comparison("test", list(range(len(limits))), variants, make_rows(variants), [])
+
+
+def test_few_seeds_are_too_few_to_tell(observe: Observe) -> None:
+    assert judge_comparison(repeated(observe, 4, 4, 1)) == [
+        "3 seeds are too few to tell whether waits and makespan differ from 4 cores: other. "
+        "Run more with --seeds."
+    ]
+    assert judge_comparison(repeated(observe, 4))[0].startswith("One seed is too few to tell")
+    assert judge_comparison(repeated(observe, 4, 4, 4))[0].startswith("No notable difference")
+
+
 def test_runs_that_are_not_complete_are_named_first(observe: Observe) -> None:
     cut = compared(observe, 4, 1, until=60)
     first, *_ = judge_comparison(attrs.evolve(cut, unfinished=2))

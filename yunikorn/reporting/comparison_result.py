@@ -11,7 +11,7 @@ import attrs
 from yunikorn.reporting.csv_files import Columns, CsvFile
 from yunikorn.reporting.decision_log import DivergenceReport
 from yunikorn.reporting.figures import measures
-from yunikorn.reporting.metrics import Dispersion, differ, dispersion
+from yunikorn.reporting.metrics import Dispersion, differ, difference, dispersion
 from yunikorn.reporting.provenance import ProvenanceDifference
 from yunikorn.reporting.setting_curves import CURVE_COLUMNS, SettingCurve, curve_json, curve_rows
 from yunikorn.reporting.tables import Format
@@ -29,6 +29,8 @@ class Cell:
     value: Dispersion | None
     differs: bool
     """True if the figure differs significantly from that of the first variant."""
+    difference: Dispersion | None = None
+    """Difference from the figure of the first variant, paired by seed."""
 
 
 @attrs.frozen
@@ -175,6 +177,7 @@ def _cells(values: list[list[float | None]]) -> list[Cell]:
         Cell(
             dispersion([value for value in numbers if value is not None]),
             number > 0 and differ(first, numbers),
+            difference(first, numbers),
         )
         for number, numbers in enumerate(values)
     ]

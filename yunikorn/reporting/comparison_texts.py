@@ -129,8 +129,33 @@ def judge_comparison(comparison: Comparison) -> list[str]:
         else:
             equal.append(name)
     if equal:
-        sentences.append(f"No notable difference in waits and makespan from {first}: {', '.join(equal)}.")
+        sentences.append(_nothing_notable(comparison, equal))
     return sentences
+
+
+def _nothing_notable(comparison: Comparison, names: list[str]) -> str:
+    """Return a sentence on variants without a significant difference, which may have one all the same."""
+    first, count = comparison.variants[0].name, len(comparison.seeds)
+    numbers = [number for number, one in enumerate(comparison.variants) if one.name in names]
+    if count and not all(_are_equal(comparison, number) for number in numbers):
+        seeds = "One seed is" if count == 1 else f"{count} seeds are"
+        return (
+            f"{seeds} too few to tell whether waits and makespan differ from {first}: {', '.join(names)}. "
+            "Run more with --seeds."
+        )
+    return f"No notable difference in waits and makespan from {first}: {', '.join(names)}."
+
+
+def _are_equal(comparison: Comparison, number: int) -> bool:
+    """Return True if the confidence intervals leave no room for a notable difference."""
+    for section, name in (("applications", MEAN_WAIT), ("totals", "makespan")):
+        row = _row(comparison, section, name)
+        found = row.cells[number].difference if row is not None else None
+        if row is None or found is None:
+            continue
+        if found.half is None or abs(found.mean) + found.half >= _least(row, number):
+            return False
+    return True
 
 
 def _completeness(comparison: Comparison) -> Iterator[str]:
@@ -185,8 +210,13 @@ def _difference(row: FigureRow, number: int) -> float:
     if first is None or cell.value is None or not cell.differs:
         return 0.0
     difference = cell.value.mean - first.mean
-    least = max(NOTABLE, APART * max(cell.value.mean, first.mean))
-    return difference if abs(difference) >= least else 0.0
+    return difference if abs(difference) >= _least(row, number) else 0.0
+
+
+def _least(row: FigureRow, number: int) -> float:
+    """Return the smallest notable difference (seconds) of a figure from that of the first variant."""
+    means = [cell.value.mean for cell in (row.cells[0], row.cells[number]) if cell.value is not None]
+    return max(NOTABLE, APART * max(means, default=0.0))
 
 
 def _change(row: FigureRow, number: int) -> str:

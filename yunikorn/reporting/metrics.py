@@ -105,9 +105,13 @@ def differ(one: Sequence[float | None], other: Sequence[float | None]) -> bool:
     With one run every difference counts. With several runs the 95 % confidence interval of the differences
     must not contain 0.
     """
-    pairs = [(a, b) for a, b in zip(one, other, strict=True) if a is not None and b is not None]
-    if not pairs:
+    found = difference(one, other)
+    if found is None:
         return any((a is None) != (b is None) for a, b in zip(one, other, strict=True))
-    found = dispersion([b - a for a, b in pairs])
-    assert found is not None
     return abs(found.mean) > (found.half or 0.0)
+
+
+def difference(one: Sequence[float | None], other: Sequence[float | None]) -> Dispersion | None:
+    """Return the difference of two variants, pair by pair in the order of the seeds; None without pairs."""
+    pairs = zip(one, other, strict=True)
+    return dispersion([b - a for a, b in pairs if a is not None and b is not None])
