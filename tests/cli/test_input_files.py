@@ -191,11 +191,13 @@ SCRIPT = "import sys; from yunikorn.cli.main import main; sys.exit(main())"
         (["validate", "missing.yaml"], 2),
     ],
 )
-def test_closed_streams_do_not_change_the_status(streams: str, arguments: list[str], status: int) -> None:
+def test_only_a_lost_result_changes_the_status(streams: str, arguments: list[str], status: int) -> None:
     call = ["sh", "-c", f'"$@" {streams}', "sh", sys.executable, "-c", SCRIPT, *arguments]
     done = subprocess.run(call, capture_output=True, text=True, cwd=CHECKOUT, check=False)
-    assert done.returncode == status
+    is_lost = not status and streams.startswith(">&-")
+    assert done.returncode == (2 if is_lost else status)
     assert "Traceback" not in done.stderr
+    assert ("standard output is closed" in done.stderr) == (is_lost and "2>" not in streams)
 
 
 def test_a_file_does_not_get_the_number_of_a_closed_stream(tmp_path: Path) -> None:

@@ -209,11 +209,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line with `arguments` (of the process if None); returns the exit status."""
     owner = OWN_PROCESS if arguments is None else None
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    with _streams_open():
+    with _streams_open() as lost:
         status = _main(arguments, owner)
+        if lost.has_text and not status:
+            what = "the result is lost: redirect it to a file or /dev/null"
+            click.echo(f"Error: standard output is closed and {what}", err=True)
+            status = UNUSABLE
     if owner is not None:
         end_in_time(status)
     return status
+
+
+class _Nowhere(io.TextIOBase):
+    """Output of a process without standard output, which remembers that there was some."""
+
+    has_text = False
+
+    def write(self, text: str) -> int:
+        """Drop a text."""
+        self.has_text = self.has_text or bool(text)
+        return len(text)
 
 
 def _main(arguments: list[str], owner: object) -> int:
@@ -235,15 +250,18 @@ def _main(arguments: list[str], owner: object) -> int:
 
 
 @contextlib.contextmanager
-def _streams_open() -> Iterator[None]:
+def _streams_open() -> Iterator[_Nowhere]:
     """Open output streams that this process was started without (`>&-`): what is written there is dropped.
+
+    The value is what receives standard output if that is closed.
 
     The descriptors are occupied as well. Otherwise, the next file that is opened would get the number of
     standard output, and then everything that libraries print.
     """
     missing = [name for name in ("stdin", "stdout", "stderr") if getattr(sys, name) is None]
+    lost = _Nowhere()
     if not missing:
-        yield
+        yield lost
         return
     opened = [os.open(os.devnull, os.O_RDWR)]
     while opened[-1] <= 2:
@@ -251,10 +269,10 @@ def _streams_open() -> Iterator[None]:
     os.close(opened.pop())
     with open(os.devnull, "w", encoding="utf-8") as nowhere, contextlib.ExitStack() as stack:
         if "stdout" in missing:
-            stack.enter_context(contextlib.redirect_stdout(nowhere))
+            stack.enter_context(contextlib.redirect_stdout(lost))
         if "stderr" in missing:
             stack.enter_context(contextlib.redirect_stderr(nowhere))
-        yield
+        yield lost
 
 
 def _run(arguments: list[str], owner: object) -> int:
