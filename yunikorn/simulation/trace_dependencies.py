@@ -66,7 +66,7 @@ def _job(name: str) -> str:
 
 AUTO, ALL, NONE = "auto", "all", "none"
 DEPENDENCIES = (AUTO, ALL, NONE)
-"""Which predecessors count: those of a column that is no filler, all of them, or none."""
+"""Predecessors that count: those of a column that is no filler, all of them, or none."""
 FILLER_SHARE = 0.9
 """Part of the jobs from which on one value of the column is a filler."""
 FILLER_JOBS = 20
