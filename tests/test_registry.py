@@ -133,7 +133,7 @@ def test_defaults_have_a_fixed_order(registry: Registry) -> None:
     assert plugins == list(DEFAULT_PLUGINS)
     names = {kind.id: [offer.name for offer in registry.offers(kind)] for kind in KINDS}
     assert names == {
-        "app-sort": ["fifo", "fair", "stateaware"],
+        "app-sort": ["fifo", "fair", "stateaware", "multifactor"],
         "queue-sort": ["fair"],
         "node-sort": ["fair", "binpacking"],
         "placement": ["provided", "user", "fixed", "tag"],

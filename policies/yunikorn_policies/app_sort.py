@@ -1,4 +1,4 @@
-"""Default policies for the order of applications in a leaf queue: `fifo`, `fair` and `stateaware`.
+"""Default policies for the order of applications in a leaf queue, and the hook for all of them.
 
 A queue selects a policy in its properties, which the queues below inherit:
 
@@ -20,6 +20,7 @@ from collections.abc import Hashable, Mapping
 import attrs
 
 from yunikorn.api import Application, AppSortPolicy, hookimpl
+from yunikorn_policies.multifactor import Multifactor
 
 
 @attrs.frozen
@@ -102,4 +103,4 @@ class StateAware(AppSortPolicy):
 @hookimpl
 def yunikorn_app_sort_policies() -> list[type[AppSortPolicy]]:
     """Return the default policies."""
-    return [Fifo, FairApplications, StateAware]
+    return [Fifo, FairApplications, StateAware, Multifactor]

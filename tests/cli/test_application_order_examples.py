@@ -57,11 +57,28 @@ def test_past_service_decays(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("weights", "ann", "bob"),
+    [("age=1000", 2460, 217), ("fair-share=1000, age=100", 3080, 58), ("size=1000", 2880, 1890)],
+)
+def test_factors_weigh_age_use_and_size(
+    run: Run, tmp_path: Path, weights: str, ann: float, bob: float
+) -> None:
+    assert waits(run, tmp_path, "deadline", "multifactor", weights=weights) == {"ann": ann, "bob": bob}
+
+
+def test_a_factor_of_our_own_joins_the_sum(run: Run, tmp_path: Path) -> None:
+    options = {"weights": "size=100, deadline=1000", "favor_small": "true"}
+    found = waits(run, tmp_path, "deadline", "multifactor-deadline", **options)
+    assert found == {"ann": 2330, "bob": 52}
+
+
+@pytest.mark.parametrize(
     ("example", "name", "options"),
     [
         ("least_attained", "LeastAttained", {}),
         ("least_attained", "LeastAttained", {"half_life": 600.0}),
         ("least_attained", "ShortestRemaining", {}),
+        ("deadline", "MultifactorWithDeadline", {"weights": {"deadline": 2.0, "age": 1.0}}),
     ],
 )
 def test_policies_pass_their_contract(example: str, name: str, options: dict[str, Any]) -> None:

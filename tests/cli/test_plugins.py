@@ -68,6 +68,7 @@ def test_lists_all_kinds_one_line_each_when_piped(run: Run) -> None:
         ["app-sort", "fifo"],
         ["app-sort", "fair"],
         ["app-sort", "stateaware"],
+        ["app-sort", "multifactor"],
         ["queue-sort", "fair"],
         ["node-sort", "fair"],
         ["node-sort", "binpacking"],

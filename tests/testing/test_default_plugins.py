@@ -24,7 +24,7 @@ from yunikorn_plugins.quota_policies import Borrowing, TimeOfDay
 from yunikorn_plugins.rm import AskResourceManager, TellResourceManager
 from yunikorn_plugins.spread import Spread
 from yunikorn_plugins.submit_policies import DefaultTags
-from yunikorn_policies import app_sort, node_sort, preemption, queue_sort, reservations
+from yunikorn_policies import app_sort, multifactor, node_sort, preemption, queue_sort, reservations
 
 from yunikorn.framework.registry import Registry
 from yunikorn.testing import (
@@ -62,6 +62,14 @@ class TestFair(AppSortPolicyContract):
 
 class TestStateAware(AppSortPolicyContract):
     policy = app_sort.StateAware()
+
+
+class TestMultifactor(AppSortPolicyContract):
+    policy = multifactor.Multifactor({"age": 1000.0, "fair-share": 2000.0, "size": 10.0, "priority": 0.5})
+
+
+class TestMultifactorWithoutTime(AppSortPolicyContract):
+    policy = multifactor.Multifactor({"size": 1.0, "priority": -1.0}, favor_small=True)
 
 
 class TestFairQueues(QueueSortPolicyContract):
