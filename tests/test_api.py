@@ -57,7 +57,7 @@ PUBLIC = {
     "EventSink": ["send(batch)"],
     "UserGroupResolver": ["groups(user)"],
     "PreemptionPolicy": ["rank(victim, cause)", "protects(victim, cause)", "cost(victim, cause)"],
-    "SubmitPolicy": ["submit(app)"],
+    "SubmitPolicy": ["submit(app)", "submit_ask(ask)"],
     "AdmissionPolicy": ["admit(app)"],
     "QuotaPolicy": ["quota(queue)"],
     "ReservationPolicy": [
@@ -76,7 +76,7 @@ PUBLIC = {
 }
 VALUES = (
     *("Context", "Event", "PreemptionCause", "Resource", "ResourceManager", "Wait", "dotless", "hookimpl"),
-    *("PastService", "Quota", "Refused", "Submission", "Where", "parse_quantity"),
+    *("AskSubmission", "PastService", "Quota", "Refused", "Submission", "Where", "parse_quantity"),
 )
 TESTING = """
     AdmissionPolicyContract AllocationSample Amounts AppSortPolicyContract ApplicationSample AskSample Cluster

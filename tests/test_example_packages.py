@@ -21,6 +21,7 @@ PACKAGES = {
     "yunikorn-least-lost-work": ("preemption", "least-lost-work"),
     "yunikorn-mapping-file": ("placement", "mapping_file"),
     "yunikorn-node-prices": ("node-sort", "node-prices"),
+    "yunikorn-priority-caps": ("submit", "priority-caps"),
     "yunikorn-rack-spread": ("predicate", "rack-spread"),
     "yunikorn-service-health": ("predicate", "service-health"),
     "yunikorn-user-seats": ("predicate", "user-seats"),

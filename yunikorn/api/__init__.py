@@ -21,6 +21,7 @@ from yunikorn.api.reservation_policy import ReservationPolicy
 from yunikorn.api.sort_policies import AppSortPolicy, NodeSortPolicy, QueueSortPolicy
 from yunikorn.api.submission import (
     AdmissionPolicy,
+    AskSubmission,
     PlacementRule,
     QueueTree,
     Refused,
@@ -50,6 +51,7 @@ __all__ = [
     "Application",
     "Ask",
     "AskClass",
+    "AskSubmission",
     "Context",
     "Event",
     "EventSink",

@@ -9,6 +9,7 @@ import attrs
 
 from yunikorn.api.base import Plugin, Wait
 from yunikorn.api.views import Application, Queue
+from yunikorn.resources import Resource
 
 
 @attrs.frozen
@@ -37,6 +38,33 @@ class Submission:
     """Gang scheduling style as submitted; empty without one."""
 
 
+@attrs.frozen
+class AskSubmission:
+    """A request as submitted, before it waits in its application.
+
+    A submit policy changes its priority with `attrs.evolve`; nothing else of it can be changed.
+    """
+
+    key: str
+    """Identifier, unique in the application. A known key changes the request that has it."""
+    app: Application
+    """Application of the request, in its queue. A policy that may block gets a copy without allocations."""
+    resource: Resource
+    """Resources of each allocation made for the request."""
+    count: int = 1
+    """Number of allocations wanted."""
+    priority: int = 0
+    """Priority as submitted, or that which a submit policy has given to the application."""
+    tags: Mapping[str, str] = attrs.field(factory=dict)
+    """Tags set by the resource manager."""
+    task_group: str = ""
+    """Name of the task group in a gang; empty without one."""
+    placeholder: bool = False
+    """True for a placeholder, which reserves room for a real task of its task group."""
+    originator: bool = False
+    """True for the originator (driver) of the application."""
+
+
 @attrs.frozen(slots=True)
 class Refused:
     """Answer of a placement rule that rejects the application; no later rule is tried."""
@@ -61,13 +89,16 @@ class QueueTree(Protocol):
 
 
 class SubmitPolicy(Plugin):
-    """Base class of policies that check and change applications before they are placed in a queue."""
+    """Base class of policies that check and change applications before they are placed in a queue.
+
+    A policy for requests only leaves applications as they are: its `submit` returns None.
+    """
 
     blocking: ClassVar[bool] = True
-    """False if `submit` never waits for anything: a service then calls it in the core's thread, else in a
-    worker thread (`docs/decisions/0076`)."""
+    """False if `submit` and `submit_ask` never wait for anything: a service then calls them in the core's
+    thread, else in a worker thread (`docs/decisions/0076`)."""
     calls_at_once: ClassVar[int] = 1
-    """Maximum number of worker threads that call `submit` at the same time."""
+    """Maximum number of worker threads that call the policy at the same time."""
 
     def submit(self, app: Submission) -> Submission | str | None:
         """Return None to leave `app` as it is, a changed copy of `app`, or the reason for a rejection.
@@ -75,6 +106,14 @@ class SubmitPolicy(Plugin):
         The policies of a partition are called in order; each receives the result of the previous one.
         """
         raise TypeError(f"{type(self).__name__} has no submit(app)")
+
+    def submit_ask(self, ask: AskSubmission) -> AskSubmission | str | None:
+        """Return None to leave `ask` as it is, a copy with another priority, or the reason for a rejection.
+
+        Called for each request, also those that come later, and again when a request is changed; not for
+        tasks that run already. The policies are called in order, and only those that override this method.
+        """
+        return None
 
 
 class AdmissionPolicy(Plugin):

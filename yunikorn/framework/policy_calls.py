@@ -35,6 +35,8 @@ class PolicyAnswer:
 
     groups: list[str] | None = None
     change: ApplicationChange | None = None
+    ask_priority: int | None = None
+    """Priority that a submit policy gives to a request."""
     reason: str | None = None
     """Reason for a rejection."""
     wait: int | None = None

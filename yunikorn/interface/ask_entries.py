@@ -82,6 +82,8 @@ class AskEntries:
         if not _is_plain_key(app_id) or type(partition_name) is not str:
             return None
         at = self._partitions.find(partition_name)
+        if at is not None and at.ask_intake.checks is not None:
+            return None
         if at is not None and at is not self._at:
             if self._at is not None:
                 self._flush()
@@ -151,8 +153,10 @@ class AskEntries:
             if app_id in at.waiting:
                 at.waiting.defer(app_id, partial(self.take_implicit, ask), [app_id])
                 return None
-        at.asks.add(app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, spec_of(ask))
-        return at if ask.application_id else None
+        checked = at.ask_intake.checks is not None
+        add = at.ask_intake.add if checked else at.asks.add
+        add(app_id, ask.allocation_key, ask.resource_ask, ask.max_allocations, priority, spec_of(ask))
+        return at if ask.application_id and not checked else None
 
     def take_implicit(self, ask: AllocationAsk, reason: str) -> None:
         """Apply an ask whose implicit application was rejected with this reason, or accepted without one."""

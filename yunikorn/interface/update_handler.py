@@ -170,7 +170,7 @@ class UpdateHandler:
         elif not gone.application_id and not gone.allocation_key:
             self._asks.refuse(gone, "an ask release needs an application id or an allocation key", partition)
         else:
-            partition.asks.release(
+            partition.ask_intake.release(
                 gone.application_id, gone.allocation_key, gone.termination_type, shortened(gone.message)
             )
 

@@ -98,6 +98,8 @@ class AskAdmission:
         self._max_apps_events = max_apps_events
         self._batch: AskBatch | None = None
         """New asks of one application since the last `flush`."""
+        self.priorities_are_final = False
+        """True if `add` gets priorities in which those of applications are included already."""
 
     def add(
         self,
@@ -193,7 +195,7 @@ class AskAdmission:
         if batch is None or not batch.asks:
             return
         app, asks = batch.app, batch.asks
-        if app.ask_priority is not None:
+        if app.ask_priority is not None and not self.priorities_are_final:
             for ask in asks:
                 ask.priority = app.ask_priority
         self._partition.accounting.pending_accounting.add_all(app, asks, plain=batch.is_plain)
@@ -249,7 +251,7 @@ class AskAdmission:
         if reason := _other_part(ask, spec):
             self._partition.changes.ask_rejected(ask.key, reason, ask.app.id)
             return
-        if ask.app.ask_priority is not None:
+        if ask.app.ask_priority is not None and not self.priorities_are_final:
             priority = ask.app.ask_priority
         accounting = self._partition.accounting
         self._partition.ask_changes += 1

@@ -26,6 +26,7 @@ from yunikorn.scheduling.application_holds import ApplicationHolds
 from yunikorn.scheduling.application_intake import ApplicationIntake
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
+from yunikorn.scheduling.ask_checks import AskIntake
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
 from yunikorn.scheduling.measured_decisions import make_cycle, make_orders, measured_turns
 from yunikorn.scheduling.node_orders import DEFAULT
@@ -107,6 +108,7 @@ class PartitionScheduler:
         self.existing = ExistingAllocations(self.partition, self.preemption, self.waiting)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
+        self.ask_intake = AskIntake(self.partition, self.asks, self.questions)
         self.holds = ApplicationHolds(self.partition, self.policies.admission, self._admitted, self.questions)
         self.intake = ApplicationIntake(
             self.partition,
@@ -146,6 +148,7 @@ class PartitionScheduler:
         self.queue_policies.registry = self.policies.plan.registry
         self.intake.policies = self.policies
         self.policies.bind(workers=self.questions is not None)
+        self.ask_intake.use(self.policies.ask_checks)
         self.permits.use(self.policies.permits)
 
     def _keep_books(self) -> None:
@@ -259,6 +262,7 @@ class PartitionScheduler:
         """Remove an application at the request of the RM; unknown applications are ignored."""
         app, message = self.partition.applications.get(app_id), f"Application {app_id} Removed"
         if app is not None:
+            self.ask_intake.withdraw(app_id)
             self.partition.remove_application(app, message)
         else:
             if app_id in self.waiting:
@@ -290,6 +294,7 @@ class PartitionScheduler:
             return False
         failed = termination == TerminationType.SCHEDULING_FAILED_ON_RM
         if own and not uuid and not failed:
+            self.ask_intake.withdraw(app_id, key)
             self.partition.held.take_back_of(app, key)
         found, asks = ended_by(app, uuid, key, termination)
         if not found and (uuid or (key and key not in app.asks)):
@@ -453,6 +458,7 @@ class PartitionScheduler:
             self.questions.forget_questions()
         self.holds.reconfigure(policies.admission)
         self.intake.check_again()
+        self.ask_intake.check_again()
         self.permits.ask_all()
         policies_of_queues = {id(queue.order.policy) for queue in partition.queues} | self.quotas.plugins
         self.instances.close_unused([one for one in self.instances if id(one.plugin) in policies_of_queues])
@@ -519,6 +525,7 @@ class PartitionScheduler:
             partition.timers.close()
             return
         self.intake.close(reason)
+        self.ask_intake.close(reason)
         for app in list(partition.applications.values()):
             partition.fail_application(app, reason)
         for node in list(partition.nodes.values()):

@@ -31,6 +31,7 @@ from yunikorn.model.queue import RECOVERY
 from yunikorn.model.usage_history import UsageHistory
 from yunikorn.scheduling.application_checks import ApplicationChecks
 from yunikorn.scheduling.application_holds import AdmissionChain
+from yunikorn.scheduling.ask_checks import AskChecks
 from yunikorn.scheduling.counted_chain import make_chain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
@@ -88,7 +89,9 @@ class Policies:
         self.reservations = ReservationRules(reserving.plugin, reserving.name, reserving.origin, failures)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
         self.users = UserGroups.make(config.user_group_resolver, plan, clock, failures)
-        self.checks = ApplicationChecks(self.users, self._usable(SUBMIT, config.submit_policies), failures)
+        submitting = self._usable(SUBMIT, config.submit_policies)
+        self.checks = ApplicationChecks(self.users, submitting, failures)
+        self.ask_checks = AskChecks(submitting, failures)
         self.admission = AdmissionChain(self._usable(ADMISSION, config.admission), failures)
         self.permits = PermitChain(self._usable(PERMIT, config.permits), failures)
         settings: dict[tuple[int, bool], QueueSettings] = {}
@@ -154,6 +157,7 @@ class Policies:
         """Read what plugins declare; called after opening. With `workers`, those call what may block."""
         if workers:
             self.checks.use_workers()
+        self.ask_checks.bind(workers=workers)
         self.placement.bind(workers=workers)
         self.admission.bind(workers=workers)
         self.predicates.bind()

@@ -55,6 +55,7 @@ class AskedPolicy:
 class _Question:
     """A question, and the functions that wait for its answer."""
 
+    call: Callable[[Any], PolicyAnswer]
     make: Callable[[], object]
     """Returns the argument of the policy when the call starts."""
     digest: Callable[[PolicyAnswer], Any]
@@ -123,7 +124,7 @@ class PolicyQuestions:
             lane = self._lanes[id(asked.plugin)] = _Lane(asked)
         question = None if key is None else lane.by_key.get(key)
         if question is None:
-            question = _Question(make, digest, key)
+            question = _Question(asked.call, make, digest, key)
             lane.queue.append(question)
             if key is not None:
                 lane.by_key[key] = question
@@ -159,7 +160,7 @@ class PolicyQuestions:
         return hanging < MOST_HANGING and not lane.running and self._partition.clock.now() >= lane.until
 
     def _start(self, lane: _Lane, question: _Question) -> None:
-        work = partial(lane.asked.call, question.make())
+        work = partial(question.call, question.make())
         number = self._calls.start(work, self._returned)
         lane.running[number] = question
         self._lane_of[number] = lane

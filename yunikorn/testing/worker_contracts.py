@@ -8,7 +8,9 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from yunikorn.api import AdmissionPolicy, Submission, SubmitPolicy, UserGroupResolver
+import attrs
+
+from yunikorn.api import AdmissionPolicy, AskSubmission, Resource, Submission, SubmitPolicy, UserGroupResolver
 from yunikorn.containment import contained
 from yunikorn.framework.kinds import ADMISSION, RESOLVER, SUBMIT
 from yunikorn.resources import INT32_MAX, INT32_MIN
@@ -140,6 +142,40 @@ class SubmitPolicyContract(WorkerContract):
             for sample in self.samples()
         ]
 
+    def asks(self) -> Sequence[AskSubmission]:
+        """Return requests for policies with `submit_ask`; extend the list with cases that matter."""
+        root = queue("root", total={"vcore": 100})
+        app = application("app", queue=queue("root.default", parent=root), tags={"team": "physics"})
+        other = application("other", user="ä ö", groups=(), queue=queue("root.other", parent=root))
+        amount, tags = Resource(vcore=1000, memory=2**30), MappingProxyType({"zone": "a", "": ""})
+        return [
+            AskSubmission("plain", app, amount),
+            AskSubmission("urgent", app, amount, 100, INT32_MAX, tags),
+            AskSubmission("low", other, Resource(vcore=64_000, gpu=8), priority=INT32_MIN + 1),
+            AskSubmission("nothing", other, Resource()),
+            AskSubmission("gang", app, amount, 3, task_group="workers", placeholder=True),
+            AskSubmission("driver", app, amount, originator=True),
+        ]
+
+    def side_questions(self) -> Sequence[Question]:
+        """Return a question for each request."""
+        return [
+            Question(f"submit_ask() of request {one.key}", calling("submit_ask", one), _fault_of_ask)
+            for one in self.asks()
+        ]
+
+    def test_policy_returns_a_request_a_reason_or_none(self) -> None:
+        """Check each answer about a request, and that nothing but its priority is changed."""
+        policy = self.fresh()
+        for one in self.asks():
+            answer = policy.submit_ask(one)
+            what = f"submit_ask() returned {answer!r} for request {one.key}"
+            fault = _fault_of_ask(answer)
+            assert not fault, f"{what}: {fault}"
+            if isinstance(answer, AskSubmission):
+                same = attrs.evolve(answer, priority=one.priority)
+                assert same == one, f"{what}: only the priority can be changed by a submit policy"
+
     def fault_of(self, answer: Any) -> str:
         """Return why an answer is neither None, nor a reason, nor a valid submission."""
         if answer is None or isinstance(answer, str):
@@ -164,6 +200,16 @@ class SubmitPolicyContract(WorkerContract):
             if isinstance(answer, Submission):
                 changed = [name for name in FIXED if getattr(answer, name) != getattr(sample, name)]
                 assert not changed, f"{what}: {', '.join(changed)} cannot be changed by a submit policy"
+
+
+def _fault_of_ask(answer: Any) -> str:
+    """Return why an answer about a request is neither None, nor a reason, nor a valid request."""
+    if answer is None or isinstance(answer, str):
+        return "return None if the request is fine, or a reason" if answer == "" else ""
+    if not isinstance(answer, AskSubmission):
+        return "return None, a reason, or attrs.evolve(ask, priority=...)"
+    fits = type(answer.priority) is int and INT32_MIN < answer.priority <= INT32_MAX
+    return "" if fits else "the priority must be a whole number of 32 bits"
 
 
 def submission(

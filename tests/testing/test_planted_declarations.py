@@ -1,0 +1,76 @@
+"""Contracts find wake-ups by answers, declarations without effect, and changes that are not permitted."""
+
+from __future__ import annotations
+
+import attrs
+
+from tests.testing.test_contract_violations import broken_promises
+from yunikorn.api import (
+    Ask,
+    AskSubmission,
+    Context,
+    Node,
+    NodeSortPolicy,
+    Predicate,
+    Submission,
+    SubmitPolicy,
+)
+
+
+@attrs.define(eq=False)
+class WakesItself(Predicate):
+    """Wakes predicates whenever it refuses a node."""
+
+    name = "wakes-itself"
+    _context: Context | None = attrs.field(init=False, default=None)
+
+    def opened(self, context: Context) -> None:
+        """Keep the context."""
+        self._context = context
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        """Refuse, and ask to be asked again."""
+        assert self._context is not None
+        self._context.wake("predicate")
+        return "not yet"
+
+
+def test_answers_that_wake_policies_are_found() -> None:
+    found = broken_promises(WakesItself())["test_answers_wake_no_policies"]
+    assert "calls context.wake('predicate')" in found
+
+
+@attrs.frozen
+class RangedAndNormalised(NodeSortPolicy):
+    """Declares a range that has no effect."""
+
+    name = "ranged-and-normalised"
+    normalised = True
+    score_range = (0.0, 1.0)
+
+    def score(self, node: Node) -> float:
+        """Return an equal score for all."""
+        return 0.5
+
+
+def test_a_range_without_effect_is_found() -> None:
+    found = broken_promises(RangedAndNormalised())["test_normalised_scores_need_no_range"]
+    assert "remove score_range, or normalised" in found
+
+
+class EnlargesAsks(SubmitPolicy):
+    """Asks for more than the resource manager."""
+
+    name = "enlarges-asks"
+
+    def submit(self, app: Submission) -> None:
+        """Leave applications as they are."""
+
+    def submit_ask(self, ask: AskSubmission) -> AskSubmission:
+        """Return the request with one allocation more."""
+        return attrs.evolve(ask, count=ask.count + 1)
+
+
+def test_changes_of_requests_other_than_of_their_priority_are_found() -> None:
+    found = broken_promises(EnlargesAsks())["test_policy_returns_a_request_a_reason_or_none"]
+    assert "only the priority can be changed" in found
