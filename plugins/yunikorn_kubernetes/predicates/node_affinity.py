@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.selectors import (
     IN,
     NOT_IN,
@@ -158,10 +159,12 @@ class NodeAffinity(Predicate):
             return None
         for requirement in required.selector:
             if not requirement.is_met(node.attributes):
-                return f"the pod's node selector requires {requirement}"
+                detail = f"the pod's node selector requires {requirement}"
+                return RefusalSentence.NODE_AFFINITY.because(detail)
         faults = "; ".join(term.fault for term in required.terms or () if term.fault)
-        return "the node matches no term of the pod's node affinity" + (
-            f", of which some cannot be read: {faults}" if faults else ""
+        return RefusalSentence.NODE_AFFINITY.because(
+            "the node matches no term of the pod's node affinity"
+            + (f", of which some cannot be read: {faults}" if faults else "")
         )
 
     def ask_class(self, ask: Ask) -> Hashable:

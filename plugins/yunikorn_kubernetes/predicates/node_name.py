@@ -13,6 +13,7 @@ from collections.abc import Hashable
 
 from yunikorn.api import Ask, Node, Predicate, hookimpl
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.tag_reading import section
 
 
@@ -24,7 +25,9 @@ class NodeName(Predicate):
     def check(self, ask: Ask, node: Node) -> str | None:
         """Return None on the required node, or if none is required."""
         required = ask.tags.get(names.TAG_REQUIRED_NODE)
-        return None if not required or required == node.id else f"the pod requires the node {required}"
+        if not required or required == node.id:
+            return None
+        return RefusalSentence.NODE_NAME.because(f"the pod requires the node {required}")
 
     def ask_class(self, ask: Ask) -> Hashable:
         """Return the required node."""

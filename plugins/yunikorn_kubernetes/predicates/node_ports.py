@@ -6,12 +6,13 @@ every address. Rules: Kubernetes API reference, `hostPort` and `hostIP` of a con
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.tag_reading import (
     TEXTS,
     UnreadableText,
@@ -32,6 +33,12 @@ class HostPort(NamedTuple):
     protocol: str
     port: int
     address: str
+
+    def conflicting(self, addresses: Collection[str]) -> Collection[str]:
+        """Return those of the addresses on which the same port excludes this one."""
+        if self.address == ANY_ADDRESS:
+            return addresses
+        return [address for address in (self.address, ANY_ADDRESS) if address in addresses]
 
     def __str__(self) -> str:
         where = "" if self.address == ANY_ADDRESS else f" of {self.address}"
@@ -84,10 +91,10 @@ class NodePorts(Predicate):
             return None
         for one in sorted(wanted):
             addresses = used.get(one[:2])
-            if addresses and (
-                one.address == ANY_ADDRESS or one.address in addresses or ANY_ADDRESS in addresses
-            ):
-                return f"a pod on the node uses the host port {one}"
+            if addresses and (taken := one.conflicting(addresses)):
+                return RefusalSentence.PORTS.because(
+                    f"a pod on the node uses the host port {one.port}/{one.protocol} of {min(taken)}"
+                )
         return None
 
     def ask_class(self, ask: Ask) -> Hashable:

@@ -16,6 +16,7 @@ import attrs
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes.names import NODE_VOLUME_ATTACHMENTS
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.volume_tags import (
     Attached,
     PerNode,
@@ -67,10 +68,8 @@ class NodeVolumeLimits(Predicate):
             present = sum(one[0] == driver for one in used)
             present += sum(one.driver == driver and (*one[:2], False) not in used for one in attachments)
             if present + new[driver] > limit:
-                return (
-                    f"{present} of {limit} volumes of the driver {driver} are in use, the pod has "
-                    f"{new[driver]}"
-                )
+                use = f"{present} of {limit} volumes of the driver {driver} are in use"
+                return RefusalSentence.VOLUME_COUNT.because(f"{use}, the pod has {new[driver]}")
         return None
 
     # -- what the answer depends on -----------------------------------------------------------------

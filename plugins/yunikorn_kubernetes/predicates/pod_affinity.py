@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from yunikorn.api import Ask, Node, Predicate, Task, Where, hookimpl
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.affinity_terms import AffinityTerm, AvoidedTerm, PodCount, read_terms
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.running_pods import (
     RunningPods,
     SelectorIndex,
@@ -108,12 +109,14 @@ class InterPodAffinity(Predicate):
             for count in group.anti_affinity:
                 key = count.keys[0]
                 if attributes.get(key) in count.counts[key]:
-                    return f"the pod's anti-affinity excludes a pod in the same {key}", key
+                    detail = f"the pod's anti-affinity excludes a pod in the same {key}"
+                    return RefusalSentence.ANTI_AFFINITY.because(detail), key
         if self._avoided:
             for avoided in self._avoiding_it(ask):
                 key = avoided.term.key
                 if attributes.get(key) in avoided.counts:
-                    return f"a pod in the same {key} excludes the pod by its anti-affinity", key
+                    detail = f"a pod in the same {key} excludes the pod by its anti-affinity"
+                    return RefusalSentence.ANTI_AFFINITY_OF_OTHERS.because(detail), key
         return None, ""
 
     def _far(self, ask: Ask, count: PodCount, attributes: Mapping[str, str]) -> tuple[str | None, str]:
@@ -122,12 +125,14 @@ class InterPodAffinity(Predicate):
         for key in count.keys:
             value = attributes.get(key)
             if value is None:
-                return f"the node has no label {key}, which the pod's affinity needs", key
+                detail = f"the node has no label {key}, which the pod's affinity needs"
+                return RefusalSentence.AFFINITY.because(detail), key
             if not far and value not in count.counts[key]:
                 far = key
         if not far or (count.is_empty and count.matches(ask)):
             return None, ""
-        return f"no pod that the pod's affinity needs runs in the same {far}", far
+        detail = f"no pod that the pod's affinity needs runs in the same {far}"
+        return RefusalSentence.AFFINITY.because(detail), far
 
     def _avoiding_it(self, ask: Task) -> list[AvoidedTerm]:
         """Return the terms of running pods that match a pod."""

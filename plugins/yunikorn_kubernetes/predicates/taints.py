@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.selectors import whole
 from yunikorn_kubernetes.predicates.tag_reading import (
     TEXTS,
@@ -135,7 +136,9 @@ class NodeUnschedulable(Predicate):
         if node.attributes.get(names.NODE_UNSCHEDULABLE) != "true":
             return None
         tolerated = self.ask_class(ask)
-        return tolerated if isinstance(tolerated, str) else None if tolerated else "the node is unschedulable"
+        if isinstance(tolerated, str):
+            return tolerated
+        return None if tolerated else str(RefusalSentence.UNSCHEDULABLE)
 
     def ask_class(self, ask: Ask) -> bool | str:
         """Return True if the pod tolerates unschedulable nodes; or the error text of its tolerations."""
@@ -160,7 +163,7 @@ class TaintToleration(Predicate):
         """Return the first taint that is not tolerated, or None."""
         found = untolerated(node.attributes.get(names.NODE_TAINTS, ""), tolerations_of(ask))
         if isinstance(found, Taint):
-            return f"the node has the taint {found}, which the pod does not tolerate"
+            return RefusalSentence.TAINT.because(str(found))
         return found
 
     def ask_class(self, ask: Ask) -> Hashable:

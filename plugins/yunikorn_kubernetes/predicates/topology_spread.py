@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from yunikorn.api import Ask, Node, Predicate, Task, Where, hookimpl
 from yunikorn_kubernetes import names
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.running_pods import (
     RunningPods,
     SelectorIndex,
@@ -73,10 +74,12 @@ class PodTopologySpread(Predicate):
             constraint = count.constraint
             value = attributes.get(constraint.key)
             if value is None:
-                return f"the node has no label {constraint.key}, over which the pod must be spread"
+                return RefusalSentence.SPREAD_LABEL.because(f"the node has no label {constraint.key}")
             pods = count.counts.get(value, 0) + count.selector.matches(ask.tags)
             if pods - count.minimum > constraint.max_skew:
-                return f"the pod would exceed the skew of {constraint.max_skew} over {constraint.key}"
+                return RefusalSentence.SPREAD.because(
+                    f"the pod would exceed the skew of {constraint.max_skew} over {constraint.key}"
+                )
         return None
 
     # -- what the answer depends on -----------------------------------------------------------------

@@ -19,6 +19,7 @@ import attrs
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
 from yunikorn_kubernetes.names import LABEL_HOSTNAME, NODE_FREE_VOLUMES, TAG_VOLUME_CANDIDATES
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.volume_choice import (
     Place,
     affinity_refusal,
@@ -91,7 +92,9 @@ class VolumeBinding(Predicate):
             demand = claim.demand
             if claim.shared and not demand.volume and (used_on := self._nodes_of_claim.get(claim.key)):
                 if where.node_id not in used_on:
-                    return "another pod with the same claim has been placed on another node"
+                    return RefusalSentence.NO_VOLUME.because(
+                        "another pod with the same claim has been placed on another node"
+                    )
                 continue
             names = suitable(demand, where)
             if demand.volume and names:

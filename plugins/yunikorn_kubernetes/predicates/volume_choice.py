@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.volume_matching import Names, assigned
 from yunikorn_kubernetes.predicates.volume_tags import (
     Claim,
@@ -60,7 +61,9 @@ def affinity_refusal(affinity: Sequence[VolumeAffinity], attributes: Texts) -> s
         if volume.plugin and volume.plugin in migrated_plugins(attributes):
             terms = volume.translated
         if not matches(terms, attributes):
-            return f"the node affinity of volume {volume.volume} excludes the node"
+            return RefusalSentence.VOLUME_AFFINITY.because(
+                f"the node affinity of volume {volume.volume} excludes the node"
+            )
     return None
 
 
@@ -91,27 +94,33 @@ def _size(volume: FreeVolume) -> tuple[int, str]:
 def provisioning_refusal(demand: Demand, where: Place) -> str | None:
     """Return None if a volume can be made for a claim on a node, else the reason."""
     if demand.selected_node and demand.selected_node != where.node_id:
-        return f"a volume is being made for node {demand.selected_node}"
+        return RefusalSentence.NO_VOLUME.because(f"a volume is being made for node {demand.selected_node}")
     if not demand.provisioned:
         if demand.volume:
-            return f"the node affinity of volume {demand.volume} excludes the node"
-        return f"no free volume{_of_class(demand)} suits"
+            return RefusalSentence.NO_VOLUME.because(
+                f"the node affinity of volume {demand.volume} excludes the node"
+            )
+        return RefusalSentence.NO_VOLUME.because(f"no free volume{_of_class(demand)} suits")
     if not matches(demand.topologies, where.attributes):
-        return f"the node is outside the topologies of storage class {demand.storage_class}"
+        return RefusalSentence.NO_VOLUME.because(
+            f"the node is outside the topologies of storage class {demand.storage_class}"
+        )
     if demand.watches_capacity and demand.size:
         capacity = storage_capacity(where.attributes)
         if isinstance(capacity, UnreadableTag):
             return capacity
         largest = capacity.get(demand.storage_class)
         if largest is None or largest < demand.size:
-            return f"not enough storage capacity{_of_class(demand)}"
+            return RefusalSentence.NO_STORAGE.because(f"not enough storage capacity{_of_class(demand)}")
     return None
 
 
 def shortage(demands: Iterable[Demand]) -> str:
     """Return the reason if several claims want the same volumes."""
     classes = sorted({demand.storage_class for demand in demands})
-    return f"too few free volumes of storage class {', '.join(classes)} suit"
+    return RefusalSentence.NO_VOLUME.because(
+        f"too few free volumes of storage class {', '.join(classes)} suit"
+    )
 
 
 def _of_class(demand: Demand) -> str:

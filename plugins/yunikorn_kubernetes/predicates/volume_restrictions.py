@@ -14,6 +14,7 @@ from typing import ClassVar
 import attrs
 
 from yunikorn.api import Ask, Node, Predicate, Task, hookimpl
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.volume_tags import Disk, UnreadableTag, pod_volumes
 
 
@@ -38,10 +39,12 @@ class VolumeRestrictions(Predicate):
         for disk in volumes.disks:
             for other in self._disks.get(node.id, {}).get((disk.kind, disk.id), ()):
                 if conflicts(disk, other):
-                    return f"a pod on the node uses the {disk.kind} disk {disk.id}"
+                    return RefusalSentence.DISK.because(
+                        f"a pod on the node uses the {disk.kind} disk {disk.id}"
+                    )
         for claim in volumes.once_pod:
             if self._claims[claim]:
-                return f"another pod uses the claim {claim}, which has the access mode ReadWriteOncePod"
+                return RefusalSentence.ONCE_POD.because(f"claim {claim}")
         return None
 
     # -- what the answer depends on -----------------------------------------------------------------

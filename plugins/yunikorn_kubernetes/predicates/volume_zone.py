@@ -13,6 +13,7 @@ import attrs
 
 from yunikorn.api import Ask, Node, Predicate, hookimpl
 from yunikorn_kubernetes.names import LABEL_REGION, LABEL_REGION_OLD, LABEL_ZONE, LABEL_ZONE_OLD
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.volume_tags import UnreadableTag, pod_volumes
 
 TOPOLOGY_LABELS = (LABEL_ZONE_OLD, LABEL_REGION_OLD, LABEL_ZONE, LABEL_REGION)
@@ -36,7 +37,8 @@ class VolumeZone(Predicate):
         for label, values in volumes.zones:
             value = node.attributes.get(label, node.attributes.get(_NEW.get(label, label)))
             if value not in values:
-                return f"a volume of the pod is in {label}={' or '.join(sorted(values))}"
+                places = " or ".join(sorted(values))
+                return RefusalSentence.VOLUME_ZONE.because(f"a volume of the pod is in {label}={places}")
         return None
 
     def ask_class(self, ask: Ask) -> Hashable:

@@ -10,6 +10,7 @@ from yunikorn_kubernetes.predicates.node_affinity import NodeAffinity
 from yunikorn_kubernetes.predicates.node_name import NodeName
 from yunikorn_kubernetes.predicates.node_ports import NodePorts
 from yunikorn_kubernetes.predicates.pod_affinity import InterPodAffinity
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.taints import NodeUnschedulable, TaintToleration
 from yunikorn_kubernetes.predicates.topology_spread import PodTopologySpread
 
@@ -37,6 +38,16 @@ KINDS = {
     "spread": "PodTopologySpread",
     "affinity": "InterPodAffinity",
 }
+OF_VOLUMES = {
+    RefusalSentence.DISK,
+    RefusalSentence.ONCE_POD,
+    RefusalSentence.VOLUME_COUNT,
+    RefusalSentence.VOLUME_AFFINITY,
+    RefusalSentence.NO_VOLUME,
+    RefusalSentence.NO_STORAGE,
+    RefusalSentence.VOLUME_ZONE,
+}
+"""Sentences that need volumes: `tests/kubernetes/volumes/test_against_scheduler.py`."""
 CLUSTERS, PODS, NODES, RUNNING = 50, 10, 8, 14
 BATCHES = 4
 NAMESPACE_OBJECTS = [
@@ -102,15 +113,15 @@ class World:
     def objects(self) -> dict[str, list[Obj]]:
         return {"nodes": self.nodes, "pods": self.pods, "namespaces": NAMESPACE_OBJECTS}
 
-    def refusals(self, found: Obj) -> dict[str, list[str]]:
-        """Return our refusing predicates by node."""
+    def refusals(self, found: Obj) -> dict[str, dict[str, str]]:
+        """Return the refusals of our predicates by node."""
         asked = ask_of(found)
         return {
-            host.id: [
-                name
+            host.id: {
+                name: reason
                 for name, predicate in self.predicates.items()
-                if predicate.check(asked, host) is not None
-            ]
+                if (reason := predicate.check(asked, host)) is not None
+            }
             for host in self.hosts
         }
 
@@ -119,6 +130,7 @@ class World:
 def test_verdicts_are_those_of_kube_scheduler(reference: Reference, batch: int) -> None:
     refused: Counter[tuple[str, bool]] = Counter()
     feasible: Counter[bool] = Counter()
+    said: set[str] = set()
     compared = 0
     for seed in range(batch * CLUSTERS, (batch + 1) * CLUSTERS):
         world = World(seed)
@@ -138,7 +150,8 @@ def test_verdicts_are_those_of_kube_scheduler(reference: Reference, batch: int) 
                 world.objects if number % (PODS // 2) == 0 else None,
                 phase="reserve" if draw.often(0.2) else "allocate",
             )
-            ours = world.refusals(found)
+            texts = world.refusals(found)
+            ours = {node: list(refusals) for node, refusals in texts.items()}
             expected = {
                 node: [name for name in OURS if name in {one.plugin for one in refusals}]
                 for node, refusals in theirs.items()
@@ -149,12 +162,19 @@ def test_verdicts_are_those_of_kube_scheduler(reference: Reference, batch: int) 
                 assert not others, (seed, number, others)
                 if refusals and refusals[0].stage == "Filter":
                     assert refusals[0].plugin == ours[node][0], (seed, number, node)
+                for one in refusals:
+                    if one.stage == "Filter":
+                        sentence, _, detail = texts[node][one.plugin].partition(": ")
+                        assert sentence == one.message, (seed, number, node)
+                        assert bool(detail) is (one.plugin != "NodeUnschedulable"), texts[node]
+                        said.add(sentence)
                 feasible[not refusals] += 1
                 refused["NodeUnschedulable", "NodeUnschedulable" in ours[node]] += 1
                 for kind in kinds:
                     refused[KINDS[kind], KINDS[kind] in ours[node]] += 1
             compared += 1
     assert compared * BATCHES >= 2_000
+    assert said == {one for one in RefusalSentence if one not in OF_VOLUMES}
     # Every filter accepts and refuses often enough, where the pod has what it reads.
     for name in OURS:
         share = refused[name, True] / (refused[name, True] + refused[name, False])

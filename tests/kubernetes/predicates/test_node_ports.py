@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from yunikorn_kubernetes.predicates.node_ports import NodePorts
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
 from tests.kubernetes.predicates.pods import host, pod, running
 from yunikorn.testing import AskSample, NodeSample, PredicateContract
@@ -19,30 +20,30 @@ LOCAL = ["127.0.0.1", "TCP", 80]
 PORTS: list[tuple[list[Any], list[Any], str]] = [
     ([], [WEB], ""),
     ([WEB], [], ""),
-    ([WEB], [WEB], "80/TCP"),
+    ([WEB], [WEB], "0.0.0.0"),
     ([WEB], [["0.0.0.0", "TCP", 81]], ""),
     ([WEB], [["0.0.0.0", "UDP", 80]], ""),
     # 0.0.0.0 stands for every address, on either side.
-    ([WEB], [LOCAL], "80/TCP of 127.0.0.1"),
-    ([LOCAL], [WEB], "80/TCP"),
-    ([LOCAL], [LOCAL], "80/TCP of 127.0.0.1"),
+    ([WEB], [LOCAL], "0.0.0.0"),
+    ([LOCAL], [WEB], "127.0.0.1"),
+    ([LOCAL], [LOCAL], "127.0.0.1"),
     ([LOCAL], [["127.0.0.2", "TCP", 80]], ""),
     ([LOCAL], [["0.0.0.0", "UDP", 80]], ""),
     # Without address and protocol: 0.0.0.0 and TCP.
-    ([["", "", 80]], [LOCAL], "80/TCP of 127.0.0.1"),
-    ([WEB], [["", "", 80]], "80/TCP"),
+    ([["", "", 80]], [LOCAL], "0.0.0.0"),
+    ([WEB], [["", "", 80]], "0.0.0.0"),
     # Port 0 is none.
     ([["", "", 0]], [["", "", 0]], ""),
-    ([WEB], [["", "TCP", 79], ["", "TCP", 80]], "80/TCP"),
+    ([WEB], [["", "TCP", 79], ["", "TCP", 80]], "0.0.0.0"),
 ]
 
 
-@pytest.mark.parametrize(("used", "wanted", "conflict"), PORTS)
-def test_ports(used: list[Any], wanted: list[Any], conflict: str) -> None:
+@pytest.mark.parametrize(("used", "wanted", "address"), PORTS)
+def test_ports(used: list[Any], wanted: list[Any], address: str) -> None:
     predicate, here, there = NodePorts(), host("n1"), host("n2")
     predicate.placed(running(pod(hostPorts=used), here), here)
-    expected = f"a pod on the node uses the host port {conflict}" if conflict else None
-    assert predicate.check(pod(hostPorts=wanted), here) == expected
+    expected = RefusalSentence.PORTS.because(f"a pod on the node uses the host port 80/TCP of {address}")
+    assert predicate.check(pod(hostPorts=wanted), here) == (expected if address else None)
     assert predicate.check(pod(hostPorts=wanted), there) is None
 
 

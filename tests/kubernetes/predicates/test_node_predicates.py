@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from yunikorn_kubernetes import names
 from yunikorn_kubernetes.predicates.node_name import DynamicResources, NodeName
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.predicates.taints import NodeUnschedulable, TaintToleration
 
 from tests.kubernetes.predicates.pods import host, pod
@@ -55,8 +56,7 @@ TAINTS: list[tuple[list[str], list[dict[str, Any]], str]] = [
 @pytest.mark.parametrize(("taints", "tolerations", "refusing"), TAINTS)
 def test_taints(taints: list[str], tolerations: list[dict[str, Any]], refusing: str) -> None:
     answer = TaintToleration().check(pod(tolerations=tolerations), host(taints=taints))
-    expected = f"the node has the taint {refusing}, which the pod does not tolerate" if refusing else None
-    assert answer == expected
+    assert answer == (RefusalSentence.TAINT.because(refusing) if refusing else None)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,16 @@ def test_taints(taints: list[str], tolerations: list[dict[str, Any]], refusing: 
 )
 def test_unschedulable_nodes(tolerations: list[dict[str, Any]], runs: bool) -> None:
     answer = NodeUnschedulable().check(pod(tolerations=tolerations), host(unschedulable=True))
-    assert answer == (None if runs else "the node is unschedulable")
+    assert answer == (None if runs else "node(s) were unschedulable")
     assert NodeUnschedulable().check(pod(tolerations=tolerations), host()) is None
 
 
 def test_node_name() -> None:
     wanted = pod(required_node="n1")
     assert NodeName().check(wanted, host("n1")) is None
-    assert NodeName().check(wanted, host("n2")) == "the pod requires the node n1"
+    assert NodeName().check(wanted, host("n2")) == (
+        "node(s) didn't match the requested node name: the pod requires the node n1"
+    )
     assert NodeName().check(pod(), host("n2")) is None
     assert (NodeName().wanted(wanted), NodeName().wanted(pod())) == ("the name n1", None)
 

@@ -102,12 +102,19 @@ def test_foreign_pods_avoid_others() -> None:
 def test_texts() -> None:
     predicate = cluster(ON_A, AVOIDING)
     needs, avoids = pod(podAffinity=[near("zone")]), pod(podAntiAffinity=[near("host")])
-    assert predicate.check(needs, NODES["x"]) == "the node has no label zone, which the pod's affinity needs"
-    assert predicate.check(needs, NODES["b1"]) == "no pod that the pod's affinity needs runs in the same zone"
-    assert predicate.check(avoids, NODES["a1"]) == "the pod's anti-affinity excludes a pod in the same host"
-    assert predicate.check(pod(labels=WEB), NODES["a2"]) == (
-        "a pod in the same zone excludes the pod by its anti-affinity"
-    )
+    assert [
+        predicate.check(needs, NODES["x"]),
+        predicate.check(needs, NODES["b1"]),
+        predicate.check(avoids, NODES["a1"]),
+        predicate.check(pod(labels=WEB), NODES["a2"]),
+    ] == [
+        "node(s) didn't match pod affinity rules: the node has no label zone, which the pod's affinity needs",
+        "node(s) didn't match pod affinity rules: no pod that the pod's affinity needs runs in the same zone",
+        "node(s) didn't match pod anti-affinity rules:"
+        " the pod's anti-affinity excludes a pod in the same host",
+        "node(s) didn't satisfy existing pods anti-affinity rules:"
+        " a pod in the same zone excludes the pod by its anti-affinity",
+    ]
     both = pod(podAffinity=[near("zone")], podAntiAffinity=[near("host", "db")])
     assert predicate.wanted(both) == "pods near (app=web by zone) and no pods near (app=db by host)"
     assert predicate.wanted(pod()) is None

@@ -117,9 +117,10 @@ def test_unreadable_constraints_refuse_the_pod(spread: Any, fault: str) -> None:
 
 def test_texts() -> None:
     predicate, asked = placed(ZONES, "a1"), pod(labels=WEB, topologySpread=[over("zone")])
-    assert predicate.check(asked, ZONES["a2"]) == "the pod would exceed the skew of 1 over zone"
-    assert (
-        predicate.check(asked, ZONES["x"]) == "the node has no label zone, over which the pod must be spread"
+    spread = "node(s) didn't match pod topology spread constraints"
+    assert predicate.check(asked, ZONES["a2"]) == f"{spread}: the pod would exceed the skew of 1 over zone"
+    assert predicate.check(asked, ZONES["x"]) == (
+        f"{spread} (missing required label): the node has no label zone"
     )
     assert predicate.wanted(asked) == "room by the topology spread over zone (maxSkew 1)"
     assert predicate.wanted(pod()) is None

@@ -119,7 +119,7 @@ def test_host_ports_of_one_node_differ(
     if together:
         scheduled.running(2)
     else:
-        scheduled.pending("second", "host port 80/TCP")
+        scheduled.pending("second", "didn't have free ports for the requested pod ports")
 
 
 def test_a_daemon_set_runs_on_all_nodes_that_suit_it(scheduled: Scheduled) -> None:

@@ -18,7 +18,9 @@ from yunikorn_kubernetes.objects import (
     StorageClass,
     VolumeAttachment,
 )
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
+from tests.kubernetes.predicates.test_against_kube_scheduler import OF_VOLUMES
 from tests.kubernetes.reference import Reference, ReferenceError, Refusal, Verdicts
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.random_clusters import Obj, RandomCluster
@@ -39,6 +41,8 @@ STRUCTS = {
     "csistoragecapacities": CSIStorageCapacity,
     "volumeattachments": VolumeAttachment,
 }
+OPEN = {RefusalSentence.NO_VOLUME, RefusalSentence.NO_STORAGE}
+"""Sentences for claims without a volume."""
 CLUSTERS = 100
 
 
@@ -53,10 +57,11 @@ def loaded(made: RandomCluster) -> Cluster:
     return cluster
 
 
-def refusing(cluster: Cluster, pod: Obj, node: str) -> set[str]:
-    """Return the predicates that refuse a node for a pod."""
+def refusing(cluster: Cluster, pod: Obj, node: str) -> dict[str, str]:
+    """Return the refusals of a node for a pod, by predicate."""
     ask, at = cluster.ask(pod["metadata"]["uid"]), cluster.node(node)
-    return {name for name, one in cluster.predicates.items() if one.check(ask, at) is not None}
+    found = {name: one.check(ask, at) for name, one in cluster.predicates.items()}
+    return {name: reason for name, reason in found.items() if reason is not None}
 
 
 def ask(reference: Reference, pod: Obj, cluster: Mapping[str, Sequence[Obj]] | None) -> Verdicts:
@@ -74,7 +79,8 @@ def compare(
     cluster: Cluster, pod: Obj, node: str, verdict: Sequence[Refusal], counts: Counter[str], where: str
 ) -> None:
     """Compare the answers about a pod on a node, and count them by kind."""
-    theirs = {PLUGINS[one.plugin] for one in verdict if one.plugin in PLUGINS}
+    messages = {PLUGINS[one.plugin]: one.message for one in verdict if one.plugin in PLUGINS}
+    theirs = set(messages)
     ours = refusing(cluster, pod, node)
     shown = f"{where}, {pod['metadata']['name']} on {node}: {ours} and {verdict}"
     if cluster.problems(pod["metadata"]["uid"]):
@@ -82,7 +88,14 @@ def compare(
         assert theirs, shown
         assert "volume-binding" in ours, shown
     else:
-        assert ours == theirs, shown
+        assert set(ours) == theirs, shown
+        for name, reason in ours.items():
+            sentence = reason.partition(": ")[0]
+            counts[sentence] += 1
+            # VolumeBinding names one of the claims for which there is no volume, in an order of its own.
+            several = OPEN if len(pod["spec"].get("volumes", ())) > 1 else set()
+            said = set(messages[name].split(", "))
+            assert sentence in (said | several if said & several else said), shown
         counts["refused" if ours else "accepted"] += 1
         counts.update(theirs)
 
@@ -102,6 +115,7 @@ def test_verdicts_agree_on_random_clusters(reference: Reference) -> None:
     pairs = counts["accepted"] + counts["refused"]
     assert pairs >= 500, counts
     assert min(counts["accepted"], *(counts[name] for name in PLUGINS.values())) >= 20, counts
+    assert all(counts[sentence] for sentence in OF_VOLUMES), counts
 
 
 def test_a_pod_whose_claims_compete_is_placed_where_a_choice_one_by_one_fails(reference: Reference) -> None:
@@ -137,5 +151,5 @@ def test_a_pod_whose_claims_compete_is_placed_where_a_choice_one_by_one_fails(re
     cluster = loaded(made)
     cluster.add(msgspec.convert(pod, Pod))
     assert {one.plugin for one in reference.ask(pod, made.cluster)["n1"]} == {"VolumeBinding"}
-    assert refusing(cluster, pod, "n1") == set()
+    assert refusing(cluster, pod, "n1") == {}
     assert cluster.volumes.assume("job", "n1").bindings == {"default/any": "large", "default/ssd": "small"}

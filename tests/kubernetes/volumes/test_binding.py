@@ -9,11 +9,13 @@ from typing import Any, cast
 import msgspec
 import pytest
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 from yunikorn_kubernetes.volumes.volume_binder import VolumeBinder, VolumeBindError
 
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import ZONE, claim, host, on_label, pod, storage_class, volume
 
+AFFINITY = RefusalSentence.VOLUME_AFFINITY
 NODE = "volume.kubernetes.io/selected-node"
 BY_US = "pv.kubernetes.io/bound-by-controller"
 REF = {
@@ -332,9 +334,9 @@ async def made_elsewhere(server: Server) -> None:
         (static, pod_deleted, "the pod does not exist any more"),
         (dynamic, node_deleted, "node n1 does not exist any more"),
         (static, given_back, "volume disk was taken from claim lab/data"),
-        (static, moved, "the node affinity of volume disk excludes the node"),
+        (static, moved, f"{AFFINITY}: the node affinity of volume disk excludes the node"),
         (dynamic, provisioning_failed, "no volume could be made for claim lab/data on node n1"),
-        (dynamic, made_elsewhere, "the node affinity of volume made excludes the node"),
+        (dynamic, made_elsewhere, f"{AFFINITY}: the node affinity of volume made excludes the node"),
     ],
 )
 def test_a_change_that_excludes_the_binding_ends_the_wait(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import (
@@ -31,7 +32,7 @@ def test_a_claim_for_one_pod_is_used_by_one_pod_of_the_cluster() -> None:
     assert cluster.fits("two") == "n1 n2"
     cluster.place("one", "n1")
     assert cluster.refusal("two", "n2") == (
-        "volume-restrictions: another pod uses the claim lab/data, which has the access mode ReadWriteOncePod"
+        f"volume-restrictions: {RefusalSentence.ONCE_POD}: claim lab/data"
     )
     assert cluster.fits("two") == ""
     cluster.release("one")
@@ -106,7 +107,8 @@ def test_a_node_attaches_at_most_the_volumes_that_its_driver_allows() -> None:
     assert cluster.fits("p1") == "n1 n2"
     cluster.place("p1", "n1")
     assert cluster.refusal("p2", "n1") == (
-        "node-volume-limits: 2 of 2 volumes of the driver disk.csi are in use, the pod has 1"
+        f"node-volume-limits: {RefusalSentence.VOLUME_COUNT}:"
+        " 2 of 2 volumes of the driver disk.csi are in use, the pod has 1"
     )
     assert cluster.fits("p2") == "n2"
     cluster.release("p0")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from yunikorn_kubernetes.predicates.refusal_sentences import RefusalSentence
 
 from tests.kubernetes.volumes.kit import Cluster
 from tests.kubernetes.volumes.objects import (
@@ -202,10 +203,11 @@ def test_reasons_name_what_is_missing() -> None:
         cluster.refusal("made", "n1"),
         cluster.refusal("bound", "n2"),
     ] == [
-        "volume-binding: no free volume of storage class local suits",
-        "volume-binding: too few free volumes of storage class local suit",
-        "volume-binding: not enough storage capacity of storage class fast",
-        "volume-binding: the node affinity of volume disk excludes the node",
+        f"volume-binding: {RefusalSentence.NO_VOLUME}: no free volume of storage class local suits",
+        f"volume-binding: {RefusalSentence.NO_VOLUME}: too few free volumes of storage class local suit",
+        f"volume-binding: {RefusalSentence.NO_STORAGE}: not enough storage capacity of storage class fast",
+        f"volume-binding: {RefusalSentence.VOLUME_AFFINITY}:"
+        " the node affinity of volume disk excludes the node",
     ]
 
 
