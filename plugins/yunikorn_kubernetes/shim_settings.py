@@ -290,6 +290,12 @@ class AdmissionSettings:
         "yunikorn-service:9080",
         "address of the scheduler's REST interface, which validates configurations",
     )
+    require_validation: bool = _setting(
+        "admissionController.webHook.requireValidation",
+        BOOLEAN,
+        False,
+        "refuses a `queues.yaml` while the scheduler cannot be asked, instead of accepting it with a warning",
+    )
     process_namespaces: tuple[str, ...] = _setting(
         "admissionController.filtering.processNamespaces",
         PATTERNS,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
@@ -47,6 +48,12 @@ NEEDED = ("aiohttp", "cryptography", "kubernetes", "msgspec", "yarl")
     help="https://HOST:PORT by which the API server reaches this process, where no service leads to it.",
 )
 @click.option(
+    "--token-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="File with the token to send to the scheduler, if reading its REST interface needs credentials.",
+)
+@click.option(
     "--log",
     "levels",
     multiple=True,
@@ -62,6 +69,7 @@ def command(
     namespace: str,
     listen: str,
     url: str,
+    token_file: Path | None,
     levels: tuple[str, ...],
     log_format: str,
 ) -> int:
@@ -82,7 +90,7 @@ def command(
             f"{error.name} is not installed, but is needed for Kubernetes: pip install 'yunikorn[kubernetes]'"
         ) from error
     set_levels = (lambda _: None) if levels else AreaLevels().use
-    options = process.AdmissionOptions(namespace, host, port, url.rstrip("/"), set_levels)
+    options = process.AdmissionOptions(namespace, host, port, url.rstrip("/"), set_levels, token_file)
     agent = f"yunikorn-admission/{__version__}"
     with logging_to(None, parse_levels(levels), log_format):
         status: int = process.run(options, kubeconfig, context, agent, _welcome(host))

@@ -2,15 +2,17 @@
 
 The scheduler itself validates `queues.yaml`, because its image may have plugins that this process lacks. The
 other keys are validated here. As in Apache YuniKorn, an update is accepted while the scheduler cannot be
-asked; the submitter is warned.
+asked, and the submitter is warned; `admissionController.webHook.requireValidation` refuses it instead.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Protocol
 
 import aiohttp
@@ -29,6 +31,12 @@ _log = logging.getLogger("yunikorn.admission")
 
 PATIENCE = 5.0
 """Seconds to wait for the scheduler; the API server waits for twice as long."""
+MISDIRECTED = 421
+"""Status for a `Host` header that the scheduler does not know."""
+UNKNOWN = (401, 403)
+"""Statuses for missing or insufficient credentials."""
+LOCAL = "localhost"
+"""Name that every scheduler knows."""
 LARGEST_WARNING = 250
 """Length of a warning; the API server cuts longer ones."""
 
@@ -38,34 +46,46 @@ class ConfigMapVerdict:
     """Result of a validation."""
 
     problems: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    unasked: str = ""
+    """Reason why the scheduler could not be asked; empty if it was."""
 
 
 class ValidatingScheduler(Protocol):
     """Scheduler that validates its `queues.yaml`."""
 
     async def validate(self, text: str) -> ConfigMapVerdict:
-        """Return the problems of a `queues.yaml`, or a warning if the scheduler cannot be asked."""
+        """Return the problems of a `queues.yaml`, or why the scheduler cannot be asked."""
         ...
 
 
 class RestScheduler:
     """Scheduler behind its REST interface, `POST /ws/v1/validate-conf`."""
 
-    def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, address: str, token_file: Path | None = None) -> None:
+        """Create for an address; `token_file` has a token for a scheduler whose readers need credentials."""
         self._session = session
         self._address = address
+        self._token_file = token_file
 
     async def validate(self, text: str) -> ConfigMapVerdict:
-        """Return the problems of a `queues.yaml`, or a warning if the scheduler cannot be asked."""
+        """Return the problems of a `queues.yaml`, or why the scheduler cannot be asked.
+
+        A scheduler on a loopback address, behind a proxy that leads from the service to it, knows itself as
+        `localhost` only: this protects it from pages of foreign sites, which cannot choose the `Host` header.
+        """
         url = f"http://{self._address}/ws/v1/validate-conf"
-        limit = aiohttp.ClientTimeout(total=PATIENCE)
         content = text.encode()
         try:
-            async with self._session.post(url, data=content, timeout=limit) as response:
-                if response.status // 100 != 2:
-                    return _unasked(f"{url} answered with status {response.status}")
-                answer = json.loads(await response.read())
+            headers = await asyncio.to_thread(self._credentials)
+            async with asyncio.timeout(PATIENCE):
+                status, body = await self._post(url, content, headers)
+                if status == MISDIRECTED:
+                    status, body = await self._post(url, content, {**headers, "Host": LOCAL})
+            if status in UNKNOWN:
+                return _unasked(f"{url} answered with status {status}: see --token-file")
+            if status // 100 != 2:
+                return _unasked(f"{url} answered with status {status}")
+            answer = json.loads(body)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             return _unasked(f"{url}: {text_of(error)}")
         if not isinstance(answer, dict) or not isinstance(answer.get("allowed"), bool):
@@ -78,11 +98,21 @@ class RestScheduler:
             problems=(str(answer.get("reason") or "the scheduler refuses it without a reason"),)
         )
 
+    def _credentials(self) -> dict[str, str]:
+        """Return the header with the token; raises `OSError` if the file cannot be read."""
+        if self._token_file is None:
+            return {}
+        return {"Authorization": f"Bearer {self._token_file.read_text('ascii', 'replace').strip()}"}
+
+    async def _post(self, url: str, content: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Return status and body of the answer."""
+        async with self._session.post(url, data=content, headers=headers) as response:
+            return response.status, await response.read()
+
 
 def _unasked(why: str) -> ConfigMapVerdict:
-    _log.warning("the scheduler could not validate a ConfigMap, which is therefore accepted: %s", why)
     text = f"queues.yaml was not validated, because the scheduler could not be asked: {why}"
-    return ConfigMapVerdict(warnings=(text[:LARGEST_WARNING],))
+    return ConfigMapVerdict(unasked=text)
 
 
 @attrs.frozen
@@ -112,10 +142,13 @@ async def review_config_map(
     namespace: str,
     known: Mapping[str, ConfigMap],
     scheduler: ValidatingScheduler,
+    *,
+    required: bool = False,
 ) -> ReviewAnswer:
     """Return the answer to the creation or update of a ConfigMap.
 
-    `known` has the ConfigMaps of the scheduler's namespace by name. All problems are listed.
+    `known` has the ConfigMaps of the scheduler's namespace by name. All problems are listed. With `required`,
+    a `queues.yaml` that the scheduler could not validate is one of them.
     """
     if request.kind.kind != "ConfigMap" or request.effective_namespace != namespace:
         return ALLOWED
@@ -126,12 +159,16 @@ async def review_config_map(
     except msgspec.ValidationError as error:
         return ReviewAnswer(allowed=False, reason=f"no ConfigMap: {error}")
     merged = MergedMaps.of({**known, (request.name or _name(request.object)): given})
-    verdict = await scheduler.validate(merged.queues)
-    problems = [*merged.problems, *verdict.problems]
-    warnings = tuple(text[:LARGEST_WARNING] for text in (*merged.warnings, *verdict.warnings))
+    verdict = await scheduler.validate(merged.queues) if merged.queues else ConfigMapVerdict()
+    problems, warnings = [*merged.problems, *verdict.problems], [*merged.warnings]
+    if verdict.unasked:
+        outcome = "refused" if required else "accepted"
+        _log.warning("a ConfigMap is %s: %s", outcome, verdict.unasked)
+        (problems if required else warnings).append(verdict.unasked)
+    warnings = [text[:LARGEST_WARNING] for text in warnings]
     if not problems:
-        return ReviewAnswer(allowed=True, warnings=warnings)
-    return ReviewAnswer(allowed=False, reason="\n".join(problems), warnings=warnings)
+        return ReviewAnswer(allowed=True, warnings=tuple(warnings))
+    return ReviewAnswer(allowed=False, reason="\n".join(problems), warnings=tuple(warnings))
 
 
 def _name(content: Mapping[str, object]) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -61,6 +62,8 @@ class AdmissionOptions:
     """URL by which the API server reaches this process, for one outside of the cluster."""
     set_levels: Callable[[ShimLogLevels], object] = lambda _: None
     """Sets the levels of logs that the ConfigMaps name."""
+    token_file: Path | None = None
+    """File with the token to send to the scheduler; it is read for each validation."""
 
     def check(self) -> None:
         """Raise `UsageError` with all names that cannot be used."""
@@ -201,8 +204,14 @@ class AdmissionController:
     async def _validate(self, request: Request) -> ReviewAnswer:
         assert self._session is not None
         assert self._config is not None
-        scheduler = RestScheduler(self._session, self._config.settings.admission.scheduler_address)
-        return await review_config_map(request, self._options.namespace, self._known_maps(), scheduler)
+        settings = self._config.settings.admission
+        return await review_config_map(
+            request,
+            self._options.namespace,
+            self._known_maps(),
+            RestScheduler(self._session, settings.scheduler_address, self._options.token_file),
+            required=settings.require_validation,
+        )
 
     def _known_maps(self) -> dict[str, ConfigMap]:
         store, namespace = self._config_maps.store, self._options.namespace
