@@ -194,6 +194,8 @@ def items_of(mapping: Any, most: int = MOST_ITEMS) -> list[tuple[Any, Any]]:
     value that is no mapping.
     """
     if issubclass(type(mapping), dict):
+        if dict.__len__(mapping) > most:
+            raise ValueError(f"it returned more than {most} entries")
         return list(dict.items(mapping))
     if not isinstance(mapping, Mapping):
         raise TypeError(f"it returned {safe_repr(mapping)} instead of a mapping")

@@ -134,3 +134,20 @@ def test_a_missing_file_has_status_2(run: Run, tmp_path: Path) -> None:
     status, _, err = run("diff", str(tmp_path / "no"), str(tmp_path / "none"))
     assert status == 2
     assert err.count("cannot be read: No such file or directory") == 2
+
+
+def test_plugins_are_compared_by_name(diff: Any) -> None:
+    old = document(predicates=["taints", "node-selector"])
+    old += "plugins: {load: [./old.py], disable: [app-sort:stateaware]}\n"
+    new = document(predicates=["node-selector", "taints"])
+    new += "plugins: {load: [./new.py]}\nevents: {sinks: [{name: jsonl, path: events.jsonl}]}\n"
+    status, out, err = diff(old, new)
+    assert status == 1, err
+    assert sorted(out.splitlines()) == [
+        "disabled plugin app-sort:stateaware removed",
+        "event sink jsonl added",
+        "plugin file or module ./new.py added",
+        "plugin file or module ./old.py removed",
+        "predicates: the order has changed",
+    ]
+    assert "./old.py was not loaded" in err

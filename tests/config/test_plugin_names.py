@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -266,3 +267,62 @@ def test_text_that_is_neither_a_file_nor_a_module_is_reported(name: str, tmp_pat
     assert problem.message == (
         f"{name!r} is neither a file nor a module: write a path such as ./mine.py, or package.module"
     )
+
+
+def test_a_module_beside_a_file_is_explained(tmp_path: Path) -> None:
+    write(tmp_path, 2)
+    (tmp_path / "helper.py").touch()
+    (tmp_path / "mine.py").write_text("import helper\n", "utf-8")
+    problems = messages(TEXT, Registry.load(third_party=False).trusting(tmp_path))
+    assert any("No module named 'helper'. It is beside mine.py" in problem for problem in problems)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions of files")
+@pytest.mark.parametrize("place", ["mine.py", "."])
+def test_a_file_that_others_may_change_is_warned_about(
+    tmp_path: Path, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path, 2)
+    registry = Registry.load(third_party=False).trusting(tmp_path)
+    tmp_path.chmod(0o755)
+    (tmp_path / "mine.py").chmod(0o644)
+    assert not messages(TEXT, registry)
+    assert not caplog.text
+    write(tmp_path, 3)
+    (tmp_path / place).chmod(0o777)
+    assert not messages(TEXT, registry)
+    assert "may be changed by other users: chmod go-w, or chown it" in caplog.text
+
+
+def test_a_file_that_changes_the_working_directory_has_no_effect_on_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, 2)
+    with (tmp_path / "mine.py").open("a", encoding="utf-8") as file:
+        file.write("\nimport os\nos.chdir('/')\n")
+    assert not messages(TEXT, Registry.load(third_party=False).trusting(Path()))
+    assert Path.cwd() == tmp_path
+
+
+UNREADABLE = {
+    "a metaclass": (
+        "class Meta(type):\n    def __getattribute__(cls, name):\n"
+        "        if name == '__doc__': raise KeyError\n        return type.__getattribute__(cls, name)\n\n"
+    ),
+    "a descriptor": "class Raises:\n    def __get__(self, owner, cls): raise KeyError\n\n",
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_classes_whose_attributes_raise_are_left_out(tmp_path: Path, what: str) -> None:
+    write(tmp_path, 2)
+    source = (tmp_path / "mine.py").read_text("utf-8")
+    head, line = source.index("@attrs"), "class Loaded(AppSortPolicy):\n"
+    assert line in source
+    source = source[:head] + UNREADABLE[what] + source[head:]
+    new = line.replace(")", ", metaclass=Meta)") if "metaclass" in what else line
+    new += "" if "metaclass" in what else "    admission_class = Raises()\n"
+    (tmp_path / "mine.py").write_text(source.replace(line, new), "utf-8")
+    problems = messages(TEXT, Registry.load(third_party=False).trusting(tmp_path))
+    assert any("of class Loaded cannot be read: KeyError" in problem for problem in problems), problems

@@ -169,6 +169,7 @@ def drawn(**more: Any) -> str:
         ({"vcore": None}, "returned None of vcore instead"),
         ({7: 7}, "returned 7 instead of the name of a resource type"),
         ("vcore", "returned 'vcore' instead of a mapping"),
+        (dict.fromkeys(map(str, range(1001)), 1), "returned more than 1000 entries"),
     ],
 )
 def test_wrong_amounts_are_contained_and_the_configured_max_stays(

@@ -7,8 +7,10 @@ cannot spoil an output that a program reads.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import Any, TextIO
@@ -16,6 +18,10 @@ from typing import Any, TextIO
 import click
 
 from yunikorn.errors import printable
+
+_log = logging.getLogger("yunikorn.plugins")
+LONGEST_LINE = 4096
+"""Characters after which a line is logged before its end."""
 
 
 class _Prints:
@@ -26,6 +32,30 @@ class _Prints:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(sys.stderr, name)
+
+
+class _LoggedPrints(_Prints):
+    """Stand-in for `sys.stdout` that logs what is written, line by line."""
+
+    def __init__(self, real: TextIO) -> None:
+        super().__init__(real)
+        self._rest = ""
+        self._lock = threading.Lock()
+
+    def write(self, text: str) -> int:
+        """Log the lines that a text completes."""
+        with self._lock:
+            *lines, self._rest = (self._rest + text).split("\n")
+            if len(self._rest) > LONGEST_LINE:
+                lines, self._rest = [*lines, self._rest], ""
+        for line in filter(str.strip, lines):
+            _log.info("printed by a plugin or a library: %s", printable(line))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Log lines."""
+        for line in lines:
+            self.write(line)
 
 
 def results() -> TextIO:
@@ -66,9 +96,9 @@ def notes(texts: Iterable[str]) -> None:
 
 
 @contextlib.contextmanager
-def results_only() -> Iterator[None]:
-    """Reserve standard output for `echo`; all other output of this process goes to standard error."""
-    stand_in, original = _Prints(results()), sys.__stdout__
+def results_only(*, logged: bool = False) -> Iterator[None]:
+    """Reserve standard output for `echo`; all other output goes to standard error, or to the log."""
+    stand_in, original = (_LoggedPrints if logged else _Prints)(results()), sys.__stdout__
     setattr(sys, "__stdout__", stand_in)  # noqa: B010
     try:
         with contextlib.redirect_stdout(stand_in):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 import click
 
+from yunikorn.cli.output import results_only
 from yunikorn.errors import UsageError
 from yunikorn.service.logs import logging_to, parse_levels
 from yunikorn.service.service_settings import (
@@ -84,9 +86,11 @@ class SharedOptions:
             )
         return found
 
-    def logging(self) -> AbstractContextManager[None]:
-        """Write the log of the service as the options say, until the end of the context."""
-        return logging_to(None, parse_levels(self.levels), self.log_format)
+    @contextlib.contextmanager
+    def logging(self) -> Iterator[None]:
+        """Write the log of the service as the options say, with the prints of plugins, during the context."""
+        with logging_to(None, parse_levels(self.levels), self.log_format), results_only(logged=True):
+            yield
 
 
 def tls_files(certificate: Path | None, key: Path | None, authority: Path | None) -> ServerTls | None:

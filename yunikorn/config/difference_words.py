@@ -10,7 +10,8 @@ import attrs
 
 from yunikorn.config.differences import ADDED, ConfigDifference
 from yunikorn.config.filters import FilterConfig
-from yunikorn.config.queues_yaml import LimitConfig, QueueConfig, RuleConfig, SchedulerConfig
+from yunikorn.config.queues_yaml import LimitConfig, PluginRef, QueueConfig, RuleConfig, SchedulerConfig
+from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.quantities import spell_quantity
 from yunikorn.resources import Resource
 
@@ -185,8 +186,54 @@ def _filter(rule: FilterConfig) -> str:
     return f"{'only' if rule.allow else 'all but'} {', '.join(named) or 'all users'}"
 
 
+# -- lists of plugins -----------------------------------------------------------------------------------
+
+_PLUGINS = {
+    "predicates": "predicate",
+    "events.sinks": "event sink",
+    "plugins.load": "plugin file or module",
+    "plugins.disable": "disabled plugin",
+    "plugins.override": "override",
+}
+"""Keys with lists of plugins, and one entry in words."""
+
+
+def _plugins(one: ConfigDifference) -> Iterator[str]:
+    """Yield a line for each plugin that only one of the lists has, or whose options or content differ."""
+    title = _PLUGINS.get(one.key)
+    if title is None:
+        yield from _plain(one)
+        return
+    before, after = ({_plugin(entry): entry for entry in value or ()} for value in one.values)
+    yield from (f"{title} {name} removed" for name in before if name not in after)
+    yield from (f"{title} {name} added" for name in after if name not in before)
+    changed = [name for name, entry in before.items() if name in after and after[name] != entry]
+    for name in changed:
+        yield f"{title} {name}: {_plugin_change(before[name], after[name])}"
+    if before.keys() == after.keys() and not changed:
+        yield f"{title}s: the order has changed"
+
+
+def _plugin(entry: PluginRef | LoadedPlugin | str) -> str:
+    return entry if isinstance(entry, str) else entry.name
+
+
+def _plugin_change(old: Any, new: Any) -> str:
+    """Return what differs between two entries of one name, without the values of options."""
+    if isinstance(old, LoadedPlugin):
+        return "its content has changed"
+    names = sorted({*old.options, *new.options})
+    differing = [name for name in names if old.options.get(name) != new.options.get(name)]
+    if differing:
+        return f"options changed ({', '.join(differing)})"
+    return "required" if new.required else "not required"
+
+
 _WORDS: dict[str, Callable[[ConfigDifference], Iterator[str]]] = {
     "resources": _resources,
     "limits": _limits,
     "placementrules": _rules,
+    "predicates": _plugins,
+    "events": _plugins,
+    "plugins": _plugins,
 }

@@ -11,6 +11,7 @@ from yunikorn.config.acl import Acl
 from yunikorn.config.durations import spell_duration
 from yunikorn.config.keys import ConfigKey, keys_of, mappings_of
 from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, QueueConfig, SchedulerConfig
+from yunikorn.framework.plugin_code import LoadedPlugin
 from yunikorn.quantities import spell_quantity
 from yunikorn.resources import Resource
 
@@ -146,6 +147,8 @@ def _shown(value: Any) -> Any:
         return acl_text(value)
     if isinstance(value, PluginRef):
         return f"{value.name} (options: {', '.join(sorted(value.options))})" if value.options else value.name
+    if isinstance(value, LoadedPlugin):
+        return value.name
     if isinstance(value, Resource):
         return {name: spell_quantity(name, amount) for name, amount in value.items()}
     if isinstance(value, Mapping):

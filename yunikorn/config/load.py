@@ -141,7 +141,8 @@ def _read(
 ) -> SchedulerConfig | None:
     findings = table.findings
     draft = SchedulerDraft(table)
-    loaded, skipped = _load_plugins(draft, registry)
+    named, loaded = _load_plugins(draft, registry)
+    skipped = len(loaded) < len(named)
     registry = registry.configured((), (), loaded)
     _check_disabled(draft, registry, findings.warning if skipped else findings.problem)
     _check_overriding(draft, registry, findings.warning if skipped else findings.problem)
@@ -156,32 +157,36 @@ def _read(
         check_cluster(draft.partitions, capacities, findings)
     if findings.problems:
         return None
-    return attrs.evolve(draft.build(), loaded=loaded, checksum=checksum_of(text), text=text)
+    return attrs.evolve(draft.build(), loaded=named, checksum=checksum_of(text), text=text)
 
 
-def _load_plugins(draft: SchedulerDraft, registry: Registry) -> tuple[tuple[LoadedPlugin, ...], bool]:
+Loaded = tuple[LoadedPlugin, ...]
+
+
+def _load_plugins(draft: SchedulerDraft, registry: Registry) -> tuple[Loaded, Loaded]:
     """Load the plugins that the configuration names, and report those that cannot be loaded.
 
-    Also returns True if some were skipped, so that not all names are known.
+    Returns all, also those that were skipped, and those that were loaded.
     """
+    named: list[LoadedPlugin] = []
     found: list[LoadedPlugin] = []
-    skipped = False
     findings = draft.table.findings
     for name, spot in draft.loaded:
         try:
             one = registry.code.load(name, registry.stopwatch)
             registry.configured((), (), [*found, one])
         except NotLoaded as error:
-            skipped = registry.code.may_skip
-            if skipped:
+            if registry.code.may_skip:
+                named.append(LoadedPlugin(name, "", None))
                 findings.warning(spot, f"{error}; what it offers was not checked")
             else:
                 findings.problem(spot, str(error))
         except UnknownPlugin as error:
             findings.problem(spot, str(error))
         else:
+            named.append(one)
             found.append(one)
-    return tuple(found), skipped
+    return tuple(named), tuple(found)
 
 
 Report = Callable[[Spot, str], None]

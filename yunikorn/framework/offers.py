@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 
 import attrs
 
-from yunikorn.containment import contained, exact_text, safe_repr, safe_text
+from yunikorn.containment import class_name, contained, describe_error, exact_text, safe_repr, safe_text
 from yunikorn.errors import OptionError, YunikornError
 from yunikorn.framework.kinds import EVENT_SINK, PluginKind
 
@@ -143,6 +143,7 @@ def check_class(kind: PluginKind, cls: Any) -> str:
         raise InvalidOffer(
             f"{cls.__qualname__} is not a subclass of {kind.base.__name__}, as {kind.hook} requires"
         )
+    _check_readable(kind, cls)
     _check_name(kind, cls)
     _check_method(kind, cls)
     _refuse_async(kind, cls)
@@ -152,6 +153,18 @@ def check_class(kind: PluginKind, cls: Any) -> str:
     if kind is EVENT_SINK:
         _check_wants(cls)
     return kind.normal(exact_text(cls.name))
+
+
+def _check_readable(kind: PluginKind, cls: Any) -> None:
+    """Refuse a class whose own attributes cannot be read, which the core does without a guard."""
+    for name in ("__qualname__", "__module__", "__doc__", "__mro__", *dir(kind.base)):
+        if not name.startswith("__") or name in vars(type):
+            try:
+                getattr(cls, name, None)
+            except contained() as error:
+                raise InvalidOffer(
+                    f"{name} of class {class_name(cls)} cannot be read: {describe_error(error)}"
+                ) from None
 
 
 def _check_name(kind: PluginKind, cls: Any) -> None:

@@ -11,12 +11,15 @@ import hashlib
 import importlib
 import importlib.abc
 import importlib.util
+import logging
 import os
 import re
 import shlex
+import stat
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +29,7 @@ from yunikorn.containment import contained, describe_error
 from yunikorn.errors import UnknownPlugin, printable
 from yunikorn.framework.installed import timed
 
+_log = logging.getLogger("yunikorn.plugins")
 _loading = threading.Lock()
 """Held while the module of a file is looked up, because configurations are loaded by several threads."""
 UNFINISHED = 5.0
@@ -116,7 +120,8 @@ class CodePermission:
             return attrs.evolve(before[0], name=name)
         try:
             path = self._allowed(name)
-            with timed(f"importing plugin {printable(name)}", stopwatch):
+            what = f"importing plugin {printable(name)}"
+            with timed(what, stopwatch), _named_while_it_lasts(what, stopwatch):
                 if path is not None:
                     return attrs.evolve(_load_file(name, path), path=self._path(name))
                 return LoadedPlugin(name, "", importlib.import_module(name))
@@ -170,15 +175,85 @@ def _load_file(name: str, path: Path) -> LoadedPlugin:
     if module is not None:
         _wait_for(module)
         return LoadedPlugin(name, digest, module)
+    if doubt := _doubt(path):
+        _log.warning("plugin %s %s", printable(str(path)), doubt)
     # Without `_loading`: a file that never ends must not stop others.
     try:
-        loader.exec_module(new)
+        with _same_folder():
+            loader.exec_module(new)
+    except ModuleNotFoundError as error:
+        del sys.modules[called]
+        raise _explained(error, path) from None
     except BaseException:
         del sys.modules[called]
         raise
     finally:
         loader.executing.release()
     return LoadedPlugin(name, digest, new)
+
+
+@contextmanager
+def _same_folder() -> Iterator[None]:
+    """Return to the working directory, on which the meaning of relative names depends."""
+    try:
+        folder = os.getcwd()
+    except FileNotFoundError:
+        folder = ""
+    try:
+        yield
+    finally:
+        if folder:
+            os.chdir(folder)
+
+
+def _explained(error: ModuleNotFoundError, path: Path) -> ImportError:
+    """Return an error that says what to do about a module beside the file that imports it."""
+    first = (error.name or "").partition(".")[0]
+    beside = [path.parent / f"{first}.py", path.parent / first / "__init__.py"]
+    if not first or not any(one.is_file() for one in beside):
+        return error
+    return ImportError(
+        f"{error}. It is beside {path.name}, but a file of plugins.load imports nothing from its folder,"
+        " because two folders may have modules of one name. Write both in one file, or install them as a"
+        " package, and load that as package.module",
+        name=error.name,
+    )
+
+
+def _doubt(path: Path) -> str:
+    """Return a remark if users other than the owner, root and this process may change a file, or ""."""
+    if os.name != "posix":
+        return ""
+    trusted = 0, os.geteuid()
+    for place in (path, path.resolve().parent):
+        found = place.stat()
+        # In a folder with the sticky bit, users change only their own files. A group with the number of the
+        # owner has no other members on most systems.
+        shared = stat.S_IWOTH | (stat.S_IWGRP if found.st_gid not in (0, found.st_uid) else 0)
+        if found.st_uid not in trusted:
+            who = f"belongs to user {found.st_uid}"
+        elif found.st_mode & shared and not (place is not path and found.st_mode & stat.S_ISVTX):
+            who = "may be changed by other users"
+        else:
+            continue
+        what = "it" if place is path else f"its folder {place}"
+        return f"runs with the rights of this process, but {what} {who}: chmod go-w, or chown it"
+    return ""
+
+
+@contextmanager
+def _named_while_it_lasts(what: str, stopwatch: Callable[[], float] | None) -> Iterator[None]:
+    """Log that an import has not ended, so that a file which never does is named; only with a stopwatch."""
+    if stopwatch is None:
+        yield
+        return
+    timer = threading.Timer(UNFINISHED, _log.warning, ("%s has not ended after %g s", what, UNFINISHED))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _wait_for(module: ModuleType) -> None:

@@ -357,6 +357,10 @@ def _in_force(configured: Resource | None, amounts: Mapping[str, int] | None) ->
     return Resource({**(configured or NOTHING), **amounts})
 
 
+MOST_TYPES = 1_000
+"""Maximum number of resource types in an answer, which is computed with at every change of usage."""
+
+
 def _checked(answer: Any, now: int) -> Quota:
     """Return an answer in values of Python itself. Raises `TypeError` or `ValueError` for an invalid one."""
     if answer is None:
@@ -375,7 +379,7 @@ def _checked(answer: Any, now: int) -> Quota:
             )
     if amounts is None:
         return Quota(None, until, why)
-    return Quota(Resource(_amount(*entry) for entry in items_of(amounts)), until, why)
+    return Quota(Resource(_amount(*entry) for entry in items_of(amounts, MOST_TYPES)), until, why)
 
 
 def _amount(name: Any, value: Any) -> tuple[str, int]:

@@ -60,6 +60,7 @@ class ConfigFiles:
         """Groups whose files were ConfigMaps when they were read last."""
         for text in named:
             group, path = _split(text)
+            path = path.absolute()  # a plugin may change the working directory
             if path.is_dir():
                 if group:
                     raise UsageError(f"--config {text}: a folder has one file per group, so name no group")
