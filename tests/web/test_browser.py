@@ -36,6 +36,14 @@ PATHS = (
     "/plugins",
 )
 AXE = "() => axe.run(document, {resultTypes: ['violations']}).then(found => found.violations)"
+HIDDEN_SECTIONS = """[...document.querySelectorAll('.top nav a')]
+    .filter(one => one.getBoundingClientRect().right > innerWidth).map(one => one.textContent)"""
+"""Expression for the sections that the navigation shows only after scrolling."""
+CUT = """[...document.querySelectorAll('main *')]
+    .filter(one => one.scrollWidth > one.clientWidth + 1 && getComputedStyle(one).overflowX !== 'visible'
+        && one.clientWidth > 1 && !getComputedStyle(one).backgroundImage.includes('gradient'))
+    .map(one => one.outerHTML.slice(0, 80))"""
+"""Expression for what is cut off at the right without a shadow that says so."""
 TIME = "document.querySelector('#live > p:last-child time').textContent"
 """Expression for the time on a page."""
 
@@ -118,6 +126,8 @@ def test_pages_have_no_fault(opened: Opened, address: str) -> None:
         violations = [(one["id"], one["nodes"][0]["html"]) for one in page.evaluate(AXE)]
         assert violations == [], path
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+        assert page.evaluate(HIDDEN_SECTIONS) == [], path
+        assert page.evaluate(CUT) == [], path
     assert opened.console == []
 
 

@@ -418,7 +418,8 @@ def _of_nodes(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reas
         text = f"{summary}: {ask.reserved.id}; {found.detail}"
         yield Reason("reservation", summary, text, blockers=_node(ask.reserved.id))
     else:
-        blockers = _node(found.reserved_node) if found.reserved_node else ()
+        is_too_large = found.too_small == found.nodes
+        blockers = _node(found.reserved_node) if found.reserved_node and not is_too_large else ()
         yield Reason(found.check, found.summary, found.detail, blockers=blockers)
         yield from _of_reservation(at, ask)
 
