@@ -416,7 +416,7 @@ def test_random_numbers_always_have_a_seed(path: Path) -> None:
 
 
 CREDENTIALS = (
-    "yunikorn_kubernetes.api_server.api_credentials",
+    "yunikorn_kubernetes.api_server.credential_plugins",
     "yunikorn_kubernetes.api_server.api_connection",
     "yunikorn_kubernetes.admission.config_map_validation",
     "yunikorn_kubernetes.admission.controller",

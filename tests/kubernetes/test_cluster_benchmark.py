@@ -15,6 +15,8 @@ if str(CHECKOUT) not in sys.path:
 
 from benchmarks.cluster.contenders import CONTENDERS  # noqa: E402
 from benchmarks.cluster.kinds import KINDS, node_objects  # noqa: E402
+from benchmarks.cluster.restarts import COLUMNS as RESTART_COLUMNS  # noqa: E402
+from benchmarks.cluster.restarts import measure as measure_restart  # noqa: E402
 from benchmarks.cluster.run import COLUMNS, Plan, measure  # noqa: E402
 from benchmarks.failure import BenchmarkFailure  # noqa: E402
 from tests.kubernetes.cluster import Cluster  # noqa: E402
@@ -83,3 +85,15 @@ def test_a_small_run_has_all_figures(cluster: Cluster) -> None:
     assert (figures["pods"], figures["late"]) == (20, 10)
     assert 0 < figures["latency_p50_s"] <= figures["latency_p99_s"]
     assert all(figures[name] > 0 for name in ("pods_per_s", "cpu_s", "server_cpu_s", "start_to_last_s"))
+
+
+def test_a_start_has_all_figures(cluster: Cluster, tmp_path: Path) -> None:
+    for node in node_objects(5):
+        cluster.kubectl.create(node)
+
+    result = measure_restart(cluster, 1, str(tmp_path))
+
+    assert len(result.cells()) == len(RESTART_COLUMNS)
+    assert json.loads(result.to_json())["number"] == 1
+    assert 0 < result.first_s <= result.last_s
+    assert result.cpu_s > 0

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
-import os
 import ssl
-import sys
-import tempfile
 from collections.abc import Awaitable, Callable
 
 import attrs
@@ -23,6 +20,7 @@ from yunikorn_kubernetes.admission.reviews import (
 )
 from yunikorn_kubernetes.admission.webhook_certificates import ServerCertificate
 from yunikorn_kubernetes.admission.webhooks import MUTATE_PATH, VALIDATE_PATH
+from yunikorn_kubernetes.api_server.key_pairs import load_key_pair
 
 _log = logging.getLogger("yunikorn.admission")
 
@@ -65,17 +63,7 @@ class WebhookServer:
 
     def use(self, certificate: ServerCertificate) -> None:
         """Use a certificate for new connections."""
-        # The module ssl reads files only. A file in memory works where the file system is read-only.
-        content = certificate.key + certificate.certificate
-        if sys.platform == "linux":
-            with open(os.memfd_create("certificate", os.MFD_CLOEXEC), "wb", buffering=0) as file:
-                file.write(content)
-                self._tls.load_cert_chain(f"/proc/self/fd/{file.fileno()}")
-        else:
-            with tempfile.NamedTemporaryFile() as temporary:
-                temporary.write(content)
-                temporary.flush()
-                self._tls.load_cert_chain(temporary.name)
+        load_key_pair(self._tls, certificate.certificate, certificate.key)
 
     async def start(self, host: str, port: int) -> int:
         """Listen; return the port. Raises `UsageError` if the address cannot be used."""

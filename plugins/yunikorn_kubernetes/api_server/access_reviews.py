@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import Any, TypeVar
 
 import attrs
 
 from yunikorn.errors import UsageError
 from yunikorn_kubernetes.api_server.api_resources import ACCESS_REVIEWS, ApiResource
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
+
+T = TypeVar("T")
 
 UNAUTHORIZED, FORBIDDEN = 401, 403
 
@@ -31,9 +34,21 @@ class Right:
         return f'{self.verb} resource "{plural}"{named} in API group "{self.resource.group}" {where}'
 
 
+async def all_at_once(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """Return the results of simultaneous calls; raises the first error, after all have ended."""
+    results: list[T] = []
+    for found in await asyncio.gather(*calls, return_exceptions=True):
+        if isinstance(found, BaseException):
+            raise found
+        results.append(found)
+    return results
+
+
 async def denied(server: ApiServer, rights: Iterable[Right]) -> list[str]:
     """Return a text for each of these rights that this process lacks. Raises `ApiError`."""
-    return [f"{FORBIDDEN} cannot {right}" for right in rights if not await _has(server, right)]
+    asked = [*rights]
+    has = await all_at_once(_has(server, right) for right in asked)
+    return [f"{FORBIDDEN} cannot {right}" for right, is_there in zip(asked, has, strict=True) if not is_there]
 
 
 async def _has(server: ApiServer, right: Right) -> bool:

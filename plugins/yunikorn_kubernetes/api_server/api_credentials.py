@@ -1,31 +1,25 @@
-"""Credentials for an API server: from a kubeconfig file, or those of a pod inside the cluster.
-
-The library `kubernetes` reads files and calls exec plugins; nothing else of it is used. It is imported with
-this module, so only what connects to a cluster may import this module.
-"""
+"""Credentials for an API server: from a kubeconfig file, or those of a pod inside the cluster."""
 
 from __future__ import annotations
 
-import logging
+import base64
 import os
 import ssl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
-import yaml
-from kubernetes.aio.client import Configuration
-from kubernetes.aio.config import ConfigException
-from kubernetes.aio.config.incluster_config import InClusterConfigLoader
-from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 
 from yunikorn.errors import CONTAINED, YunikornError
+from yunikorn_kubernetes.api_server.key_pairs import load_key_pair
+from yunikorn_kubernetes.api_server.kubeconfig_files import Kubeconfig, KubeconfigEntry, KubeconfigError
+
+if TYPE_CHECKING:
+    from yunikorn_kubernetes.api_server.credential_plugins import CredentialPlugin
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Folder of the credentials of a pod."""
-_LIBRARY_LOG = logging.getLogger("kubernetes.aio.config.kube_config")
 
 
 class CredentialsError(YunikornError):
@@ -58,52 +52,67 @@ class ApiCredentials(Protocol):
         ...
 
 
+@attrs.frozen
+class ConnectionSettings:
+    """Settings of a connection, of whatever origin."""
+
+    url: str
+    authority: bytes | None = None
+    """Certificates of the authorities to trust, in PEM; None for those of the system."""
+    certificate: bytes | None = None
+    """Certificate of this client, in PEM."""
+    key: bytes | None = attrs.field(default=None, repr=False)
+    verifies: bool = True
+    """False to accept any certificate of the server."""
+    server_name: str = ""
+    proxy: str = ""
+    authorization: str = attrs.field(default="", repr=False)
+    namespace: str = ""
+    origin: str = ""
+    """Names of the certificates, for messages."""
+
+
 class TLSContexts:
-    """TLS context of the latest certificates; a new one is made only when a file has other contents."""
+    """TLS context of the latest certificates; a new one is made only when they have changed."""
 
     def __init__(self) -> None:
-        self._key: tuple[bytes | None, ...] = ()
+        self._key: tuple[object, ...] = ()
         self._made: ssl.SSLContext | None = None
 
-    def context(self, configuration: Configuration) -> ssl.SSLContext:
-        """Return the context for a configuration. Raises `CredentialsError` for unusable certificates."""
-        paths = (configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file)
-        try:
-            key = (
-                *(Path(path).read_bytes() if path else None for path in paths),
-                bytes([configuration.verify_ssl]),
-            )
-            if self._made is None or key != self._key:
-                self._made, self._key = self._make(configuration), key
-        except (OSError, ssl.SSLError) as error:
-            named = ", ".join(path for path in paths if path)
-            raise CredentialsError(f"unusable certificates ({named}): {error}") from error
+    def context(self, settings: ConnectionSettings) -> ssl.SSLContext:
+        """Return the context for settings. Raises `CredentialsError` for unusable certificates."""
+        key = (settings.authority, settings.certificate, settings.key, settings.verifies)
+        if self._made is None or key != self._key:
+            try:
+                self._made = self._make(settings)
+            except (OSError, ValueError) as error:
+                raise CredentialsError(f"unusable certificates ({settings.origin}): {error}") from error
+            self._key = key
         return self._made
 
     @staticmethod
-    def _make(configuration: Configuration) -> ssl.SSLContext:
-        made = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    def _make(settings: ConnectionSettings) -> ssl.SSLContext:
+        trusted = None if settings.authority is None else settings.authority.decode("ascii", "replace")
+        made = ssl.create_default_context(cadata=trusted)
         # Python 3.13 refuses authorities without a key identifier, which many clusters have.
         made.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if not configuration.verify_ssl:
+        if not settings.verifies:
             made.check_hostname = False
             made.verify_mode = ssl.CERT_NONE
-        if configuration.cert_file:
-            made.load_cert_chain(configuration.cert_file, configuration.key_file)
+        if settings.certificate is not None:
+            load_key_pair(made, settings.certificate, settings.key or b"")
         return made
 
 
-def access_of(configuration: Configuration, contexts: TLSContexts, namespace: str) -> ServerAccess:
-    """Return what a configuration of the library says. Raises `CredentialsError`."""
-    authorization = " ".join(configuration.api_key.get("BearerToken", "").split())
-    kind, _, secret = authorization.partition(" ")
+def access_of(settings: ConnectionSettings, contexts: TLSContexts) -> ServerAccess:
+    """Return the access that settings describe. Raises `CredentialsError`."""
     return ServerAccess(
-        url=configuration.host.rstrip("/"),
-        tls=contexts.context(configuration) if configuration.host.startswith("https:") else None,
-        authorization=f"Bearer {secret}" if kind == "bearer" else authorization,
-        server_name=configuration.tls_server_name or "",
-        proxy=configuration.proxy or "",
-        namespace=namespace or "default",
+        url=settings.url.rstrip("/"),
+        tls=contexts.context(settings) if settings.url.startswith("https:") else None,
+        authorization=settings.authorization,
+        server_name=settings.server_name,
+        proxy=settings.proxy,
+        namespace=settings.namespace or "default",
     )
 
 
@@ -111,27 +120,27 @@ class InClusterCredentials:
     """Credentials that Kubernetes mounts into a pod. Their token rotates, so each `load` reads the file."""
 
     def __init__(self, environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> None:
+        host, port = (environment.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
+        self._url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
         self._folder = folder
-        self._loader = InClusterConfigLoader(
-            token_filename=str(folder / "token"),
-            cert_filename=str(folder / "ca.crt"),
-            try_refresh_token=False,
-            environ=environment,
-        )
         self._contexts = TLSContexts()
 
     async def load(self, *, rejected: bool = False) -> ServerAccess:
         """Read the mounted files. Raises `CredentialsError`."""
-        configuration = Configuration()
+        namespace = self._folder / "namespace"
         try:
-            self._loader.load_and_set(configuration)
-            namespace = self._folder / "namespace"
-            return access_of(
-                configuration,
-                self._contexts,
-                namespace.read_text("utf-8").strip() if namespace.exists() else "",
+            token = (self._folder / "token").read_text("utf-8").strip()
+            settings = ConnectionSettings(
+                self._url,
+                authority=(self._folder / "ca.crt").read_bytes(),
+                authorization=f"Bearer {token}",
+                namespace=namespace.read_text("utf-8").strip() if namespace.exists() else "",
+                origin="ca.crt",
             )
-        except (ConfigException, OSError, UnicodeDecodeError) as error:
+            if not token:
+                raise CredentialsError("the file token is empty")
+            return access_of(settings, self._contexts)
+        except (CredentialsError, OSError, UnicodeDecodeError) as error:
             raise CredentialsError(f"credentials of the pod in {self._folder}: {error}") from error
 
 
@@ -151,98 +160,128 @@ class KubeconfigCredentials:
         self._contexts = TLSContexts()
         self._seen: list[tuple[int, int]] = []
         """Modification time and size of each file when it was read."""
-        self._loader: Any = None
-        self._config: Any = None
+        self._files: Kubeconfig | None = None
+        self._plugin: CredentialPlugin | None = None
         self._kept: ServerAccess | None = None
         """Credentials of an exec plugin that did not say when they expire."""
 
     async def load(self, *, rejected: bool = False) -> ServerAccess:
         """Return the credentials of the context. Raises `CredentialsError`."""
         try:
-            if self._read_files() or rejected:
-                self._kept = None
-                self._check_context()
-                self._loader = KubeConfigLoader(
-                    config_dict=self._config, active_context=self._context or None, config_base_path=None
-                )
+            files = self._read_files(rejected=rejected)
             if self._kept is not None:
                 return self._kept
-            configuration = Configuration()
-            with _logged_errors() as errors:
-                await self._loader.load_and_set(configuration)
-            return self._checked(configuration, errors)
-        except CredentialsError:
-            raise
+            context = self._context_of(files)
+            user = files.entry("users", context.text("user")) if context.text("user") else KubeconfigEntry()
+            settings = _settings_of(files.entry("clusters", context.text("cluster")), user, context)
+            if not PLUGINS & user.content.keys():
+                return access_of(settings, self._contexts)
+            settings, expires = await self._ask_plugin(settings, context, user)
+            access = access_of(settings, self._contexts)
+            if not expires:
+                self._kept = access
+            return access
+        except KubeconfigError as error:
+            raise CredentialsError(f"{self._label} {error}") from error
+        except CredentialsError as error:
+            raise CredentialsError(f"{self._label}: {error}") from error
         except CONTAINED as error:
-            # The library reports malformed files by many types of exceptions, such as KeyError and TypeError.
+            # The library that calls plugins reports malformed entries by many types of exceptions.
             raise CredentialsError(f"{self._label}: {error or type(error).__name__}") from error
 
-    def _read_files(self) -> bool:
-        """Read the files if one has changed; return True if so."""
-        files = [Path(path).expanduser() for path in self._paths.split(os.pathsep) if path]
-        present = [file for file in files if file.is_file()]
+    def _read_files(self, *, rejected: bool) -> Kubeconfig:
+        """Return the entries of the files, read again if one has changed."""
+        paths = [Path(path).expanduser() for path in self._paths.split(os.pathsep) if path]
+        present = [file for file in paths if file.is_file()]
         if not present:
-            raise CredentialsError(f"{self._label} does not exist")
+            raise KubeconfigError("does not exist")
         seen = [(stat.st_mtime_ns, stat.st_size) for stat in map(Path.stat, present)]
-        if seen == self._seen:
-            return False
-        try:
-            for file in present:
-                if not isinstance(yaml.safe_load(file.read_bytes()), dict):
-                    raise CredentialsError(f"{self._label}: {file} has no clusters, users and contexts")
-            self._config = KubeConfigMerger(os.pathsep.join(map(str, present))).config
-        except yaml.YAMLError as error:
-            raise CredentialsError(f"{self._label} is no YAML: {error}") from error
-        self._seen = seen
-        return True
+        if self._files is None or seen != self._seen or rejected:
+            self._plugin = self._kept = None
+            self._files = Kubeconfig(present)
+            self._seen = seen
+        return self._files
 
-    def _check_context(self) -> None:
-        """Raise `CredentialsError` unless the files have the context that is to be used."""
-        entries = self._config.safe_get("contexts") or ()
-        known = [str(entry.safe_get("name") or "") for entry in entries]
-        wanted = self._context or self._config.safe_get("current-context")
+    def _context_of(self, files: Kubeconfig) -> KubeconfigEntry:
+        """Return the context that is to be used. Raises `KubeconfigError`, with the contexts that exist."""
+        known = files.names("contexts")
+        wanted = self._context or files.current
         if wanted in known:
-            return
+            return files.entry("contexts", wanted)
         has = f"has: {', '.join(known)}" if known else "has none"
         if not wanted:
-            raise CredentialsError(
-                f"{self._label} names no current context: name one with --context; it {has}"
-            )
-        raise CredentialsError(f"{self._label} has no context '{wanted}'; it {has}")
+            raise KubeconfigError(f"names no current context: name one with --context; it {has}")
+        raise KubeconfigError(f"has no context '{wanted}'; it {has}")
 
-    def _checked(self, configuration: Configuration, errors: list[str]) -> ServerAccess:
-        """Return the credentials, if the exec plugin of the context returned some."""
-        context = self._loader.current_context["context"]
-        user = (
-            self._config["users"].get_with_name(context["user"], safe=True) if context.get("user") else None
+    async def _ask_plugin(
+        self, settings: ConnectionSettings, context: KubeconfigEntry, user: KubeconfigEntry
+    ) -> tuple[ConnectionSettings, bool]:
+        """Return the settings with the credentials of a plugin, and True if these have an end."""
+        # Imported here because the library takes a fifth of the start.
+        from yunikorn_kubernetes.api_server.credential_plugins import CredentialPlugin
+
+        if self._plugin is None:
+            self._plugin = CredentialPlugin(user.content, {"server": settings.url}, user.folder)
+        answer = await self._plugin.ask()
+        if answer.errors:
+            raise CredentialsError(f"user {context.text('user')}: {'; '.join(answer.errors)}")
+        changed = attrs.evolve(
+            settings,
+            authorization=answer.authorization or settings.authorization,
+            certificate=answer.certificate or settings.certificate,
+            key=answer.key or settings.key,
         )
-        has_plugin = user is not None and "exec" in user["user"]
-        if has_plugin and errors:
-            raise CredentialsError(f"{self._label}: user {context['user']}: {'; '.join(errors)}")
-        access = access_of(configuration, self._contexts, context.get("namespace") or "")
-        if has_plugin and not hasattr(self._loader, "exec_plugin_expiry"):
-            self._kept = access
-        return access
+        return changed, answer.expires or "exec" not in user.content
 
 
-@contextmanager
-def _logged_errors() -> Iterator[list[str]]:
-    """Collect the errors of exec plugins, which the library logs instead of raising them."""
-    texts: list[str] = []
+PLUGINS = {"exec", "auth-provider"}
+"""Members of a user whose credentials are not in files."""
 
-    class Collector(logging.Handler):
-        """Collects messages."""
 
-        def emit(self, record: logging.LogRecord) -> None:
-            """Keep the message of a record."""
-            texts.append(record.getMessage())
+def _settings_of(
+    cluster: KubeconfigEntry, user: KubeconfigEntry, context: KubeconfigEntry
+) -> ConnectionSettings:
+    """Return what the entries of a context say. Raises `CredentialsError` and `KubeconfigError`."""
+    named = (
+        (cluster, "certificate-authority"),
+        (user, "client-certificate"),
+        (user, "client-key"),
+    )
+    authority, certificate, key = (entry.data(name) for entry, name in named)
+    origin = ", ".join(
+        entry.text(name) or f"{name}-data"
+        for entry, name in named
+        if entry.text(name) or entry.text(f"{name}-data")
+    )
+    return ConnectionSettings(
+        cluster.text("server"),
+        authority,
+        certificate,
+        key,
+        not cluster.content.get("insecure-skip-tls-verify"),
+        cluster.text("tls-server-name"),
+        cluster.text("proxy-url"),
+        _authorization_of(user),
+        context.text("namespace"),
+        origin,
+    )
 
-    collector = Collector(logging.ERROR)
-    _LIBRARY_LOG.addHandler(collector)
-    try:
-        yield texts
-    finally:
-        _LIBRARY_LOG.removeHandler(collector)
+
+def _authorization_of(user: KubeconfigEntry) -> str:
+    """Return the header for the token, or else for the name and the password of a user."""
+    if file := user.text("tokenFile"):
+        try:
+            token = (user.folder / Path(file).expanduser()).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CredentialsError(f"tokenFile {user.folder / file}: {error}") from error
+    else:
+        token = user.text("token")
+    if token.strip():
+        return f"Bearer {token.strip()}"
+    if "username" in user.content and "password" in user.content:
+        pair = f"{user.text('username')}:{user.text('password')}"
+        return f"Basic {base64.b64encode(pair.encode()).decode()}"
+    return ""
 
 
 def find_credentials(

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from yunikorn.config_maps import CONFIGS, NAMES
 from yunikorn.errors import ConfigError, YunikornError
+from yunikorn_kubernetes.api_server.access_reviews import all_at_once
 from yunikorn_kubernetes.api_server.api_resources import CONFIG_MAPS
 from yunikorn_kubernetes.api_server.calls import ApiError, ApiServer
 from yunikorn_kubernetes.api_server.pod_events import LONGEST_NOTE
@@ -92,12 +93,8 @@ class Configuration:
         Raises `ConfigError` with all problems, which are also an event of the ConfigMap, and `ApiError` if
         they cannot be read.
         """
-        for name in NAMES:
-            try:
-                self._maps[name] = await server.get(CONFIG_MAPS, namespace, name)
-            except ApiError as error:
-                if not error.is_not_found:
-                    raise
+        given = await all_at_once(_read(server, namespace, name) for name in NAMES)
+        self._maps = {name: one for name, one in zip(NAMES, given, strict=True) if one is not None}
         read = functools.partial(read_config, dict(self._maps), check_queues=self._check_queues)
         try:
             self._current = found = await asyncio.to_thread(read)
@@ -183,6 +180,16 @@ class Configuration:
         told = maps.get(CONFIGS) or next(iter(maps.values()), None)
         if told is not None:
             self._events.config_map(told, reason, "Reload", note, warning=warning)
+
+
+async def _read(server: ApiServer, namespace: str, name: str) -> ConfigMap | None:
+    """Return a ConfigMap; None if it does not exist. Raises `ApiError`."""
+    try:
+        return await server.get(CONFIG_MAPS, namespace, name)
+    except ApiError as error:
+        if not error.is_not_found:
+            raise
+        return None
 
 
 def _sources(maps: Mapping[str, ConfigMap]) -> str:

@@ -6,7 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from yunikorn.errors import UsageError
-from yunikorn_kubernetes.api_server.access_reviews import Right, denied, refused_list, refused_object
+from yunikorn_kubernetes.api_server.access_reviews import (
+    Right,
+    all_at_once,
+    denied,
+    refused_list,
+    refused_object,
+)
 from yunikorn_kubernetes.api_server.api_resources import (
     EVENTS,
     LEASES,
@@ -39,11 +45,15 @@ async def check_rights(
     `lists` are resources with the namespace to list them in, empty for all; `lease` is the namespace and the
     name of a lease that must be readable, if any. Raises `ApiError` if the server does not answer.
     """
-    refused = [await refused_list(server, resource, namespace) for resource, namespace in lists]
+    calls = [refused_list(server, resource, namespace) for resource, namespace in lists]
     if lease is not None:
-        refused.append(await refused_object(server, LEASES, *lease))
-    missing = [*filter(None, refused), *await denied(server, NEEDED)]
+        calls.append(refused_object(server, LEASES, *lease))
+    # One after the other, these requests would be a good part of the time of a start.
+    refused, needed, reports = await all_at_once(
+        (all_at_once(calls), denied(server, NEEDED), denied(server, REPORTS))
+    )
+    missing = [*filter(None, refused), *needed]
     if missing:
         advice = f"Give the account of this process the rights of {ROLES}"
         raise UsageError("\n".join(("the API server refuses access:", *missing, advice)))
-    return await denied(server, REPORTS)
+    return reports

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import ssl
@@ -111,6 +112,28 @@ def test_files_beside_a_kubeconfig_are_read_again_when_they_change(tmp_path: Pat
     asyncio.run(scenario())
 
 
+def test_certificates_in_the_text_of_a_kubeconfig(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("client")
+
+    def text(pem: bytes) -> str:
+        return base64.b64encode(pem).decode()
+
+    user = {
+        "client-certificate-data": text(issued.cert_chain_pems[0].bytes()),
+        "client-key-data": text(issued.private_key_pem.bytes()),
+    }
+    cluster = {"certificate-authority-data": text(authority.cert_pem.bytes())}
+    path = kubeconfig(tmp_path / "config", user, **cluster)
+    access = asyncio.run(KubeconfigCredentials(str(path)).load())
+    assert access.tls is not None
+    assert len(access.tls.get_ca_certs()) == 1
+    for data, message in (("no base64", "client-key-data is no base64"), ("", "unusable certificates")):
+        path = kubeconfig(tmp_path / "config", {**user, "client-key-data": data}, **cluster)
+        with pytest.raises(CredentialsError, match=message):
+            asyncio.run(KubeconfigCredentials(str(path)).load())
+
+
 def test_merged_kubeconfigs_and_another_context(tmp_path: Path) -> None:
     one = kubeconfig(tmp_path / "one", {"token": "abc"})
     other = {
@@ -179,11 +202,16 @@ def test_a_plugin_that_fails_is_an_error_with_its_output(tmp_path: Path) -> None
         ("contexts: []\nclusters: []\nusers: []\n", "names no current context: .* it has none"),
         ("current-context: x\ncontexts: []\nclusters: []\nusers: []\n", "has no context 'x'; it has none"),
         ("current-context: x\ncontexts: [{name: y}, {name: z}]", "has no context 'x'; it has: y, z"),
+        ("current-context: x\ncontexts: [{name: x}]", "has no cluster ''"),
+        ("current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]", "has no user 'u'"),
+        ("contexts: {x: y}", "contexts is no list"),
+        ("users: [x]", "users has an entry without 'user'"),
+        ("a: \x80", "is no YAML"),
     ],
 )
 def test_a_malformed_kubeconfig_is_one_clear_error(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config"
-    path.write_text(text, "utf-8")
+    path.write_text(text, "latin-1")
     with pytest.raises(CredentialsError, match=message) as caught:
         asyncio.run(KubeconfigCredentials(str(path)).load())
     assert str(path) in str(caught.value)
@@ -229,7 +257,7 @@ def test_the_token_of_a_pod_is_read_again(tmp_path: Path) -> None:
         assert renewed.authorization == "Bearer two"
         assert renewed.tls is access.tls
         (tmp_path / "account" / "token").write_text("", "utf-8")
-        with pytest.raises(CredentialsError, match="Token file exists but empty"):
+        with pytest.raises(CredentialsError, match="the file token is empty"):
             await credentials.load()
 
     asyncio.run(scenario())
