@@ -248,12 +248,9 @@ def check_bounds(before: QueuePosition, after: QueuePosition) -> None:
 
 
 def may_go_on(partition: Partition) -> dict[str, bool]:
-    """Return the started applications, each with True if it has allocations or pending asks."""
-    return {
-        app.id: bool(app.allocations) or app.has_waiting
-        for app in partition.applications.values()
-        if not app.not_started
-    }
+    """Return the started applications, each with True if it counts for its user and group."""
+    counted = {app_id for one in partition.usage for app_id in one.applications}
+    return {app.id: app.id in counted for app in partition.applications.values() if not app.not_started}
 
 
 def check_starts(before: Mapping[str, bool], partition: Partition) -> None:

@@ -75,6 +75,8 @@ class App:
     """Sequence number of state changes; of two timers due at once the older fires first."""
     asks: dict[str, Ask] = attrs.Factory(dict)
     running: list[Allocation] = attrs.Factory(list)
+    counts_for_limits: bool = False
+    """True from the first allocation on, until there are neither allocations nor pending asks."""
 
     @property
     def waiting(self) -> list[Ask]:
@@ -83,11 +85,6 @@ class App:
     @property
     def priority(self) -> int:
         return max((ask.priority for ask in self.waiting), default=NO_PRIORITY)
-
-    @property
-    def counts_for_limits(self) -> bool:
-        """True if the application has started and has allocations or pending asks."""
-        return self.state not in ("New", "Accepted") and bool(self.running or self.waiting)
 
     @property
     def kept_priority(self) -> int:
@@ -333,6 +330,7 @@ class Reference:
             ask = app.asks[key] = Ask(key, app, resource, count, priority, tags, created, self.arrive())
             app.submitted = min(app.submitted, created)
         ask.resource, ask.pending, ask.priority, ask.tags = resource, count, priority, tags
+        app.counts_for_limits &= bool(app.running or app.waiting)
         if app.state in ("New", "Completing"):
             self.move(app, "Accepted" if app.state == "New" else "Running")
 
@@ -363,6 +361,7 @@ class Reference:
         self._rest(app)
 
     def _rest(self, app: App) -> None:
+        app.counts_for_limits &= bool(app.running or app.waiting)
         if not app.running and not app.waiting and app.state in ("Accepted", "Starting", "Running"):
             self.move(app, "Completing")
 
@@ -418,6 +417,7 @@ class Reference:
     def _book(self, one: Allocation) -> None:
         app = one.app
         app.running.append(one)
+        app.counts_for_limits = True
         one.node.running.append(one)
         if app.state != "Running":
             self.move(app, "Starting" if app.state == "Accepted" else "Running")

@@ -269,6 +269,7 @@ class AllocationAccounting:
         ask.live -= 1
         self.pending_accounting.restore(ask)
         self.recount(app)
+        self.usage.resume(app)
 
     def _withdraw(self, allocation: Allocation, *, gained: bool) -> None:
         """End an allocation whose request is about to wait again; `gained` if others may use the room."""
@@ -305,6 +306,7 @@ class AllocationAccounting:
         if app.state in REACTIVATED:
             self.states.advance(app, "ask added")
         self.recount(app)
+        self.usage.resume(app)
         self.changes.ended(allocation, TerminationType.SCHEDULING_FAILED_ON_RM, message)
 
     def allocate_sized(self, ask: Ask, node: Node, now: int, uuid: str, resource: Resource) -> Allocation:
@@ -469,8 +471,7 @@ class AllocationAccounting:
         not_started = app.state == NEW or (app.state in (ACCEPTED, RESUMING) and not counts)
         if not_started != app.not_started:
             app.set_not_started(not_started)
-            if not app.usage_dirty:
-                self.usage.recount(app)
+            self.usage.recount(app)
 
     def stop_counting(self, app: Application) -> None:
         """Stop counting an application as running when it leaves its queue, in any state."""

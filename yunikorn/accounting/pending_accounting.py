@@ -82,8 +82,6 @@ class PendingAccounting:
         if not app.requests.any_wait:
             _count(app, 1)
         app.requests.add_all(asks)
-        if not (app.not_started or app.counted_by_limits or app.usage_dirty):
-            self.usage.recount(app)
         priority = asks[0].priority if len(asks) == 1 else max([ask.priority for ask in asks])
         if priority > app.priority:
             app.set_priority(priority)
@@ -133,8 +131,6 @@ class PendingAccounting:
             self.gangs.blocked_added(ask)
         else:
             app.requests.add(ask)
-        if not (app.not_started or app.counted_by_limits or app.usage_dirty):
-            self.usage.recount(app)
         if ask.priority > app.priority:
             app.set_priority(ask.priority)
         if not ask.gang_blocked:
@@ -172,8 +168,7 @@ class PendingAccounting:
     def _nothing_waits(self, app: Application) -> None:
         """Update the counts of an application that has no waiting requests any more."""
         _count(app, -1)
-        if app.counted_by_limits and not app.allocations:
-            self.usage.recount(app)
+        self.usage.recount(app)
 
     def mark_unschedulable(self, ask: Ask) -> None:
         """Keep a waiting ask out of scheduling until `activate`."""

@@ -105,7 +105,7 @@ class UserGroupLimits:
         """
         if app.limit_trackers:
             if not app.counted_by_limits:
-                self.recount(app)
+                self._count(app, runs=True)
             for tracker in app.tracked:
                 tracker.book(pairs)
         elif not app.usage_dirty:
@@ -115,21 +115,20 @@ class UserGroupLimits:
             self._events.used(app, EventChange.ADD, pairs, self._events.now())
 
     def recount(self, app: Application) -> None:
-        """Count an application as running for its user and group, or stop counting.
+        """Stop counting an application that no longer counts as running for its user and group.
 
-        It counts from its start until it has neither allocations nor requests. Without limits, the
-        application is only marked, and counted by `flush`.
+        It counts from its first allocation until it has neither allocations nor requests.
         """
-        if _runs(app) == app.counted_by_limits:
-            return
-        if app.limit_trackers:
-            self._count(app)
-        elif not app.usage_dirty:
-            app.usage_dirty = True
-            self._usage_dirty.append(app)
+        if app.counted_by_limits and not _runs(app):
+            self._count(app, runs=False)
 
-    def _count(self, app: Application) -> None:
-        app.counted_by_limits = runs = _runs(app)
+    def resume(self, app: Application) -> None:
+        """Count an application again whose only allocation or request was replaced by a request."""
+        if app.has_waiting and not (app.not_started or app.counted_by_limits):
+            self._count(app, runs=True)
+
+    def _count(self, app: Application, *, runs: bool) -> None:
+        app.counted_by_limits = runs
         for tracker in app.tracked:
             changed = tracker.start(app.id) if runs else tracker.stop(app.id)
             if changed and tracker.max_applications:
@@ -143,11 +142,14 @@ class UserGroupLimits:
                 tracker.book(less)
                 if tracker.over_limit:
                     self._pending_classes.room_grew(tracker)
-            if not app.allocations:
-                self.recount(app)
         elif not app.usage_dirty:
             app.usage_dirty = True
             self._usage_dirty.append(app)
+        if not app.allocations:
+            if app.has_waiting and not app.counted_by_limits:
+                # It held an allocation until now that was not counted yet.
+                self._count(app, runs=True)
+            self.recount(app)
         if self._events.wants_usage:
             self._events.used(app, EventChange.REMOVE, pairs, self._events.now())
 
@@ -172,7 +174,7 @@ class UserGroupLimits:
         for tracker in app.tracked:
             tracker.book(pairs)
         if _runs(app) != app.counted_by_limits:
-            self._count(app)
+            self._count(app, runs=not app.counted_by_limits)
 
     # -- configurations -----------------------------------------------------------------------------
 
@@ -211,8 +213,8 @@ class UserGroupLimits:
 
 
 def _runs(app: Application) -> bool:
-    """Return True if an application has started and still has allocations or requests."""
-    return not app.not_started and (bool(app.allocations) or app.has_waiting)
+    """Return True if an application has allocations, or counts already, and waits for more."""
+    return bool(app.allocations) or (app.counted_by_limits and app.has_waiting and not app.not_started)
 
 
 def _declared(queues: Iterable[Queue]) -> Declared:

@@ -253,7 +253,7 @@ class AskAdmission:
             return
         if ask.app.ask_priority is not None and not self.priorities_are_final:
             priority = ask.app.ask_priority
-        accounting = self._partition.accounting
+        accounting, counted = self._partition.accounting, ask.app.counted_by_limits
         self._partition.ask_changes += 1
         # The RM counts a request that permit policies hold as pending.
         self._partition.held.take_back_of(ask.app, ask.key)
@@ -274,6 +274,8 @@ class AskAdmission:
             ask.resource, ask.priority = resource, priority
             self.classify(ask)
         accounting.pending_accounting.change_pending(ask, count)
+        if counted:
+            accounting.usage.resume(ask.app)
         self._preemption.notice(ask)
 
     def release(self, app_id: str, key: str, termination: TerminationType, message: str = "") -> None:
