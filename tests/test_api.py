@@ -30,7 +30,10 @@ VIEWS = {
     "QueueTree": "",
 }
 PUBLIC = {
-    "AppSortPolicy": ["key(app)", "admission_class(app)", "admission_limits(counts)"],
+    "AppSortPolicy": [
+        *("key(app)", "admission_class(app)", "admission_limits(counts)", "subject(app)"),
+        *("placed(task, node)", "released(task, node)", "node_added(node)", "node_removed(node)"),
+    ],
     "QueueSortPolicy": ["key(queue)"],
     "NodeSortPolicy": [
         "placed(task, node)",

@@ -56,6 +56,10 @@ def test_past_service_decays(run: Run, tmp_path: Path) -> None:
     assert found == {"ann": 3080, "bob": 58}
 
 
+def test_users_take_turns(run: Run, tmp_path: Path) -> None:
+    assert waits(run, tmp_path, "user_turns", "user-turns") == {"ann": 2330, "bob": 52}
+
+
 @pytest.mark.parametrize(
     ("weights", "ann", "bob"),
     [("age=1000", 2460, 217), ("fair-share=1000, age=100", 3080, 58), ("size=1000", 2880, 1890)],
@@ -78,6 +82,7 @@ def test_a_factor_of_our_own_joins_the_sum(run: Run, tmp_path: Path) -> None:
         ("least_attained", "LeastAttained", {}),
         ("least_attained", "LeastAttained", {"half_life": 600.0}),
         ("least_attained", "ShortestRemaining", {}),
+        ("user_turns", "UserTurns", {}),
         ("deadline", "MultifactorWithDeadline", {"weights": {"deadline": 2.0, "age": 1.0}}),
     ],
 )

@@ -32,6 +32,7 @@ from yunikorn.api import (
     QueueSortPolicy,
     Submission,
     SubmitPolicy,
+    Task,
     UserGroupResolver,
     Wait,
 )
@@ -130,6 +131,37 @@ class RecentWithoutHalfLife(QueueSortPolicy):
 def test_recent_usage_without_half_life_is_found() -> None:
     found = broken_promises(RecentWithoutHalfLife())
     assert "half_life is None" in found["test_usage_over_time_is_read_only_with_a_half_life"]
+
+
+class CountsAll(AppSortPolicy):
+    """Orders applications by all tasks of the user's groups, and claims to depend on the user's."""
+
+    name = "counts-all"
+
+    def __init__(self) -> None:
+        self.running = 0
+
+    def key(self, app: Application) -> int:
+        """Return the number of all running tasks, unless the user is a guest."""
+        return 0 if "guests" in app.groups else self.running
+
+    def subject(self, app: Application) -> str:
+        """Return the user."""
+        return app.user
+
+    def placed(self, task: Task, node: Node) -> None:
+        """Count a task."""
+        self.running += 1
+
+    def released(self, task: Task, node: Node) -> None:
+        """Count a task no more."""
+        self.running -= 1
+
+
+def test_keys_that_change_without_a_common_subject_are_found() -> None:
+    found = broken_promises(CountsAll())
+    assert list(found) == ["test_keys_change_only_where_the_books_say_so"]
+    assert "its subject is 'ann', and that of the task 'bob'" in str(found)
 
 
 class PastWithoutHalfLife(AppSortPolicy):

@@ -17,7 +17,7 @@ from yunikorn.containment import contained, entries_of, kept_key
 from yunikorn.model.allocation import TerminationType
 
 if TYPE_CHECKING:
-    from yunikorn.api import NodeSortPolicy, PermitPolicy, Predicate, Task
+    from yunikorn.api import AppSortPolicy, NodeSortPolicy, PermitPolicy, Predicate, Task
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.foreign_allocation import ForeignAllocation
@@ -32,12 +32,19 @@ class Keeper:
     """One plugin that keeps books."""
 
     def __init__(
-        self, plugin: Predicate | NodeSortPolicy | PermitPolicy, origin: str, *, counts_foreign: bool = False
+        self,
+        plugin: Predicate | NodeSortPolicy | PermitPolicy | AppSortPolicy,
+        origin: str,
+        *,
+        counts_foreign: bool = False,
+        hears_placements: bool = False,
     ) -> None:
         self.plugin = plugin
         self.origin = origin
         self.counts_foreign = counts_foreign
         """True if the books contain foreign tasks, too."""
+        self.hears_placements = hears_placements
+        """True if `on_change` is called for every placement, not only for those that change other domains."""
         self.failed = ""
         """Message of the failure that made the books unknown; empty while they are exact."""
         self.on_change: Callable[[Task | None, Node, Others, bool], None] | None = None
@@ -113,7 +120,7 @@ class Books:
     def _placed(self, keepers: Sequence[Keeper], task: Task, node: Node) -> None:
         for keeper in keepers:
             others = self._call(keeper, "placed", ADDING, task, node)
-            if others and keeper.on_change is not None:
+            if (others or keeper.hears_placements) and keeper.on_change is not None:
                 keeper.on_change(task, node, others, False)
 
     def _released(self, keepers: Sequence[Keeper], task: Task, node: Node) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from yunikorn.api.base import Plugin
+from yunikorn.api.node_choice import Where
 from yunikorn.api.views import Application, Ask, Node, Queue, Task
 
 
@@ -43,6 +44,34 @@ class AppSortPolicy(Plugin):
         application changes, unless the application is the only one in its queue.
         """
         raise TypeError(f"{type(self).__name__} has no key(app)")
+
+    def subject(self, app: Application) -> Hashable:
+        """Return what of the policy's books the key of `app` depends on, such as its user.
+
+        Only for policies with `placed` and `released`. A task that is placed or released changes the books of
+        the subject of its application; the keys of all applications with this subject are then computed
+        again. Must not change. By default, all applications have one subject.
+        """
+        return None
+
+    def placed(self, task: Task, node: Node) -> Iterable[Hashable] | Where | None:
+        """Add a task to the policy's books; implement together with `released`. See `Predicate.placed`.
+
+        Tasks of all queues are added. Returns further subjects that the task changes, or None.
+        """
+        return None
+
+    def released(self, task: Task, node: Node) -> Iterable[Hashable] | Where | None:
+        """Remove a task from the policy's books; undoes `placed` with the same task and node."""
+        return None
+
+    def node_added(self, node: Node) -> Iterable[Hashable] | Where | None:
+        """Add a node, which runs no task yet; only called for classes that keep books."""
+        return None
+
+    def node_removed(self, node: Node) -> Iterable[Hashable] | Where | None:
+        """Remove a node, which runs no task any more; only called for classes that keep books."""
+        return None
 
     def admission_class(self, app: Application) -> Hashable:
         """Return the class under which `admission_limits` counts `app`.

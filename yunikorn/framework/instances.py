@@ -56,6 +56,8 @@ class PluginInstance:
     """True after a successful call of `opened`, until `closed`."""
     is_closed: bool = False
     """True after a call of `closed` that no call of `opened` has followed."""
+    is_distrusted: bool = False
+    """True if the books of the object are unknown, so that the next configuration makes another one."""
     closer: Callable[[], object] | None = None
     """Closes an instance that its plan has opened."""
 
@@ -164,8 +166,10 @@ class InstancePlan:
         found = self._shared.get(key)
         if found is None:
             found = self._shared_in_use.get(key)
-            if found is not None and found.cls is not self.registry.find(kind, name).cls:
-                # The name means another class now: a plugin file has changed, or an override.
+            if found is not None and (
+                found.is_distrusted or found.cls is not self.registry.find(kind, name).cls
+            ):
+                # Its books are unknown, or the name means another class now: a file changed, or an override.
                 self.replaced.append(found)
                 found = None
             if found is None:
@@ -321,7 +325,7 @@ class PluginInstances:
         """Replace an object that is not usable any more at the next reload."""
         for one in self._instances:
             if one.plugin is plugin:
-                one.is_open = False
+                one.is_open, one.is_distrusted = False, True
 
     def guard(self, one: PluginInstance, operation: str, method: str, *arguments: object) -> bool:
         """Call a method of an instance; report an exception. Returns True on success.

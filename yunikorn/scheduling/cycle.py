@@ -259,10 +259,16 @@ class Cycle:
     def _resort_applications(self, leaf: Queue, dirty: list[Application]) -> None:
         order: MemberOrder = leaf.order
         admission_classes, sorted_members, put = order.admission_classes, leaf.sorted_members, order.put
+        subjects = order.subjects
         for app in dirty:
             app.is_dirty = False
             # A held application takes no place in its admission class.
             here = app.queue is leaf and app.held is None
+            if subjects is not None:
+                if here:
+                    subjects.watch(app)
+                else:
+                    subjects.forget(app)
             if admission_classes is not None:
                 if here:
                     admission_classes.update(app, order.admission_key(app))

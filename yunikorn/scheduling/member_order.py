@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from yunikorn.index.sorted_members import QueueMember, SortedMembers
     from yunikorn.model.application import Application
     from yunikorn.model.queue import Queue
+    from yunikorn.scheduling.subject_index import SubjectIndex
 
 DEEPEST = 100
 """Largest number of levels of tuples in a key."""
@@ -66,6 +67,7 @@ class MemberOrder:
         "half_life",
         "origin",
         "policy",
+        "subjects",
         "time_dependent",
     )
 
@@ -77,8 +79,11 @@ class MemberOrder:
         *,
         priority_first: bool,
         admission_classes: AdmissionGate | None = None,
+        subjects: SubjectIndex | None = None,
     ) -> None:
         self.policy = policy
+        self.subjects = subjects
+        """Applications by what their keys depend on in the books of the policy; None without books."""
         self.admission_classes = admission_classes
         self.origin = origin
         self._key: Callable[[Any], Any] = read_attribute(policy, "key")

@@ -140,8 +140,8 @@ class PartitionScheduler:
         """Open the plugins and order the queues; before this call the partition does not schedule."""
         self._is_open = True
         self._open_policies()
-        self._keep_books()
         self.apply_queue_changes()
+        self._keep_books()
 
     def _open_policies(self) -> None:
         self.instances.use(self.policies.plan)
@@ -154,7 +154,11 @@ class PartitionScheduler:
     def _keep_books(self) -> None:
         """Keep the books of the present policies, and fill those that are new."""
         before = self.orders.books
-        keepers = self.policies.keepers()
+        keepers = [*self.policies.keepers(), *self.queue_policies.keepers()]
+        if before is not None:
+            failed = {id(one.plugin): one.failed for one in before.keepers}
+            for keeper in keepers:
+                keeper.failed = failed.get(id(keeper.plugin), "")
         books = Books(keepers, self.failures, self.instances.distrust) if keepers else None
         self.partition.accounting.keep_books(books)
         self.orders.books = books
@@ -166,6 +170,8 @@ class PartitionScheduler:
     def apply_queue_changes(self) -> None:
         """Give new and reconfigured queues the order and the quota policy named in their settings."""
         self.quotas.apply(self._order_changed_queues())
+        if self.queue_policies.keepers_changed and self._is_open:
+            self._keep_books()
 
     def _order_changed_queues(self) -> list[Queue]:
         """Give new and reconfigured queues the order named in their settings, and return these queues."""
@@ -433,7 +439,6 @@ class PartitionScheduler:
         for node in partition.nodes.values() if classified else ():
             self._classify(node)
         self.orders.replace(policies.node_sorts, policies.predicates)
-        self._keep_books()
         quotas = self.preemption.quotas(config.preemption)
         partition.queues.configure(config.root)
         if policies.plan.replaced:
@@ -442,9 +447,12 @@ class PartitionScheduler:
             tree.changed += [
                 queue
                 for queue in tree
-                if id(queue.order.policy) in replaced and all(queue is not other for other in tree.changed)
+                if all(queue is not other for other in tree.changed) and id(queue.order.policy) in replaced
             ]
         self._order_changed_queues()
+        planned = {id(one.plugin) for one in policies.plan.instances}
+        self.queue_policies.keep_only(planned | {id(queue.order.policy) for queue in partition.queues})
+        self._keep_books()
         self.quotas.reconfigure(named=policies.names_quotas)
         partition.usage.rebuild(partition.applications.values(), partition.queues)
         if self.state_reporter is not None:

@@ -38,13 +38,14 @@ from yunikorn.scheduling.node_orders import DEFAULT
 from yunikorn.scheduling.node_policies import CombinedPolicy, NamedPolicy, WeightedScores
 from yunikorn.scheduling.permits import PermitChain
 from yunikorn.scheduling.placement import PlacementChain
-from yunikorn.scheduling.predicate_calls import keeper_of
+from yunikorn.scheduling.predicate_calls import keeper_of, keeps_books
 from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
 from yunikorn.scheduling.reservation_rules import ReservationRules
+from yunikorn.scheduling.subject_index import SubjectIndex
 from yunikorn.scheduling.user_groups import UserGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from yunikorn.accounting.books import Keeper
     from yunikorn.accounting.queue_tree import QueueTree
@@ -182,10 +183,26 @@ class QueuePolicies:
         self.registry = registry
         self._failures = failures
         self._now = now
+        self._subjects: dict[int, SubjectIndex] = {}
+        """Applications by what their keys depend on, for each policy that keeps books, by its identity."""
+        self.keepers_changed = False
+        """True if a policy was added to `keepers` since their latest use."""
+
+    def keepers(self) -> list[Keeper]:
+        """Return the books of the application sort policies."""
+        self.keepers_changed = False
+        return [one.keeper for one in self._subjects.values()]
+
+    def keep_only(self, used: Collection[int]) -> None:
+        """Forget the books of all policies but these, by their identity."""
+        self._subjects = {key: one for key, one in self._subjects.items() if key in used}
 
     def apply(self, queues: Iterable[Queue]) -> None:
         """Assign the order named in its settings to each of these queues."""
         for queue in queues:
+            if queue.order is not None and queue.order.subjects is not None:
+                for app in queue.applications.values():
+                    queue.order.subjects.forget(app)
             queue.order = self._order(queue)
             # Sort keys of different policies are not comparable, so the order starts empty. This also drops
             # members that left before the queue changed between leaf and parent.
@@ -219,12 +236,17 @@ class QueuePolicies:
             and type(policy).admission_class is not AppSortPolicy.admission_class
         ):
             admission_classes = AdmissionGate(policy, origin, self._failures)
+        subjects = self._subjects.get(id(policy))
+        if subjects is None and isinstance(policy, AppSortPolicy) and keeps_books(policy):
+            subjects = self._subjects[id(policy)] = SubjectIndex(policy, origin, self._failures)
+            self.keepers_changed = True
         return MemberOrder(
             policy,
             origin,
             self._failures,
             priority_first=queue.settings.sort_priority,
             admission_classes=admission_classes,
+            subjects=subjects,
         )
 
     def _make(self, kind: PluginKind, name: str, options: dict[str, str]) -> PluginInstance:

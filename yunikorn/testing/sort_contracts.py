@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from yunikorn.api import AppSortPolicy, NodeSortPolicy, PastService, QueueSortPolicy
+from yunikorn.api import AppSortPolicy, NodeSortPolicy, PastService, QueueSortPolicy, Where
 from yunikorn.clock import ManualClock
 from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
@@ -143,7 +143,7 @@ class SortContract(AnswersContract):
         )
 
 
-class AppSortPolicyContract(SortContract):
+class AppSortPolicyContract(SortContract, BooksContract):
     """Tests that an application sort policy must pass; set `policy = Mine(...)`."""
 
     kind = APP_SORT
@@ -187,6 +187,41 @@ class AppSortPolicyContract(SortContract):
             app("beginner", pending={"vcore": 1}, past=PastService({"gpu": 0.5}, {"gpu": 0.5}, 1)),
             with_task(app("running", submitted=4, tags={"team": "physics"})),
         ]
+
+    def hosts(self) -> Sequence[NodeSample]:
+        """Return nodes in two racks, for policies with books."""
+        return [node(f"node-{number}", {"rack": f"r{number % 2}"}, capacity=SIZE) for number in range(4)]
+
+    def requests(self) -> Sequence[AskSample]:
+        """Return a request of each application, and of one of another user, for policies with books."""
+        others = application("others", user="bob", groups=("guests",), tags={"team": "physics"})
+        return [ask(f"task-{app.id}", app=app, vcore=1) for app in (*self.samples()[:4], others)]
+
+    def test_keys_change_only_where_the_books_say_so(self) -> None:
+        """Check that a task changes only keys of applications with the subject of its own application.
+
+        The scheduler computes no other key again, so that the order would be out of date.
+        """
+        policy = self.keeping()
+        if policy is None:
+            return
+        tasks = self.tasks()
+        samples = [*self.samples(), *(request.app for request in self.requests())]
+        steps = [("placed", *one) for one in tasks] + [("released", *one) for one in tasks]
+        before = self._keys(policy, samples)
+        for method, task, host in steps:
+            others = getattr(policy, method)(task, host)
+            after = self._keys(policy, samples)
+            of_task = policy.subject(task.app)
+            said = {of_task, *(() if others is None or isinstance(others, Where) else others)}
+            for sample, old, new in zip(samples, before, after, strict=True):
+                subject = policy.subject(sample)
+                assert old == new or subject in said or others is Where.EVERYWHERE, (
+                    f"{method}({task.key}, {host.id}) changes the key of {sample.id} from {old!r} to "
+                    f"{new!r}, although its subject is {subject!r}, and that of the task {of_task!r}: "
+                    f"return the subject of {sample.id} from {method}(), or let both have one subject"
+                )
+            before = after
 
     def wide(self, types: int) -> ApplicationSample:
         """Return an application with many resource types."""
