@@ -37,6 +37,12 @@ UNCHANGED = (0, 401, 403, 429, 503)
 """Failures after which a watch continues where it was: no answer, credentials, rights, and overload.
 
 A server that has just started refuses all watches until it has read the rights."""
+TROUBLE = 500
+"""Lowest status of a failure of the server itself, after which a watch mostly continues where it was, too."""
+DOUBT = 3
+"""Such failures, without a change between them, after which everything is listed again.
+
+The server may no longer have what it reported before, and say so in other words than 410."""
 
 
 class ChangeKind(Enum):
@@ -99,6 +105,8 @@ class Reflector(Generic[T]):
         """Version that the next list must have reached; 0 accepts any, and "" requires the latest."""
         self._behind = 0
         """Bookmarks in a row that were older than `_version`."""
+        self._troubles = 0
+        """Failures of the server itself since it reported anything."""
         self._deleted: dict[str, str] = {}
         """Versions of the latest deletions by UID, the oldest first."""
         self._failing_since: float | None = None
@@ -120,9 +128,12 @@ class Reflector(Generic[T]):
                     await self._list()
                 await self._watch()
             except ApiError as error:
-                if error.status not in UNCHANGED:
+                self._troubles += error.status >= TROUBLE
+                is_trouble = error.status >= TROUBLE and not error.is_expired and self._troubles < DOUBT
+                if error.status not in UNCHANGED and not is_trouble:
                     # Above all 410: the server has forgotten the changes since this version.
                     self._version = self._minimum = ""
+                    self._troubles = 0
                 await self._pause(error)
             except CONTAINED as error:
                 _log.exception("bug: the watch of %s ended; it begins again", self._resource.plural)
@@ -213,6 +224,7 @@ class Reflector(Generic[T]):
             async with aclosing(watch):
                 async for event in watch:
                     events += 1
+                    self._troubles = 0
                     if isinstance(event, Bookmark):
                         self._follow(event.resource_version)
                     else:

@@ -318,6 +318,33 @@ def event(memory: MemoryServer, kind: str, name: str, uid: str, version: int) ->
     memory.send("pods", kind, {"metadata": meta})
 
 
+@pytest.mark.parametrize("status", [500, 502, 504])
+def test_a_server_in_trouble_is_not_asked_for_a_list_at_once(status: int) -> None:
+    async def scenario() -> None:
+        memory = MemoryServer()
+        each = await watched(memory)
+        memory.calls.clear()
+        for name in "abc":
+            memory.before = lambda method, path: failure(status, "Timeout", "etcd is slow")
+            memory.break_streams(lost())
+            await asyncio.sleep(1.5)
+            memory.before = lambda method, path: None
+            memory.pod(name)
+            await asyncio.sleep(60.0)
+            assert each.news() == [("ADDED", name)]
+        assert {method for method, _ in memory.calls} == {"WATCH"}
+        # The server may have lost what it reported, and not say so.
+        memory.before = lambda method, path: (
+            failure(status, "Timeout", "too large version") if method == "WATCH" else None
+        )
+        memory.break_streams(lost())
+        await asyncio.sleep(60.0)
+        assert each.lists() >= 1
+        await each.stop()
+
+    run_virtual(scenario())
+
+
 def test_duplicate_and_late_events_change_nothing() -> None:
     async def scenario() -> None:
         memory = MemoryServer()
