@@ -116,6 +116,12 @@ class Quotas(api.QuotaPolicy):
         )
 
 
+class SlowQuotas(Quotas):
+    name = "slow-quota"
+    blocking = True
+    watches_siblings = False
+
+
 class Reserves(api.ReservationPolicy):
     name = "changing-reservation"
     pause = 0.0
@@ -141,7 +147,7 @@ REGISTRY = with_plugins(
     placement_rules=[Places],
     admission_policies=[Admits],
     permit_policies=[Permits, OtherPermits],
-    quota_policies=[Quotas],
+    quota_policies=[Quotas, SlowQuotas],
     reservation_policies=[Reserves],
 )
 CHANGING: dict[str, Any] = {
@@ -164,12 +170,15 @@ def config_of(named: Iterable[str]) -> str:
     """Return a configuration that uses these policies."""
     used = {key: CHANGING[key] for key in sorted(named)}
     properties = {"quota.policy": used.pop("quota")} if "quota" in used else {}
+    slow = {"quota.policy": "slow-quota"} if properties else {}
 
     def leaf(name: str, **more: str) -> Tree:
         return queue(name, properties=properties | more, resources={"max": {"vcore": 9}})
 
     eager = leaf("b", **{"quota.preemption.delay": "1s"})
-    return configuration(leaf("a"), eager, queue("p", leaf("c"), leaf("d")), **(SETTLED | used))
+    return configuration(
+        leaf("a"), eager, queue("p", leaf("c"), leaf("d", **slow), properties=slow), **(SETTLED | used)
+    )
 
 
 OPERATIONS = st.lists(

@@ -229,6 +229,21 @@ def test_answer_before_a_change_of_the_group_is_asked_for_again() -> None:
     assert sorted(placed) == ["first", "second"]
 
 
+def test_wake_up_asks_again_also_where_an_answer_is_awaited() -> None:
+    rm, workers = cluster()
+    Server.answers["*"] = WAIT
+    rm.ask(vcore=1)
+    rm.schedule()
+    rm.at_work().context.wake("permit")
+    rm.pass_time(1)
+    rm.schedule()
+    assert list(workers.waiting) == [1]
+    assert answered(rm, workers) == []
+    assert list(workers.waiting) == [2], "the answer was one from before the wake-up"
+    Server.answers.clear()
+    assert answered(rm, workers) == ["ask"]
+
+
 def test_gang_is_asked_about_member_by_member() -> None:
     rm, workers = cluster()
     rm.gang("gang", "Atomic", vcore=3)

@@ -206,6 +206,8 @@ ANSWERS = [
     PolicyAnswer(failed="ValueError: no"),
     PolicyAnswer(queue="root.ü"),
     PolicyAnswer(queue=""),
+    PolicyAnswer(max={"vcore": 3, "ü": 2**62}, until=7 * SECOND, why="ö"),
+    PolicyAnswer(max={}),
 ]
 
 

@@ -36,6 +36,11 @@ def policy(body: Body, **members: Any) -> QuotaPolicy:
     return Told()
 
 
+def test_policy_that_blocks_and_watches_siblings_is_found() -> None:
+    found = policy(lambda now, queue: None, blocking=True, watches_siblings=True)
+    assert "test_policy_that_blocks_watches_no_siblings" in broken_promises(found)
+
+
 @pytest.mark.parametrize(
     "answer",
     [

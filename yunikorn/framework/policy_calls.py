@@ -42,11 +42,15 @@ class PolicyAnswer:
     wait: int | None = None
     """Time for which an application is held (ns)."""
     why: str = ""
-    """Reason of the wait."""
+    """Reason of the wait or of the amounts."""
     failed: str | None = None
     """Description of the exception that the policy raised, or of a wrong answer."""
     queue: str | None = None
     """Queue that a placement rule names."""
+    max: dict[str, int] | None = None
+    """Amounts that a quota policy sets."""
+    until: int | None = None
+    """Time (ns) at which a quota policy has to be asked again."""
 
 
 class Workers(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.config.durations import describe_duration
@@ -19,6 +19,7 @@ class PolicyQuota:
     __slots__ = (
         "_ask",
         "amount",
+        "answer",
         "failure",
         "policy",
         "reported",
@@ -39,6 +40,8 @@ class PolicyQuota:
         self.siblings = siblings
         self.amount = configured
         """Quota in force; missing types are unlimited, None is no quota."""
+        self.answer: Mapping[str, int] | None = None
+        """Amounts of the latest answer; None for the configured quota."""
         self.reported = configured
         """Quota that events and quota preemption know of."""
         self.until: int | None = None

@@ -103,7 +103,7 @@ class PartitionScheduler:
         self.preemption = Preemption(
             self.partition, self.cycle, self.orders, config.preemption, self.policies.preemption
         )
-        self.quotas = QueueQuotas(self.partition, self.instances, failures, self.preemption)
+        self.quotas = QueueQuotas(self.partition, self.instances, failures, self.preemption, self.questions)
         self.partition.changes.readers.queue_removed.append(self.quotas.forget)
         self.existing = ExistingAllocations(self.partition, self.preemption, self.waiting)
         self.max_apps_events = MaxAppsEvents(self.partition)
@@ -453,6 +453,9 @@ class PartitionScheduler:
         planned = {id(one.plugin) for one in policies.plan.instances}
         self.queue_policies.keep_only(planned | {id(queue.order.policy) for queue in partition.queues})
         self._keep_books()
+        if self.questions is not None:
+            # They were questions to the policies before; those that follow ask the new ones.
+            self.questions.forget_questions()
         self.quotas.reconfigure(named=policies.names_quotas)
         partition.usage.rebuild(partition.applications.values(), partition.queues)
         if self.state_reporter is not None:
@@ -462,8 +465,6 @@ class PartitionScheduler:
         partition.reconsider()
         self.cycle.reservations.use(policies.reservations)
         self.preemption.reconfigure(quotas, config.preemption, policies.preemption)
-        if self.questions is not None:
-            self.questions.forget_questions()
         self.holds.reconfigure(policies.admission)
         self.intake.check_again()
         self.ask_intake.check_again()

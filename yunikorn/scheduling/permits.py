@@ -460,6 +460,11 @@ class Permits:
 
     def _due(self, hold: PlacementHold, at: int) -> None:
         """Ask about a placement whose wait is over."""
+        if hold in self._pending:
+            self._stale[hold] = True
+            if self._partition.clock.now() < self._deadline(hold, at):
+                self._await(hold)
+                return
         if hold in self._pending or self._is_stopped(hold.app):
             # The timeout applies even so: a stopped queue may stay stopped, and an answer may not come.
             refusal = self._wait(hold, at, Wait(AFTER_FAILURE, hold.why))

@@ -40,6 +40,7 @@ from yunikorn.scheduling.permits import PermitChain
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_calls import keeper_of, keeps_books
 from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
+from yunikorn.scheduling.queue_quotas import check_declarations
 from yunikorn.scheduling.reservation_rules import ReservationRules
 from yunikorn.scheduling.subject_index import SubjectIndex
 from yunikorn.scheduling.user_groups import UserGroups
@@ -100,12 +101,10 @@ class Policies:
         _collect(config.root, InForce({}).below(config.root.properties), settings, templates)
         for (_, is_leaf), each in settings.items():
             plan.share(*_policy_of(each, is_leaf=is_leaf))
-            if each.quota_policy:
-                plan.share(QUOTA, each.quota_policy, each.quota_policy_options)
-        for each in templates:
-            if each.quota_policy:
-                plan.share(QUOTA, each.quota_policy, each.quota_policy_options)
-        self.names_quotas = any(each.quota_policy for each in (*settings.values(), *templates))
+        limited = [each for each in (*settings.values(), *templates) if each.quota_policy]
+        for each in limited:
+            check_declarations(plan.share(QUOTA, each.quota_policy, each.quota_policy_options), failures)
+        self.names_quotas = bool(limited)
         """True if the configuration names a quota policy."""
 
     def _usable(self, kind: PluginKind, refs: Sequence[PluginRef]) -> list[PluginInstance]:

@@ -3,7 +3,8 @@
 A policy declares what its answers depend on, so that no queue is visited without need. Questions that depend
 on the time share timers: queues whose answers change at the same time, or that refresh in the same interval,
 have one timer together. A policy that watches siblings is asked where it matters, before a placement in its
-queue, and once per round of decisions for its waiting requests (docs/decisions/0080-quota-policies.md).
+queue, and once per round of decisions for its waiting requests (docs/decisions/0080-quota-policies.md). One
+that may block is called by workers, and its previous answer stays in force meanwhile (docs/decisions/0184).
 """
 
 from __future__ import annotations
@@ -17,18 +18,24 @@ from yunikorn.clock import SECOND
 from yunikorn.containment import (
     LONGEST_NAME,
     contained,
+    describe_error,
     items_of,
     number_or_none,
     read_attribute,
     safe_repr,
     text_or_none,
 )
+from yunikorn.errors import PluginError
 from yunikorn.framework.kinds import QUOTA
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS, read_flag, read_seconds
+from yunikorn.framework.policy_calls import PolicyAnswer, calls_at_once, may_block, safe
 from yunikorn.model.policy_quota import PolicyQuota
 from yunikorn.model.queue import RECOVERY
 from yunikorn.model.sibling_usage import Lender, SiblingUsage
 from yunikorn.resources import INT64_MAX, NOTHING, Resource
+from yunikorn.scheduling.application_copies import QueueCopy
+from yunikorn.scheduling.policy_questions import AskedPolicy
+from yunikorn.scheduling.questions import AWAITED
 
 if TYPE_CHECKING:
     from yunikorn.accounting.partition import Partition
@@ -36,6 +43,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.instances import PluginInstance, PluginInstances
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.queue import Queue
+    from yunikorn.scheduling.policy_questions import PolicyQuestions
 
 AFTER_FAILURE = 60 * SECOND
 """Time (ns) until a policy that failed is asked again."""
@@ -51,10 +59,23 @@ class LoweredQuotas(Protocol):
         ...
 
 
+BLOCKS_WITH_SIBLINGS = (
+    "a quota policy with blocking = True cannot have watches_siblings, because it would be asked before "
+    "every placement: use refresh_every, until or watches_cluster"
+)
+
+
+def check_declarations(one: PluginInstance, failures: PluginFailures) -> None:
+    """Raise `PluginError` for a quota policy that may block and watches siblings."""
+    blocks = may_block(one.plugin, one.origin, failures)
+    if blocks and read_flag(one.plugin, "watches_siblings", one.origin, failures):
+        raise PluginError(one.origin, "reading its watches_siblings", BLOCKS_WITH_SIBLINGS)
+
+
 class _Policy:
     """A plugin object, with what it declares."""
 
-    def __init__(self, one: PluginInstance, failures: PluginFailures) -> None:
+    def __init__(self, one: PluginInstance, failures: PluginFailures, *, workers: bool) -> None:
         self.instance = one
         self.name, self.origin = one.name, one.origin
         self.quota: Callable[[Queue], Any] = read_attribute(one.plugin, "quota")
@@ -62,6 +83,16 @@ class _Policy:
         self.watches_cluster = read_flag(one.plugin, "watches_cluster", one.origin, failures)
         every = read_seconds(one.plugin, "refresh_every", one.origin, failures)
         self.refresh = round(every * SECOND) if every else 0
+        self.asked: AskedPolicy | None = None
+        """The policy, if workers call it."""
+        if may_block(one.plugin, one.origin, failures):
+            self.watches_siblings = False
+            if workers:
+                at_once = calls_at_once(one.plugin, one.origin, failures)
+                title, work = f"quota policy {one.name}", partial(_call, self.quota)
+                self.asked = AskedPolicy(one.plugin, title, one.origin, work, at_once)
+            else:
+                self.quota = partial(_quota_of_copy, self.quota)
 
 
 class _Appointment:
@@ -83,8 +114,15 @@ class QueueQuotas:
         instances: PluginInstances,
         failures: PluginFailures,
         preemption: LoweredQuotas,
+        questions: PolicyQuestions | None,
     ) -> None:
+        """Create without policies; workers answer `questions`, if there are any."""
         self._partition = partition
+        self._questions = questions
+        self._pending: dict[Queue, Callable[[], None]] = {}
+        """Queues about which workers ask, each with the function that withdraws the question."""
+        self._outdated: set[Queue] = set()
+        """Those of them that have to be asked about again after the answer."""
         self._instances = instances
         self._failures = failures
         self._preemption = preemption
@@ -135,6 +173,8 @@ class QueueQuotas:
             if queue.settings.quota_policy or queue in self._bound or self._siblings:
                 self._bind(queue)
         self._drop_unused()
+        for queue in list(self._pending):
+            self._withdraw(queue)
         self.ask_all(preempting=False)
 
     def _drop_unused(self) -> None:
@@ -172,6 +212,8 @@ class QueueQuotas:
             lender = queue.lender if policy.watches_siblings else None
             quota = PolicyQuota(queue.configured_max, policy.name, lender, partial(self._ask, queue))
             quota.reported = reported
+            if policy.asked is not None:
+                quota.why = AWAITED
             self._bound[queue] = (policy, quota)
             if lender is not None:
                 self._watchers.setdefault(lender.siblings, {})[queue] = None
@@ -185,7 +227,8 @@ class QueueQuotas:
             return None
         found = self._policies.get(made)
         if found is None:
-            found = self._policies[made] = _Policy(made, self._failures)
+            workers = self._questions is not None
+            found = self._policies[made] = _Policy(made, self._failures, workers=workers)
         return found
 
     def _lend(self, queue: Queue, *, watched: bool) -> None:
@@ -219,6 +262,7 @@ class QueueQuotas:
         if known is None:
             return
         self._cancel(queue)
+        self._withdraw(queue)
         self._moved.pop(queue, None)
         if (lender := known[1].siblings) is not None:
             watchers = self._watchers[lender.siblings]
@@ -230,19 +274,63 @@ class QueueQuotas:
     # -- questions ----------------------------------------------------------------------------------
 
     def _ask(self, queue: Queue) -> None:
-        """Ask the policy of a queue, and apply the answer."""
-        now = self._partition.clock.now()
+        """Ask the policy of a queue, and apply the answer, at once or when a worker has it."""
         policy, quota = self._bound[queue]
+        if policy.asked is not None:
+            self._consult(queue, quota, policy.asked)
+            return
         if quota.siblings is not None:
             quota.version = quota.siblings.version
         try:
-            answer = _checked(policy.quota(queue), now)
-            failure, until = "", answer.until
+            answer: Quota | BaseException = _checked(policy.quota(queue), self._partition.clock.now())
         except contained() as error:
-            failure = str(self._failures.report(policy.origin, "setting the max of", error, queue.label))
-            answer, until = Quota(None), None
-        quota.failure, quota.until, quota.why = failure, until, answer.why
-        self._arrange(queue, quota, policy, now)
+            answer = error
+        self._apply(queue, answer)
+
+    def _consult(self, queue: Queue, quota: PolicyQuota, asked: AskedPolicy) -> None:
+        """Let a worker ask the policy of a queue; until the answer, the previous one stays in force."""
+        assert self._questions is not None
+        self._put(queue, quota, _in_force(queue.configured_max, quota.answer))
+        if queue in self._pending:
+            self._outdated.add(queue)
+            return
+        clock = self._partition.clock
+
+        def make() -> tuple[QueueCopy, int]:
+            return QueueCopy.of(queue), clock.now()
+
+        self._pending[queue] = self._questions.ask(asked, make, partial(self._answered, queue))
+
+    def _answered(self, queue: Queue, answer: PolicyAnswer) -> None:
+        """Apply the answer of a worker."""
+        del self._pending[queue]
+        if answer.failed is not None:
+            self._apply(queue, answer.failed)
+        else:
+            amounts = None if answer.max is None else Resource(answer.max)
+            self._apply(queue, Quota(amounts, answer.until, answer.why))
+        if queue in self._outdated:
+            self._outdated.discard(queue)
+            self._ask(queue)
+        self._report()
+
+    def _withdraw(self, queue: Queue) -> None:
+        """Ignore the answer of a worker about a queue, if one is awaited."""
+        withdraw = self._pending.pop(queue, None)
+        if withdraw is not None:
+            withdraw()
+        self._outdated.discard(queue)
+
+    def _apply(self, queue: Queue, answer: Quota | BaseException | str) -> None:
+        """Apply an answer about a queue, or the failure of its policy."""
+        policy, quota = self._bound[queue]
+        failure = ""
+        if not isinstance(answer, Quota):
+            failure = str(self._failures.report(policy.origin, "setting the max of", answer, queue.label))
+            answer = Quota(None)
+        quota.failure, quota.until, quota.why = failure, answer.until, answer.why
+        quota.answer = answer.max
+        self._arrange(queue, quota, policy, self._partition.clock.now())
         self._put(queue, quota, _in_force(queue.configured_max, answer.max))
 
     def _put(self, queue: Queue, quota: PolicyQuota, amount: Resource | None) -> None:
@@ -269,7 +357,7 @@ class QueueQuotas:
     def review(self) -> bool:
         """Ask the policies that watch siblings or the cluster, if those have changed.
 
-        Returns True if a policy was asked, so that another decision may be possible.
+        Returns True if a policy has answered, so that another decision may be possible.
         """
         asked = False
         if self._size != self._partition.cluster.version:
@@ -277,7 +365,7 @@ class QueueQuotas:
             for queue, (policy, _) in list(self._bound.items()):
                 if policy.watches_cluster:
                     self._ask(queue)
-                    asked = True
+                    asked = asked or policy.asked is None
         while self._stale:
             siblings = self._stale.pop()
             siblings.is_listed = False
@@ -359,6 +447,20 @@ def _in_force(configured: Resource | None, amounts: Mapping[str, int] | None) ->
 
 MOST_TYPES = 1_000
 """Maximum number of resource types in an answer, which is computed with at every change of usage."""
+
+
+def _quota_of_copy(quota: Callable[[Any], Any], queue: Queue) -> Any:
+    return quota(QueueCopy.of(queue))
+
+
+def _call(quota: Callable[[Any], Any], given: tuple[QueueCopy, int]) -> PolicyAnswer:
+    """Call a quota policy in a worker, with a queue and the time."""
+    try:
+        answer = _checked(quota(given[0]), given[1])
+        amounts = None if answer.max is None else {safe(name): most for name, most in answer.max.items()}
+        return PolicyAnswer(max=amounts, until=answer.until, why=safe(answer.why))
+    except contained() as error:
+        return PolicyAnswer(failed=safe(describe_error(error)))
 
 
 def _checked(answer: Any, now: int) -> Quota:

@@ -9,9 +9,10 @@ from yunikorn.api import Quota, QuotaPolicy
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.kinds import QUOTA
 from yunikorn.resources import INT64_MAX
-from yunikorn.testing.answers_contract import AnswersContract, Question, calling
+from yunikorn.testing.answers_contract import Question, calling
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import Amounts, QueueSample, queue
+from yunikorn.testing.worker_contracts import WorkerContract
 
 MOMENTS = (0, 3600, 86_400 * 365, 1_700_000_000)
 """Times (s) at which the policy is asked."""
@@ -19,7 +20,7 @@ STEPS = 50
 """Number of answers that are followed from each to the next by their `until`."""
 
 
-class QuotaPolicyContract(AnswersContract):
+class QuotaPolicyContract(WorkerContract):
     """Tests that a quota policy must pass; set `policy = Mine(...)`."""
 
     kind = QUOTA
@@ -122,6 +123,14 @@ class QuotaPolicyContract(AnswersContract):
         for name in ("watches_siblings", "watches_cluster"):
             declared: object = getattr(policy, name)
             assert isinstance(declared, bool), f"{name} is {declared!r}: set True or False"
+
+    def test_policy_that_blocks_watches_no_siblings(self) -> None:
+        """Check that a policy with `blocking = True` need not be asked before each placement."""
+        policy = self.fresh()
+        assert getattr(policy, "blocking", True) is False or not policy.watches_siblings, (
+            "the policy has blocking = True and watches_siblings, so that it would be asked before every "
+            "placement: use refresh_every, until or watches_cluster"
+        )
 
     def test_what_is_read_is_declared(self) -> None:
         """Check that a policy which reads its siblings or the cluster declares that."""
