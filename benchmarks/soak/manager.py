@@ -27,6 +27,7 @@ from yunikorn.interface.messages import (
     UserGroupInformation,
 )
 from yunikorn.resources import Resource
+from yunikorn.states import COMPLETED
 
 NODES = 20
 VCORE = 40
@@ -61,6 +62,8 @@ class Manager:
         self._apps: set[str] = set()
         self._wanted: dict[str, AllocationAsk] = {}
         """Pending asks by key."""
+        self._forgotten: set[str] = set()
+        """Keys of asks that were sent for an application which completed meanwhile."""
         self.running: dict[str, Allocation] = {}
         self._numbers = 0
         self._fences: set[str] = set()
@@ -123,12 +126,27 @@ class Manager:
             self._take_place(placed)
         for gone in response.released_allocations:
             self._fences.discard(gone.application_id)
-        refused = [f"ask {one.allocation_key}: {one.reason}" for one in response.rejected_allocations]
+        for changed in response.updated_applications:
+            # On a busy machine an application has nothing to do for so long that it completes.
+            if changed.state == COMPLETED:
+                self._forget(changed.application_id)
+        refused = [
+            f"ask {one.allocation_key}: {one.reason}"
+            for one in response.rejected_allocations
+            if one.allocation_key not in self._forgotten
+        ]
         refused += [f"{one.application_id}: {one.reason}" for one in response.rejected_applications]
         refused += [f"{one.node_id}: {one.reason}" for one in response.rejected_nodes]
         if refused:
             self._fail(f"{len(refused)} refused, the first: {refused[0]}")
         self._heard.set()
+
+    def _forget(self, app: str) -> None:
+        self._apps.discard(app)
+        asked = [key for key, ask in self._wanted.items() if ask.application_id == app]
+        self._forgotten.update(asked)
+        for key in asked:
+            del self._wanted[key]
 
     def _take_place(self, placed: Allocation) -> None:
         key = placed.allocation_key

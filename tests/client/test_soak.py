@@ -11,8 +11,9 @@ from benchmarks.failure import BenchmarkFailure
 from benchmarks.soak.manager import Manager
 from benchmarks.soak.run import Soak
 from yunikorn.client import ONE_STREAM
-from yunikorn.interface.messages import Allocation, RejectedNode, UpdateResponse
+from yunikorn.interface.messages import Allocation, RejectedNode, UpdatedApplication, UpdateResponse
 from yunikorn.resources import Resource
+from yunikorn.states import COMPLETED
 
 
 @pytest.mark.slow
@@ -38,3 +39,13 @@ def test_soak_detects_wrong_responses() -> None:
     with pytest.raises(BenchmarkFailure, match="1 refused, the first: n00: no"):
         reported(rejected_nodes=[RejectedNode("n00", "no")]).check()
     reported().check()
+
+
+def test_soak_expects_no_answer_to_asks_of_an_application_that_completed() -> None:
+    manager = Manager("rm", ONE_STREAM, random.Random(1))
+    manager.recv_update_response(
+        UpdateResponse(updated_applications=[UpdatedApplication("app", COMPLETED, 0)])
+    )
+    manager.check()
+    (report,) = manager.report()
+    assert report.new_applications == []
