@@ -31,6 +31,8 @@ _log = logging.getLogger("yunikorn.rest")
 
 TOO_LARGE = "The header of the request is too large."
 INVALID = "Invalid HTTP request received."
+SEND_BUFFER = 128 << 10
+"""Size (bytes) of the system's buffer for what a client has not read; by default it grows to megabytes."""
 ONE_HOST = "The request needs one Host header, and its target must be at that host."
 
 
@@ -85,6 +87,7 @@ class ClientConnection(HttpToolsProtocol):
         # asyncio does this only for sockets that were made with the number of the protocol. Without it the
         # body of an answer waits until the client acknowledges the header, which takes up to 40 ms.
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         self._joined = JoinedWrites(transport, self.loop)
         super().connection_made(self._joined)
         # uvicorn passes a copy of this mapping on with every request of the connection.
