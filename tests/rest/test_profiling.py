@@ -272,3 +272,9 @@ def test_processor_time_of_threads() -> None:
     assert used is not None
     assert used > 0
     assert thread_cpu((1 << 22) + 1) is None  # no thread has this number
+
+
+@pytest.mark.parametrize("name", ["", "cmdline", "goroutine", "heap", *MISSING])
+def test_pages_of_other_sites_cannot_read_profiles(name: str) -> None:
+    answer = Rest(RM()).get(f"/debug/pprof/{name}", origin="http://other.example")
+    assert "access-control-allow-origin" not in answer.headers

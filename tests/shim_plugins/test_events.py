@@ -116,7 +116,7 @@ def test_nodes_and_queues_have_no_group(rm: Listening) -> None:
         one.group_id for one in rm.events if one.type in (EventRecordType.NODE, EventRecordType.QUEUE)
     } == {""}
     added = of(rm, EventRecordType.NODE, "n1")[0]
-    assert (added.reason, added.message) == ("ADD", "Node added to the scheduler")
+    assert (added.reason, added.message) == ("ADD", "ADD vcore 2m: Node added to the scheduler")
 
 
 def test_rm_sink_can_be_disabled_or_ordered() -> None:

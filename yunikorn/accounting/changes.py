@@ -245,7 +245,11 @@ class Changes:
         """Tell of a new node."""
         self.outbox.accepted_nodes.append(node.id)
         self.events.record(
-            EventType.NODE, node.id, change=EventChange.ADD, message="Node added to the scheduler"
+            EventType.NODE,
+            node.id,
+            change=EventChange.ADD,
+            message="Node added to the scheduler",
+            resource=node.capacity,
         )
         self.schedulable_changed(node)
 

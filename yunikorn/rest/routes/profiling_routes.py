@@ -56,13 +56,20 @@ def _profile(data: bytes, name: str) -> Answer:
     return Answer(pieces=(data,), content_type=CONTENT_TYPE, headers=headers, compressible=False)
 
 
-@Route(PPROF, content_type="text/plain")
+@Route(PPROF, content_type="text/plain", cross_origin=False)
 async def index(call: Call) -> Answer:
     """List of profiles."""
     return Answer(pieces=(INDEX.encode(),), content_type=TEXT)
 
 
-@Route(PPROF + "profile", content_type=CONTENT_TYPE, queries=(SECONDS,), errors=(400,), plain_errors=True)
+@Route(
+    PPROF + "profile",
+    content_type=CONTENT_TYPE,
+    queries=(SECONDS,),
+    errors=(400,),
+    plain_errors=True,
+    cross_origin=False,
+)
 async def profile(call: Call) -> Answer:
     """Time by function, in the format of pprof; one at a time."""
     given = call.query("seconds")
@@ -76,7 +83,13 @@ async def profile(call: Call) -> Answer:
     return _profile(await profiler.take(seconds, call.request.is_disconnected), "profile")
 
 
-@Route(PPROF + "goroutine", content_type=CONTENT_TYPE, other_content_type="text/plain", queries=(DEBUG,))
+@Route(
+    PPROF + "goroutine",
+    content_type=CONTENT_TYPE,
+    other_content_type="text/plain",
+    queries=(DEBUG,),
+    cross_origin=False,
+)
 async def threads(call: Call) -> Answer:
     """Stacks of all threads, in the format of pprof."""
     if call.query("debug") not in ("", "0"):
@@ -84,7 +97,7 @@ async def threads(call: Call) -> Answer:
     return _profile(await call.apart(thread_profile), "goroutine")
 
 
-@Route(PPROF + "heap", content_type=CONTENT_TYPE, errors=(501,), plain_errors=True)
+@Route(PPROF + "heap", content_type=CONTENT_TYPE, errors=(501,), plain_errors=True, cross_origin=False)
 async def heap(call: Call) -> Answer:
     """Allocated memory, in the format of pprof."""
     if not tracemalloc.is_tracing():
@@ -92,7 +105,7 @@ async def heap(call: Call) -> Answer:
     return _profile(await call.apart(heap_profile), "heap")
 
 
-@Route(PPROF + "cmdline", content_type="text/plain")
+@Route(PPROF + "cmdline", content_type="text/plain", cross_origin=False)
 async def cmdline(call: Call) -> Answer:
     """Command line of the process.
 
@@ -107,7 +120,9 @@ def _refusal(name: str, reason: str) -> Endpoint:
     async def refuse(call: Call) -> Answer:
         return plain_error(501, reason, FOR_PPROF)
 
-    route = Route(PPROF + name, errors=(501,), plain_errors=True, content_type="text/plain")
+    route = Route(
+        PPROF + name, errors=(501,), plain_errors=True, content_type="text/plain", cross_origin=False
+    )
     return route(refuse, f"Refused: {reason}")
 
 
