@@ -266,7 +266,9 @@ class PodStatus(ApiStruct, frozen=True):
     nominated_node_name: str = ""
 
 
-CONDITIONS = frozenset(("PodScheduled", "PodResizePending", "PodResizeInProgress"))
+DISRUPTED = "DisruptionTarget"
+"""Condition of a pod that the cluster deletes: its node is drained or gone, or it was preempted."""
+CONDITIONS = frozenset(("PodScheduled", "PodResizePending", "PodResizeInProgress", DISRUPTED))
 """Conditions of pods that are read."""
 
 

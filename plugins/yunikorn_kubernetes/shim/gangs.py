@@ -94,7 +94,7 @@ class Placeholders:
         return heir
 
     def replace(self, app: KubernetesApplication, lost: Task) -> None:
-        """Create a placeholder in place of one that was preempted, or deleted by others, as with its node."""
+        """Create a placeholder in place of one that was preempted, or deleted by the cluster."""
         originator = self._originator(app)
         group = next((group for group, _ in self.missing(app) if group.name == lost.group), None)
         if originator is not None and group is not None:

@@ -18,6 +18,8 @@ import msgspec
 from msgspec.structs import replace
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import (
+    DISRUPTED,
+    Condition,
     Container,
     Namespace,
     Node,
@@ -292,6 +294,13 @@ class FakeCluster:
         current = self.pod_objects.pop(pod.metadata.uid, None)
         if current is not None:
             self._report("pod_removed", current)
+
+    def disrupt_pod(self, pod: Pod) -> None:
+        """Delete a pod as the cluster does after the loss of its node, or to drain it."""
+        current = self.pod_objects[pod.metadata.uid]
+        conditions = (*current.status.conditions, Condition(DISRUPTED, "True", "DeletionByPodGC"))
+        self.put_pod(replace(current, status=replace(current.status, conditions=conditions)))
+        self.remove_pod(pod)
 
     def end_deleted(self) -> None:
         """Let the kubelets end the pods that are being deleted."""

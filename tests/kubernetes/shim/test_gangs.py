@@ -314,15 +314,15 @@ def test_a_deletion_that_fails_is_repeated(error: Exception) -> None:
     run(test)
 
 
-def test_a_placeholder_that_others_delete_is_created_again() -> None:
+def test_a_placeholder_that_the_cluster_deletes_is_created_again() -> None:
     async def test(cluster: FakeCluster) -> None:
         cluster.add_node("n1", cpu="1")
         cluster.add_node("n2", cpu="1")
         first = add_member(cluster, "m0")
         await cluster.settle()
-        for pod in [pod for pod in placeholders(cluster) if pod.spec.node_name == "n1"]:
-            cluster.remove_pod(pod)
         cluster.remove_node("n1")
+        for pod in [pod for pod in placeholders(cluster) if pod.spec.node_name == "n1"]:
+            cluster.disrupt_pod(pod)
         await cluster.settle()
         found = placeholders(cluster)
         assert sorted(pod.spec.node_name for pod in found) == ["", "", "n2"]
@@ -331,6 +331,28 @@ def test_a_placeholder_that_others_delete_is_created_again() -> None:
         await cluster.settle()
         assert members(cluster) == ["m0"]
         assert cluster.used() == {"vcore": 3000, "pods": 3}
+
+    run(test)
+
+
+def test_a_placeholder_that_a_person_deletes_is_not_created_again() -> None:
+    """The person wants its room; the timeout decides on the gang."""
+
+    async def test(cluster: FakeCluster) -> None:
+        cluster.add_node("n1", cpu="2")
+        add_member(cluster, "m0")
+        await cluster.settle()
+        for pod in [pod for pod in placeholders(cluster) if pod.spec.node_name]:
+            cluster.remove_pod(pod)
+        await cluster.settle()
+        assert [pod.spec.node_name for pod in placeholders(cluster)] == ["n1"]
+        assert cluster.used() == {"vcore": 1000, "pods": 1}
+        await cluster.advance(70)
+        cluster.end_deleted()
+        await cluster.settle()
+        assert not placeholders(cluster)
+        assert members(cluster) == ["m0"]
+        assert cluster.used() == {"vcore": 1000, "pods": 1}
 
     run(test)
 
