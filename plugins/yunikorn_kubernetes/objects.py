@@ -266,9 +266,7 @@ class PodStatus(ApiStruct, frozen=True):
     nominated_node_name: str = ""
 
 
-DISRUPTED = "DisruptionTarget"
-"""Condition of a pod that the cluster deletes: its node is drained or gone, or it was preempted."""
-CONDITIONS = frozenset(("PodScheduled", "PodResizePending", "PodResizeInProgress", DISRUPTED))
+CONDITIONS = frozenset(("PodScheduled", "PodResizePending", "PodResizeInProgress", "DisruptionTarget"))
 """Conditions of pods that are read."""
 
 

@@ -9,7 +9,7 @@ import attrs
 
 from yunikorn.interface.messages import TerminationType
 from yunikorn.resources import NOTHING
-from yunikorn_kubernetes.objects import DISRUPTED, Pod
+from yunikorn_kubernetes.objects import Pod
 from yunikorn_kubernetes.shim.failures import PodFailures
 from yunikorn_kubernetes.shim.gangs import Placeholders
 from yunikorn_kubernetes.shim.ports import Notices
@@ -330,7 +330,7 @@ class ApplicationFlow:
         del app.tasks[task.uid]
         if app.state == RESUMING:
             self._note_end(app)
-        elif app.state == RESERVING and task.placeholder and _is_disrupted(task, app):
+        elif app.state == RESERVING and task.placeholder and self._is_disrupted(task, app):
             self._placeholders.replace(app, task)
         if app.tasks:
             return
@@ -341,6 +341,21 @@ class ApplicationFlow:
             self._cluster.batches.remove_application(app.id, app.batch)
             self._forget(app)
 
+    def _is_disrupted(self, task: Task, app: KubernetesApplication) -> bool:
+        """Return True for a placeholder that was preempted, or that ended with its node or owner.
+
+        Others are not replaced: one that failed would fail again, one that a person deleted is not wanted.
+        """
+        if is_terminated(task.pod):
+            return False
+        if task.termination == TerminationType.PREEMPTED_BY_SCHEDULER:
+            return True
+        if task.node and task.node not in self._cluster.nodes:
+            return True
+        if any(one.type == "DisruptionTarget" and one.status == "True" for one in task.pod.status.conditions):
+            return True
+        return not any(owner.uid in app.tasks for owner in task.pod.metadata.owner_references)
+
     def _note_end(self, app: KubernetesApplication) -> None:
         if fire(APPLICATION, app, "AppTaskCompleted") and not app.has_placeholder_tasks:
             self._run(app)
@@ -348,20 +363,6 @@ class ApplicationFlow:
     def _forget(self, app: KubernetesApplication) -> None:
         if self._cluster.applications.get(app.id) is app:
             del self._cluster.applications[app.id]
-
-
-def _is_disrupted(task: Task, app: KubernetesApplication) -> bool:
-    """Return True for a placeholder that was preempted, or that the cluster deleted with its node or owner.
-
-    Others are not replaced: one that failed would fail again, and one that a person deleted is not wanted.
-    """
-    if is_terminated(task.pod):
-        return False
-    if task.termination == TerminationType.PREEMPTED_BY_SCHEDULER:
-        return True
-    if any(one.type == DISRUPTED and one.status == "True" for one in task.pod.status.conditions):
-        return True
-    return not any(owner.uid in app.tasks for owner in task.pod.metadata.owner_references)
 
 
 def _begins_again(app: KubernetesApplication, task: Task) -> bool:

@@ -18,7 +18,6 @@ import msgspec
 from msgspec.structs import replace
 from yunikorn_kubernetes.api_server.calls import ApiError
 from yunikorn_kubernetes.objects import (
-    DISRUPTED,
     Condition,
     Container,
     Namespace,
@@ -296,9 +295,12 @@ class FakeCluster:
             self._report("pod_removed", current)
 
     def disrupt_pod(self, pod: Pod) -> None:
-        """Delete a pod as the cluster does after the loss of its node, or to drain it."""
+        """Delete a pod as the cluster does to drain its node."""
         current = self.pod_objects[pod.metadata.uid]
-        conditions = (*current.status.conditions, Condition(DISRUPTED, "True", "DeletionByPodGC"))
+        conditions = (
+            *current.status.conditions,
+            Condition("DisruptionTarget", "True", "EvictionByEvictionAPI"),
+        )
         self.put_pod(replace(current, status=replace(current.status, conditions=conditions)))
         self.remove_pod(pod)
 

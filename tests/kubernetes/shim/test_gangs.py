@@ -314,15 +314,19 @@ def test_a_deletion_that_fails_is_repeated(error: Exception) -> None:
     run(test)
 
 
-def test_a_placeholder_that_the_cluster_deletes_is_created_again() -> None:
+@pytest.mark.parametrize("is_drained", [True, False])
+def test_a_placeholder_that_the_cluster_deletes_is_created_again(is_drained: bool) -> None:
     async def test(cluster: FakeCluster) -> None:
         cluster.add_node("n1", cpu="1")
         cluster.add_node("n2", cpu="1")
         first = add_member(cluster, "m0")
         await cluster.settle()
-        cluster.remove_node("n1")
+        if not is_drained:
+            cluster.remove_node("n1")
         for pod in [pod for pod in placeholders(cluster) if pod.spec.node_name == "n1"]:
-            cluster.disrupt_pod(pod)
+            (cluster.disrupt_pod if is_drained else cluster.remove_pod)(pod)
+        if is_drained:
+            cluster.remove_node("n1")
         await cluster.settle()
         found = placeholders(cluster)
         assert sorted(pod.spec.node_name for pod in found) == ["", "", "n2"]
