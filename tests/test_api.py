@@ -24,7 +24,7 @@ VIEWS = {
     ),
     "Task": "app execution_timeout key originator placeholder priority resource tags task_group",
     "Ask": "created required_node",
-    "Allocation": "node placed uuid",
+    "Allocation": "created node placed uuid",
     "AskClass": "resource",
     "Node": "allocated allocations attributes available capacity id occupied",
     "QueueTree": "",

@@ -37,14 +37,14 @@ class StandardPreemption(PreemptionPolicy):
     def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[float, ...]:
         """Return the order of YuniKorn 1.9 for the cause.
 
-        For a guarantee the youngest allocation is first, else the one of lowest priority, then the youngest.
+        For a guarantee the youngest request is first, else the one of lowest priority, then the youngest.
         On a required node the smaller of equals is first.
         """
         if cause.kind == "guarantee":
-            return (-victim.placed, -victim.app.arrival)
+            return (-victim.created, -victim.app.arrival)
         if cause.kind == "quota":
             return _rank_for_quota(victim, cause)
-        rank = (victim.priority, -victim.placed, -victim.app.arrival)
+        rank = (victim.priority, -victim.created, -victim.app.arrival)
         return (*rank, sum(victim.resource.values())) if cause.kind == "required-node" else rank
 
 
@@ -59,7 +59,7 @@ def _rank_for_quota(victim: Allocation, cause: PreemptionCause) -> tuple[float, 
     wanted = [name for name in held if name in cause.amount]
     size = sum(victim.resource[name] / (most.get(name) or 1) for name in wanted)
     match = len(wanted) / len(held) if held else 0.0
-    return (-match, victim.priority, -(victim.placed // HOUR), size)
+    return (-match, victim.priority, -(victim.created // HOUR), size)
 
 
 @hookimpl

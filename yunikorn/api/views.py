@@ -304,7 +304,12 @@ class Allocation(Task, Protocol):
 
     @property
     def placed(self) -> int:
-        """Time of placement (ns)."""
+        """Time of placement (ns); after a recovery, as `created`."""
+        ...
+
+    @property
+    def created(self) -> int:
+        """Creation time of the request as the resource manager reports it, else `placed` (ns)."""
         ...
 
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from yunikorn.model.ask import REQUIRED_NODE_TAG as REQUIRED_NODE_TAG
 from yunikorn.model.ask import TERMINATING_TAG as TERMINATING_TAG
+from yunikorn.model.creation_times import CREATION_TAG as CREATION_TAG
 from yunikorn.model.gang import CREATION_TAG as CREATION_TAG_OF_APPLICATION
-from yunikorn.scheduling.ask_admission import CREATION_TAG as CREATION_TAG
 from yunikorn.scheduling.existing_allocations import FOREIGN_TAG as FOREIGN_TAG
 from yunikorn.scheduling.partition_scheduler import NODE_SORT_TAG as NODE_SORT_TAG
 from yunikorn.scheduling.placement import APPS_TAG as NAMESPACE_MAX_APPS_TAG

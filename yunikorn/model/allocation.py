@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.model.ask import WithSpec
+from yunikorn.model.creation_times import created_at
 from yunikorn.resources import grow, shrink
 from yunikorn.states import ALLOCATED, ALLOCATION, AllocationEvent
 
@@ -196,6 +197,11 @@ class Allocation(WithSpec):
         self.state = ALLOCATED
         self.extras: AllocationExtras | None = None
         """None for most allocations; read its fields through the properties below."""
+
+    @property
+    def created(self) -> int:
+        """Creation time of the request as the RM reported it, else the time of placement (ns)."""
+        return created_at(self.spec.tags, self.placed)
 
     @property
     def label(self) -> str:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from yunikorn.api import PastService
+from yunikorn.model.creation_times import created_at
 from yunikorn.resources import INT32_MIN, NOTHING
 
 if TYPE_CHECKING:
@@ -90,6 +91,11 @@ class ForeignAllocation:
     def uuid(self) -> str:
         """Identifier, the key."""
         return self.key
+
+    @property
+    def created(self) -> int:
+        """Creation time of the task as the RM reported it, else the time of the first report (ns)."""
+        return created_at(self.tags, self.placed)
 
     @property
     def label(self) -> str:

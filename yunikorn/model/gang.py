@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from yunikorn.clock import MILLISECOND, SECOND
 from yunikorn.model.ask import Ask
 from yunikorn.model.ask_class import AskClass
+from yunikorn.model.creation_times import TIME_DIGITS
 from yunikorn.resources import INT64_MAX, Resource, Tally, fits, grow, saturate
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ STYLES = (SOFT, HARD, ATOMIC)
 _BY_NAME = {"": SOFT} | {style.lower(): style for style in STYLES}
 
 CREATION_TAG = "yunikorn.apache.org/creationTime"
-TIME_DIGITS = 18
 """Maximum number of digits of a creation time (seconds); Python also refuses to convert very long numbers."""
 DEFAULT_TIMEOUT = 900 * SECOND
 

@@ -6,14 +6,13 @@ on the application and its queues once, and their classes are found once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.key_indexes import AskIndex
-from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType, is_own
 from yunikorn.model.ask import DEFAULT_SPEC, REQUIRED_NODE_TAG, Ask, AskSpec
-from yunikorn.model.gang import TIME_DIGITS
+from yunikorn.model.creation_times import created_at
 from yunikorn.resources import INT32_MAX, INT32_MIN, Resource
 from yunikorn.states import ACCEPTED, ASK, FAILING, RUNNING, STARTING
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from yunikorn.scheduling.preemption.preemption import Preemption
 
 AS_REQUESTED = "ask released as per RM request"
-CREATION_TAG = "creationTime"
 TAKING = frozenset({ACCEPTED, STARTING, RUNNING})
 """Application states that a new ask does not change."""
 _PENDING = ASK.moves["Initial", "ask"]
@@ -318,13 +316,6 @@ def _number_refusal(count: int, priority: int) -> str:
     if count < 1:
         return f"maxAllocations is {count}, it must be 1 or more"
     return "" if INT32_MIN < priority <= INT32_MAX else f"priority {priority} is out of range"
-
-
-def created_at(tags: Mapping[str, str], now: int) -> int:
-    """Return the creation time (ns) of a request with these tags, by default the current time."""
-    # The RM sends Unix seconds, so that requests keep their order after a restart of the core.
-    text = tags.get(CREATION_TAG, "") if tags else ""
-    return int(text) * SECOND if text.isdecimal() and len(text) <= TIME_DIGITS else now
 
 
 def _other_part(ask: Ask, spec: AskSpec) -> str:

@@ -18,10 +18,10 @@ import attrs
 
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.ask import DEFAULT_SPEC, TERMINATING_TAG, AskSpec
+from yunikorn.model.creation_times import created_at
 from yunikorn.model.foreign_allocation import ForeignAllocation
 from yunikorn.model.queue import RECOVERY
 from yunikorn.resources import Resource, has_negative, is_zero
-from yunikorn.scheduling.ask_admission import created_at
 from yunikorn.scheduling.user_groups import is_forced
 from yunikorn.states import FAILING
 

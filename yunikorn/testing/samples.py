@@ -13,6 +13,7 @@ import attrs
 
 from yunikorn.api import PastService
 from yunikorn.errors import QuantityError
+from yunikorn.model.creation_times import created_at
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import INT32_MIN, NOTHING, Resource, grow
 
@@ -189,6 +190,11 @@ class AllocationSample:
     originator: bool = False
     execution_timeout: int = 0
     foreign: bool = False
+
+    @property
+    def created(self) -> int:
+        """Creation time according to the tags, else the time of placement."""
+        return created_at(self.tags, self.placed)
 
 
 FOREIGN_OWNER = ApplicationSample("", "", (), "", state="", arrival=-1)
