@@ -74,3 +74,26 @@ class EnlargesAsks(SubmitPolicy):
 def test_changes_of_requests_other_than_of_their_priority_are_found() -> None:
     found = broken_promises(EnlargesAsks())["test_policy_returns_a_request_a_reason_or_none"]
     assert "only the priority can be changed" in found
+
+
+@attrs.define(eq=False)
+class SharesAnswers(Predicate):
+    """Keeps the answer for one node as that for all."""
+
+    name = "shares-answers"
+    _context: Context | None = attrs.field(init=False, default=None)
+
+    def opened(self, context: Context) -> None:
+        """Keep the context."""
+        self._context = context
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        """Return the id of the node as a reason."""
+        assert self._context is not None
+        answer: str = self._context.shared(ask).setdefault("answer", f"not {node.id}")
+        return answer
+
+
+def test_shared_states_that_depend_on_a_node_are_found() -> None:
+    found = broken_promises(SharesAnswers())["test_shared_states_change_no_answer"]
+    assert "must follow from the task alone" in found

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 import pluggy
 
-from yunikorn.api.views import ResourceManager
+from yunikorn.api.views import ResourceManager, Task
 
 hookimpl = pluggy.HookimplMarker("yunikorn")
 """Decorator that marks a function of a plugin as the implementation of a hook; see
@@ -17,6 +17,11 @@ hookimpl = pluggy.HookimplMarker("yunikorn")
 
 def _discard_report(operation: str, cause: BaseException | str) -> None:
     """Ignore a report; the default where there is no scheduler, as in a unit test of a plugin."""
+
+
+def _share_nothing(task: Task) -> dict[Any, Any]:
+    """Return an empty state; the default where there is no scheduler."""
+    return {}
 
 
 def _wake_nobody(kind: str) -> None:
@@ -47,6 +52,13 @@ class Context:
     `preemption`, `admission`, `quota`, `reservation` and `permit`; raises `ValueError` for others. Returns at
     once. Many calls are one wake-up, and there is at most one per second and kind. Thread-safe. A method that
     answers the core must not call it.
+    """
+    shared: Callable[[Task], dict[Any, Any]] = _share_nothing
+    """Returns a state that the plugins of one package share while the core decides about a request.
+
+    The state is empty at first, and is discarded when the next search for a node begins, and after permit
+    policies were asked. It may be empty at any time: what is missing is computed again. Only for methods that
+    the core's thread calls.
     """
 
 

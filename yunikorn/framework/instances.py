@@ -24,7 +24,7 @@ from yunikorn.errors import PluginError, UnknownPlugin, printable
 from yunikorn.framework.plugin_failures import read_flag
 
 if TYPE_CHECKING:
-    from yunikorn.api import Context
+    from yunikorn.api import Context, Task
     from yunikorn.framework.kinds import PluginKind
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
@@ -202,11 +202,14 @@ class PluginInstances:
         *,
         on_failure: str = "",
         calls: CallsInProgress | None = None,
+        shared: Callable[[str, Task], dict[Any, Any]] | None = None,
     ) -> None:
         """Create without instances; `on_failure` is a remark for reports if a failure closes an instance.
 
-        An instance is reloaded and closed when none of the `calls` of other threads is in progress.
+        An instance is reloaded and closed when none of the `calls` of other threads is in progress. `shared`
+        returns the state of a package for a task.
         """
+        self._shared_state = shared
         self._context = context
         self._failures = failures
         self._on_failure = on_failure
@@ -231,7 +234,7 @@ class PluginInstances:
         """
         if self._closes_first(one) and any(other.cls is one.cls for other in self._instances):
             return False
-        context = self._failures.context_of(one.origin, self._context)
+        context = self._context_of(one)
         try:
             one.plugin.opened(context)
         except contained() as error:
@@ -239,6 +242,13 @@ class PluginInstances:
         one.is_open = True
         one.closer = partial(self.guard, one, "closing", "closed")
         return True
+
+    def _context_of(self, one: PluginInstance) -> Context:
+        context = self._failures.context_of(one.origin, self._context)
+        if self._shared_state is None:
+            return context
+        package = one.cls.__module__.partition(".")[0]
+        return attrs.evolve(context, shared=partial(self._shared_state, package))
 
     def _closes_first(self, one: PluginInstance) -> bool:
         return read_flag(one.cls, "close_before_open", one.origin, self._failures)
@@ -314,7 +324,7 @@ class PluginInstances:
             self.close_one(one)
 
     def _renew(self, one: PluginInstance) -> None:
-        context = self._failures.context_of(one.origin, self._context)
+        context = self._context_of(one)
         if one.is_open:
             self._when_idle(one, partial(self.guard, one, "reloading", "reloaded", context))
         else:

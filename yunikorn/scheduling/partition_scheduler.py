@@ -27,6 +27,7 @@ from yunikorn.scheduling.application_intake import ApplicationIntake
 from yunikorn.scheduling.ask_admission import AS_REQUESTED as ASK_AS_REQUESTED
 from yunikorn.scheduling.ask_admission import AskAdmission, asks_of
 from yunikorn.scheduling.ask_checks import AskIntake
+from yunikorn.scheduling.decision_states import DecisionStates
 from yunikorn.scheduling.existing_allocations import ExistingAllocations
 from yunikorn.scheduling.measured_decisions import make_cycle, make_orders, measured_turns
 from yunikorn.scheduling.node_orders import DEFAULT
@@ -91,12 +92,16 @@ class PartitionScheduler:
             self.questions = PolicyQuestions(self.partition, calls, core_context.activate)
         self.waiting = WaitingApplications()
         """Applications whose checks or placement wait for a worker; neither accepted nor rejected yet."""
-        self.instances = PluginInstances(self.context, failures, calls=self.questions)
+        self.decision_states = DecisionStates()
+        self.instances = PluginInstances(
+            self.context, failures, calls=self.questions, shared=self.decision_states.of
+        )
         plan = self.instances.plan(registry, opening=opening)
         self.policies = Policies.of(config, plan, tree, clock, failures)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
         self._is_open = False
         self.orders = make_orders(self.partition, self.policies, failures)
+        self.decision_states.orders = self.orders
         self.cycle = make_cycle(self.partition, self.orders)
         self.cycle.reservations.use(self.policies.reservations)
         self._measured = measured_turns(self.partition, self.cycle.decide, self._decide_after_all)
@@ -131,6 +136,7 @@ class PartitionScheduler:
             self.cycle.allocator,
             self.cycle.unschedulable_queue,
             self.questions,
+            self.decision_states,
         )
         self.wake_ups = WakeUps(clock, self.partition.timers, self._ask_again)
         self.state_reporter: StateReporter | None = None
@@ -215,6 +221,7 @@ class PartitionScheduler:
             if not asked:
                 break
         if allocation is None:
+            self.decision_states.forget()
             if self.partition.changes.events.wants_waiting:
                 self.max_apps_events.review()
             if self.state_reporter is not None:

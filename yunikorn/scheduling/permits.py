@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
     from yunikorn.scheduling.allocator import Allocator
     from yunikorn.scheduling.ask_admission import AskAdmission
+    from yunikorn.scheduling.decision_states import DecisionStates
     from yunikorn.scheduling.policy_questions import PolicyQuestions
     from yunikorn.scheduling.preemption.preemption import Preemption
     from yunikorn.scheduling.unschedulable_queue import UnschedulableQueue
@@ -222,9 +223,11 @@ class Permits:
         allocator: Allocator,
         unschedulable_queue: UnschedulableQueue,
         questions: PolicyQuestions | None,
+        states: DecisionStates,
     ) -> None:
         """Create without policies, which `use` adds; workers answer `questions`, if there are any."""
         self._partition, self._allocator, self._questions = partition, allocator, questions
+        self._states = states
         self._held: HeldPlacements = partition.held
         self._unschedulable_queue = unschedulable_queue
         self._preempt = preemption.review
@@ -316,6 +319,7 @@ class Permits:
     def _ask(self, hold: PlacementHold, *, at_once: bool = False) -> None:
         """Ask the policies about a placement, and apply their answer, at once or when workers have it."""
         found = begin(self._steps(hold), self._questions, partial(self._answered, hold))
+        self._states.forget()
         if isinstance(found, PendingSteps):
             self._pending[hold] = found
         else:
@@ -439,6 +443,7 @@ class Permits:
             return False
         if self._is_stopped(hold.app):
             return False
+        self._states.forget()
         self._ask(hold)
         return hold not in self._held or (hold.member, hold.at) != before
 

@@ -14,7 +14,7 @@ from functools import partial
 from inspect import getattr_static
 from itertools import islice
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -96,6 +96,14 @@ class AskedAhead:
 
 
 Check = Callable[[api.Ask, api.Node], str | None]
+
+
+class SearchState(Protocol):
+    """State of one search."""
+
+    def forget(self) -> None:
+        """End the search."""
+        ...
 
 
 class Prepared:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from yunikorn.model.ask_class import AskClass, AskClasses
     from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
+    from yunikorn.scheduling.predicate_calls import SearchState
 
 
 def counted(refusals: Mapping[str, int]) -> str:
@@ -60,7 +61,8 @@ class PredicateChain:
         self._sole: Condition | None = None
         """The predicate to ask for every pair of ask and node, if exactly one is of this kind."""
         self._ahead: list[AskedAhead] = []
-        self._prepared: list[Prepared] = []
+        self.prepared: list[SearchState] = []
+        """States that are discarded when a search begins."""
         self._domains = DomainTables((), self._answer, failures)
         """Predicates whose answers are remembered per domain; asked between the other two kinds."""
         self.has_domains = False
@@ -95,7 +97,7 @@ class PredicateChain:
 
     def bind(self) -> None:
         """Read the properties that predicates declare; called at creation and after opening."""
-        self._ahead, self._prepared = [], []
+        self._ahead, self.prepared = [], []
         conditions = [
             Condition.of(
                 predicate,
@@ -176,7 +178,7 @@ class PredicateChain:
 
     def _prepare(self, predicate: Predicate) -> Prepared:
         prepared = Prepared(predicate)
-        self._prepared.append(prepared)
+        self.prepared.append(prepared)
         return prepared
 
     def __bool__(self) -> bool:
@@ -255,7 +257,7 @@ class PredicateChain:
         """Start a search for a node."""
         self._reasons = []
         self.unsettled, self.personal = 0, False
-        if self._prepared:
+        if self.prepared:
             self.prepare_again()
 
     def forget_change(self) -> None:
@@ -264,7 +266,7 @@ class PredicateChain:
 
     def prepare_again(self) -> None:
         """Discard the states of predicates with `prepare`, because something has changed."""
-        for prepared in self._prepared:
+        for prepared in self.prepared:
             prepared.forget()
 
     @property
@@ -479,7 +481,7 @@ class PredicateChain:
 
         With `reserve`, `check_reservation` is called: tasks that are about to end still use the node.
         """
-        if self._prepared and not self.expects:
+        if self.prepared and not self.expects:
             self.prepare_again()
         reason = self._lasting_refusal(ask, node)
         if reason is None and self._domains:
@@ -493,7 +495,7 @@ class PredicateChain:
         """Return None if `node` may be reserved for `ask`, else the reason."""
         if self._for_reservations is None:
             return self.judge(ask, node, reserve=True)
-        if self._prepared and not self.expects:
+        if self.prepared and not self.expects:
             self.prepare_again()
         return self._for_reservations.refusal(ask, node)
 
@@ -503,7 +505,7 @@ class PredicateChain:
 
     def evaluate(self, ask: Ask, node: Node) -> tuple[Predicate, str] | None:
         """Return the refusing predicate and its reason, or None; nothing is cached or reported."""
-        if self._prepared and not self.expects:
+        if self.prepared and not self.expects:
             self.prepare_again()
         for condition in self._all():
             try:

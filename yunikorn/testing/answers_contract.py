@@ -160,6 +160,17 @@ class AnswersContract(PluginContract):
                 "again: call it where something outside has changed, such as in a thread"
             )
 
+    def test_shared_states_change_no_answer(self) -> None:
+        """Check that what the plugin finds in `context.shared(task)` is what it computes without it."""
+        states: dict[int, dict[Any, Any]] = {}
+        plugin = self._made()
+        plugin.opened(self.context(shared=lambda task: states.setdefault(id(task), {})))
+        self._compare(
+            self._answers(self.fresh()),
+            self._answers(plugin),
+            "with the state of context.shared(task): what is in it must follow from the task alone",
+        )
+
     def test_equal_options_give_equal_answers(self) -> None:
         """Check that answers depend only on the question and the options."""
         first, second = self._answers(self.fresh()), self._answers(self.fresh())

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from yunikorn.api import Context, Plugin
+from yunikorn.api import Context, Plugin, Task
 from yunikorn.clock import ManualClock
 from yunikorn.errors import PluginError
 from yunikorn.framework.kinds import PluginKind
@@ -66,11 +66,15 @@ class PluginContract:
         return plugin
 
     def context(
-        self, clock: ManualClock | None = None, woken: Callable[[str], object] = lambda kind: None
+        self,
+        clock: ManualClock | None = None,
+        woken: Callable[[str], object] = lambda kind: None,
+        shared: Callable[[Task], dict[Any, Any]] = lambda task: {},
     ) -> Context:
         """Return the context for `opened` and `reloaded`, without a resource manager.
 
-        `woken` is called with the kinds of policies that the plugin wakes.
+        `woken` is called with the kinds of policies that the plugin wakes, and `shared` returns the state for
+        a task.
         """
         requests = WakeRequests()
 
@@ -78,7 +82,7 @@ class PluginContract:
             requests.add("", "default", kind)  # refuses kinds that cannot be woken
             woken(kind)
 
-        return Context("default", (clock or ManualClock()).now, wake=wake)
+        return Context("default", (clock or ManualClock()).now, wake=wake, shared=shared)
 
     def registry(self) -> Registry:
         """Return a registry with only the plugin under test."""
