@@ -131,3 +131,20 @@ def test_guarantee_preempts_on_no_other_node() -> None:
     rm.pass_time(60)
     rm.schedule()
     assert keys(rm) == []
+
+
+def test_request_preempts_at_once_when_its_queue_gets_room() -> None:
+    of_a = queue("a", resources={"max": {"memory": 1}})
+    rm = full_node(RM(configuration(of_a, queue("b"))))
+    rm.node("n2", memory=1)
+    rm.app("first", "root.a")
+    rm.ask("first", "first", memory=1)
+    rm.schedule()
+    rm.ask("daemons", "agent", memory=1, priority=5, tags=DAEMON)
+    for _ in range(2):
+        rm.schedule()
+        assert keys(rm) == []
+        rm.pass_time(0.2)
+    rm.release("first", next(uuid for uuid in rm.running if uuid.startswith("first")))
+    rm.schedule()
+    assert len(keys(rm)) == 1

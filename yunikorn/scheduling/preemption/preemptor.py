@@ -487,20 +487,26 @@ class Preemptor:
             for ask in sorted(ready, key=lambda ask: ask.order):
                 if now < ask.barred_until:
                     attempts.passed_over(ask)
-                else:
+                elif self._may_make_room(ask):
                     self._make_room(ask, node)
                     attempts.failed(ask, now + RETRY_INTERVAL)
+                else:
+                    # Nothing was searched: the next change may give the queue room.
+                    attempts.retry = now
         self._schedule.reschedule(entry, eligible_at=attempts.eligible_at, retry=attempts.retry)
 
-    def _make_room(self, ask: Ask, node: Node) -> None:
-        pairs, app, root = ask.ask_class.pairs, ask.app, self._partition.queues.root
+    def _may_make_room(self, ask: Ask) -> bool:
+        """Return True if only its node keeps `ask`, which requires that node, from being placed."""
+        app, root = ask.app, self._partition.queues.root
         if app.held is not None or app.max_apps_blocker is not None:
-            return
+            return False
         if any(queue.state == STOPPED for queue in app.chain[:-1]):
-            return
+            return False
         # Victims make room in the cluster as well, but quotas and limits must have room already.
-        if any(obstacle is not root for obstacle in obstacles(ask)):
-            return
+        return all(obstacle is root for obstacle in obstacles(ask))
+
+    def _make_room(self, ask: Ask, node: Node) -> None:
+        pairs = ask.ask_class.pairs
         if not node.could_host(pairs) or ask.ask_class.fits(node):
             return
         rivals = [other for other in self.evictor.promised() if other.reserved is node]
