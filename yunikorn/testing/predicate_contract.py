@@ -106,6 +106,24 @@ class PredicateContract(BooksContract):
                 "everything that check() reads in ask_class() or node_class()"
             )
 
+    def test_class_of_a_request_has_what_the_answer_depends_on(self) -> None:
+        """Check that requests of one class, but of another priority or role, get equal answers."""
+        predicate = self.fresh()
+        if not declares(predicate, "ask_class"):
+            return
+        for wanted, found in self._pairs():
+            answer, of_ask = answer_of(predicate, wanted, found), predicate.ask_class(wanted)
+            for name, value in OTHER_VALUES:
+                other = attrs.evolve(wanted, **{name: value})
+                if predicate.ask_class(other) != of_ask:
+                    continue
+                later = answer_of(predicate, other, found)
+                assert later == answer, (
+                    f"check({wanted.key}, {found.id}) is {answer!r}, and {later!r} with {name} = {value!r}, "
+                    f"although ask_class is {of_ask!r} for both; the scheduler asks once per class, so "
+                    f"include ask.{name} in ask_class()"
+                )
+
     def test_node_class_depends_on_attributes_only(self) -> None:
         """Check that `node_class` uses attributes only; it is called again only when attributes change."""
         predicate = self.fresh()
@@ -169,6 +187,17 @@ class PredicateContract(BooksContract):
 
     def _pairs(self) -> Iterator[tuple[AskSample, NodeSample]]:
         return ((wanted, found) for wanted in self.asks() for found in self.nodes())
+
+
+OTHER_VALUES: tuple[tuple[str, Any], ...] = (
+    ("priority", 100),
+    ("priority", -100),
+    ("originator", True),
+    ("placeholder", True),
+    ("task_group", "workers"),
+    ("execution_timeout", 600_000_000_000),
+)
+"""Attributes of requests that a class may leave out, with other values than those of most samples."""
 
 
 def _ask(method: str, wanted: AskSample, found: NodeSample, predicate: Any) -> Any:

@@ -15,9 +15,11 @@ from yunikorn.framework.kinds import PREEMPTION
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import AnswersContract, Question, calling
 from yunikorn.testing.order_laws import Keyed, broken_laws
+from yunikorn.testing.other_usage import beside_busier_allocations, busier_queue
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import (
     AllocationSample,
+    QueueSample,
     allocation,
     application,
     ask,
@@ -44,6 +46,12 @@ def _fault_of_protection(answer: Any) -> str:
 def _fault_of_cost(cost: Any) -> str:
     fits = number_or_none(cost) is not None and 0 <= cost < math.inf
     return "" if fits else "return a finite number of 0 or more"
+
+
+def _beside_others(cause: PreemptionCause) -> PreemptionCause:
+    """Return the same cause, with more used in its queue."""
+    asking = cause.queue
+    return attrs.evolve(cause, queue=busier_queue(asking)) if isinstance(asking, QueueSample) else cause
 
 
 FAULTS = {"rank": _fault_of_rank, "protects": _fault_of_protection, "cost": _fault_of_cost}
@@ -129,6 +137,34 @@ class PreemptionPolicyContract(AnswersContract):
             keyed = [Keyed(victim.key, policy.rank(victim, cause)) for victim in self.victims()]
             broken = broken_laws(keyed)
             assert not broken, "\n".join([f"ranks for {cause.kind} have no total order:", *broken[:SHOWN]])
+
+    def test_constant_answers_do_not_change(self) -> None:
+        """Check that with `is_constant` answers change neither with time nor with usage."""
+        clock = ManualClock()
+        policy = self.fresh(clock)
+        if not policy.is_constant or policy.refresh_every is not None:
+            return
+        before = [(policy.protects(*pair), policy.rank(*pair)) for pair in self._pairs()]
+        used = [(beside_busier_allocations(victim), _beside_others(cause)) for victim, cause in self._pairs()]
+        self._check_constant(policy, before, used, "when more is used on its node and in its queue")
+        clock.advance(86_400)
+        self._check_constant(policy, before, list(self._pairs()), "a day later")
+
+    def _check_constant(
+        self,
+        policy: Any,
+        before: Sequence[tuple[Any, Any]],
+        pairs: Sequence[tuple[AllocationSample, PreemptionCause]],
+        when: str,
+    ) -> None:
+        for (protection, rank), (victim, cause) in zip(before, pairs, strict=True):
+            for name, first in (("protects", protection), ("rank", rank)):
+                later = getattr(policy, name)(victim, cause)
+                assert later == first, (
+                    f"{name}({victim.key}, {cause.kind}) is {first!r}, and {later!r} {when}, although "
+                    "is_constant is True: candidates are kept from one search to the next, so set "
+                    "is_constant = False, or read only what never changes while a task runs"
+                )
 
     def test_cost_is_a_number_of_zero_or_more(self) -> None:
         """Check that `cost` returns a finite number of 0 or more."""

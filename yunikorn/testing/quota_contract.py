@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import attrs
+
 from yunikorn.api import Quota, QuotaPolicy
 from yunikorn.clock import SECOND, ManualClock
 from yunikorn.framework.kinds import QUOTA
-from yunikorn.resources import INT64_MAX
+from yunikorn.resources import INT64_MAX, Resource
 from yunikorn.testing.answers_contract import Question, calling
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import Amounts, QueueSample, queue
@@ -142,6 +144,19 @@ class QuotaPolicyContract(WorkerContract):
                 f"quota() reads queue.{attribute}: set {name} = True, or the policy is not asked again when "
                 "it changes"
             )
+
+    def test_answer_does_not_depend_on_the_answer_before(self) -> None:
+        """Check that the policy does not read `queue.max`, which is what it has answered itself."""
+        policy = self.fresh()
+        for sample in self.samples():
+            answer = policy.quota(sample)
+            for other in (None, Resource(), Resource(vcore=1_000), Resource(vcore=10**9)):
+                later = policy.quota(attrs.evolve(sample, max=other, fair_max=other or Resource()))
+                assert later == answer, (
+                    f"quota() returned {answer!r} for queue {sample.path}, and {later!r} when queue.max is "
+                    f"{other!r}: max is the answer before, so that answers build on each other; read "
+                    "queue.configured_max"
+                )
 
 
 def _fault(answer: Any, now: int) -> str:

@@ -21,6 +21,7 @@ from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question, 
 from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.costs import count_operations
 from yunikorn.testing.order_laws import Keyed, broken_laws
+from yunikorn.testing.other_usage import below_busier_queues, beside_busier_applications
 from yunikorn.testing.plugin_contract import PluginContract, Yaml
 from yunikorn.testing.samples import (
     Amounts,
@@ -44,6 +45,12 @@ FEW, MANY = 4, 64
 """Numbers of resource types of the two samples whose costs are compared."""
 GROWING = {("PastService", "served"), ("PastService", "recent"), ("Queue", "recent")}
 """Attributes that change with time alone, each with its view."""
+OTHERS = {
+    APP_SORT.id: "other applications of its queue use",
+    QUEUE_SORT.id: "other queues of its parent use",
+    NODE_SORT.id: "other nodes use",
+}
+"""Users of resources whose changes compute no key again, by the kind of the policy."""
 HUGE = INT64_MAX
 TOTAL: Amounts = {"vcore": 100, "memory": "100Gi"}
 SIZE: Amounts = {"vcore": 8, "memory": "16Gi"}
@@ -131,6 +138,23 @@ class SortContract(AnswersContract):
             "set half_life to the number of seconds in which half of the recorded usage decays"
         )
 
+    def beside_others(self, sample: Any) -> Any:
+        """Return the sample as it is after others have used more, which does not compute its key again."""
+        return sample
+
+    def test_key_does_not_depend_on_what_others_use(self) -> None:
+        """Check that a key stays the same when others use more, unless `refresh_every` is set."""
+        policy = self.fresh()
+        if policy.refresh_every is not None:
+            return
+        for sample in self.samples():
+            before, after = (self.key_of(policy, one) for one in (sample, self.beside_others(sample)))
+            assert before == after, (
+                f"the key of {_label(sample)} is {before!r}, and {after!r} when {OTHERS[self.kind.id]} more; "
+                "the scheduler computes a key again only when its own object changes, so do not read their "
+                "usage, or set refresh_every to the number of seconds between updates"
+            )
+
     def test_cost_of_a_key_is_at_most_linear_in_resource_types(self) -> None:
         """Check that the cost of a key is at most proportional to the number of resource types."""
         policy = self.fresh()
@@ -153,6 +177,10 @@ class AppSortPolicyContract(SortContract, BooksContract):
     def name_in(self, document: Yaml) -> None:
         """Add the policy as a property of both leaf queues."""
         _in_properties(self, document["partitions"][0]["queues"][0]["queues"], "application.sort.policy")
+
+    def beside_others(self, sample: ApplicationSample) -> ApplicationSample:
+        """Return the application in a queue that others use more."""
+        return beside_busier_applications(sample)
 
     def side_questions(self) -> Sequence[Question]:
         """Return the admission class of each sample, if the policy has such classes."""
@@ -265,6 +293,10 @@ class QueueSortPolicyContract(SortContract):
     def name_in(self, document: Yaml) -> None:
         """Add the policy as a property of root."""
         _in_properties(self, document["partitions"][0]["queues"], "queue.sort.policy")
+
+    def beside_others(self, sample: QueueSample) -> QueueSample:
+        """Return the queue below queues that others use more."""
+        return below_busier_queues(sample)
 
     def samples(self) -> Sequence[QueueSample]:
         """Return queues with and without guarantee and quota, idle and busy, and with rare resource types."""
@@ -419,6 +451,19 @@ class NodeSortPolicyContract(SortContract, BooksContract):
             f"score_range is {said!r}, but the scores of the samples are from {min(scores)!r} to "
             f"{max(scores)!r}: all of them would count alike beside other policies"
         )
+        self._check_ends(policy, said)
+
+    def _check_ends(self, policy: Any, said: tuple[float, float]) -> None:
+        """Check that no usual node has a score outside of a range; only unusual ones may be cut off."""
+        for wanted in self.ask_classes():
+            for sample in filter(_is_usual, self.samples()):
+                score = self._score(policy, sample, wanted)
+                # Rounding may go beyond an end.
+                slack = 1e-6 * (said[1] - said[0])
+                assert said[0] - slack <= score <= said[1] + slack, (
+                    f"score_range is {said!r}, but the score of {sample.id} is {score!r}: a score outside"
+                    " counts as the nearer end beside other policies, so that such nodes count alike"
+                )
 
     def test_class_of_a_request_is_hashable_and_used(self) -> None:
         """Check that `ask_class` returns equal, hashable values for equal requests, and has an effect."""
@@ -445,6 +490,12 @@ class NodeSortPolicyContract(SortContract, BooksContract):
         for ask_class in self.ask_classes():
             keyed = [Keyed(sample.id, self._score(policy, sample, ask_class)) for sample in self.samples()]
             _assert_ordered(keyed)
+
+
+def _is_usual(sample: NodeSample) -> bool:
+    """Return True for a node whose tasks fit it, with amounts of any size but the largest possible."""
+    fits = all(amount >= 0 for amount in sample.available.values())
+    return fits and 0 < sum(sample.capacity.values()) < HUGE
 
 
 def _label(sample: Any) -> str:
