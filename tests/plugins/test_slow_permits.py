@@ -81,7 +81,7 @@ def test_placement_is_held_until_the_answer() -> None:
     rm.app("other", "root.b")
     assert rm.schedule() == []
     assert rm.held() == ["ask"]
-    assert "held by permit policy server: its answer is awaited" in rm.why()[0]
+    assert rm.why() == ["placed on node n1 0s ago, held by permit policy server: its answer is awaited"]
     assert rm.find_node().available["vcore"] == 3
     assert answered(rm, workers) == ["ask"]
     assert not rm.failures()

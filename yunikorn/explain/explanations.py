@@ -22,6 +22,7 @@ from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
 from yunikorn.resources import INT64_MIN, sum_of
 from yunikorn.scheduling.obstacles import bound_of, obstacles
+from yunikorn.scheduling.questions import with_next_question
 from yunikorn.states import ACTIVE, STOPPED
 from yunikorn.text import listed
 
@@ -225,9 +226,9 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
         summary = f"no more applications may run: {holder.label}"
         yield Reason("application limit", summary, max_apps_message(holder), blockers=(_holder(holder),))
     if app.held is not None:
-        left = describe_duration(max(app.held.until - partition.clock.now(), 0))
         summary = f"held by admission policy {app.held.policy}"
-        yield Reason("admission", summary, f"{app.held.message}; asked again in {left}", app.held.policy)
+        detail = with_next_question(app.held, partition.clock.now())
+        yield Reason("admission", summary, detail, app.held.policy)
     if app.queue is not None and not app.admitted:
         summary = f"other applications of queue {app.queue.path} have precedence"
         yield Reason(
@@ -391,8 +392,8 @@ def _of_holds(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     for one in _held_placements(ask):
         hold = one.hold
         assert hold is not None
-        since, left = describe_duration(now - hold.since), describe_duration(max(hold.until - now, 0))
-        detail = f"placed on node {one.node.id} {since} ago, {hold.message}; asked again in {left}"
+        since = describe_duration(now - hold.since)
+        detail = f"placed on node {one.node.id} {since} ago, {with_next_question(hold, now)}"
         summary = f"placed, and held by permit policy {hold.policy}"
         yield Reason("permit", summary, detail, hold.policy, _node(one.node.id))
 

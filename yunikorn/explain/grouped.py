@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from yunikorn.config.durations import describe_duration
 from yunikorn.explain.explanations import Reason, answers, likeness_of
 from yunikorn.explain.node_fit import SCAN, NodeScan, scan_for_gang, scan_in_slices
 from yunikorn.explain.request_position import QueuePosition, in_order
+from yunikorn.scheduling.questions import with_next_question
 
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
@@ -271,7 +271,8 @@ def _add_held(
 def _held(at: PartitionScheduler, one: Allocation) -> RequestGroup:
     hold = one.hold
     assert hold is not None
-    left = describe_duration(max(hold.until - at.partition.clock.now(), 0))
     summary = f"placed, and held by permit policy {hold.policy}"
-    reason = Reason("permit", summary, f"placed, {hold.message}; asked again in {left}", hold.policy)
+    reason = Reason(
+        "permit", summary, f"placed, {with_next_question(hold, at.partition.clock.now())}", hold.policy
+    )
     return RequestGroup(one.resource, one.priority, one.task_group, (reason,), placed=True)

@@ -132,6 +132,7 @@ class AllocationCopy:
     app: ApplicationCopy
     node: NodeCopy
     placed: int
+    created: int
     foreign: bool
     resource: Mapping[str, int]
     priority: int
@@ -150,6 +151,7 @@ class AllocationCopy:
             app=ApplicationCopy.of(one.app),
             node=NodeCopy.of(one.node),
             placed=one.placed,
+            created=one.created,
             foreign=one.foreign,
             resource=dict(one.resource),
             priority=one.priority,

@@ -7,10 +7,11 @@ for the same are asked about in their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from yunikorn.api import Wait
 from yunikorn.clock import SECOND
+from yunikorn.config.durations import describe_duration
 from yunikorn.containment import contained, describe_error, number_or_none, safe_repr, text_or_none
 from yunikorn.framework.plugin_failures import LONGEST_SECONDS
 from yunikorn.framework.policy_calls import PolicyAnswer, safe
@@ -26,6 +27,25 @@ AFTER_FAILURE = 60.0
 """Time (s) until a policy that failed is asked again."""
 AWAITED = "its answer is awaited"
 """Reason of a wait while a worker asks a policy."""
+
+
+class Holding(Protocol):
+    """Hold of an application or of a placement."""
+
+    @property
+    def message(self) -> str:
+        """Message that names the policy and its reason."""
+        ...
+
+    @property
+    def why(self) -> str:
+        """Reason of the policy."""
+        ...
+
+    @property
+    def until(self) -> int:
+        """Time at which the policy is asked again (ns)."""
+        ...
 
 
 def checked(answer: Any) -> str | Wait:
@@ -63,6 +83,13 @@ def said_by(answer: PolicyAnswer) -> str | Wait | None:
     if answer.reason is not None:
         return answer.reason
     return None if answer.wait is None else Wait(answer.wait / SECOND, answer.why)
+
+
+def with_next_question(hold: Holding, now: int) -> str:
+    """Return the message of a hold with the time until the next question; none while an answer is awaited."""
+    if hold.why == AWAITED:
+        return hold.message
+    return f"{hold.message}; asked again in {describe_duration(max(hold.until - now, 0))}"
 
 
 T = TypeVar("T", bound="Hashable")
