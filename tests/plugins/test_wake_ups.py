@@ -481,6 +481,6 @@ def test_an_idle_core_in_a_thread_is_woken() -> None:
         core.update(work(3))
         core.call(lambda scheduler: None)
         assert Outside.asked
-        wake("predicate", times=100_000)
+        wake("predicate", times=20_000)
         assert len(callback.allocations(3)) == 3
     Outside.contexts[-1].wake("predicate")
