@@ -47,6 +47,7 @@ COMPANIONS: dict[str, tuple[str, ...]] = {
     "node_removed": ("placed", "released", "ask_class", "domain"),
     "domain": ("placed", "released", "ask_class", "subjects"),
     "subjects": ("placed", "released", "ask_class", "domain"),
+    "subject": ("placed", "released"),
     "node_class": ("ask_class",),
     "classes_version": ("ask_class",),
     "domain_in": ("placed", "released", "ask_class", "scope", "subjects"),
