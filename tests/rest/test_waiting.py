@@ -184,7 +184,7 @@ def test_equivalent_requests_share_one_log_of_bounded_size() -> None:
     rm.app()
     for number in range(50):
         rm.ask(key=f"r{number}", vcore=1)
-    for number in range(30):
+    for number in range(18):
         rm.pass_time(1)
         rm.node(f"n{number}", vcore=4)
         rm.schedule()
