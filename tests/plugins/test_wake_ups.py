@@ -189,6 +189,18 @@ def test_many_calls_are_one_wake_up_per_second(scheduler: MakeScheduler) -> None
     assert len(cluster.run()) == 1
 
 
+def test_a_thread_that_wakes_without_end_does_not_stop_the_time(scheduler: MakeScheduler) -> None:
+    cluster = scheduler(PREDICATES, node("n1", vcore=4), plugins=[PerClasses])
+    wake("predicate", opens=False)
+    now = cluster.clock.now()
+    assert cluster.scheduler.next_timer() == now
+    cluster.scheduler.fire_timers()
+    wake("predicate", opens=False)
+    assert cluster.scheduler.next_timer() == now + 1_000_000_000
+    cluster.clock.advance(2)
+    assert cluster.scheduler.next_timer() == now + 2_000_000_000
+
+
 class Gate(Outside, AdmissionPolicy):
     """Holds applications."""
 

@@ -42,6 +42,7 @@ from yunikorn.model.application import Application
 from yunikorn.model.context import CoreContext, Timeouts
 from yunikorn.model.measurements import Measurements
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
+from yunikorn.scheduling.wake_ups import SPACING
 from yunikorn.states import STOPPED
 
 
@@ -78,6 +79,8 @@ class Scheduler:
         self._timers = core_context.timers
         self.wake_requests = core_context.wake_requests
         """Wake-ups by plugins, which the next call of `fire_timers` or `schedule` applies."""
+        self._woken_at = -1
+        """Time at which wake-ups were applied last (ns)."""
         self._sessions = Sessions(registry, core_context, configurations, buffer_sinks, event_receiver)
         self.loaded = self._sessions.loaded
         """Configurations that were loaded ahead of the call that uses them."""
@@ -242,7 +245,13 @@ class Scheduler:
 
     def next_timer(self) -> int | None:
         """Return the time of the earliest timer (ns), or None; the present if plugins wake policies."""
-        return self.clock.now() if self.wake_requests.pending else self._timers.next_due()
+        due = self._timers.next_due()
+        if not self.wake_requests.pending:
+            return due
+        now = self.clock.now()
+        # A thread that wakes without end must not keep a simulation at one moment.
+        soon = now if now > self._woken_at else now + SPACING
+        return soon if due is None else min(due, soon)
 
     def fire_timers(self) -> int:
         """Fire all timers that are due, and apply wake-ups; return their number."""
@@ -261,6 +270,7 @@ class Scheduler:
         if self.operation:
             return 0  # the call that follows is refused
         wanted = self.wake_requests.take()
+        self._woken_at = self.clock.now()
         for rm_id, partition, kind in wanted:
             self.wake(rm_id, partition, kind)
         return len(wanted)
