@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,17 @@ from yunikorn.interface.messages import (
 )
 from yunikorn.resources import Resource
 
-PAGE = (Path(__file__).parent.parent / "docs" / "compatibility.md").read_text("utf-8")
+TESTS = Path(__file__).parent
+PAGE = (TESTS.parent / "docs" / "compatibility.md").read_text("utf-8")
 FORCED = {"application.create.force": "true"}
 ONE_CORE = Resource(vcore=1)
+
+
+def test_the_tests_that_the_page_names_exist() -> None:
+    tests = "".join(path.read_text("utf-8") for path in TESTS.rglob("test_*.py"))
+    named, existing = set(re.findall(r"`(test_\w+)`", PAGE)), set(re.findall(r"\bdef (test_\w+)", tests))
+    assert named
+    assert not named - existing
 
 
 # -- configuration and the design document ----------------------------------------------------------------
