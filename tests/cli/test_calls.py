@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import shutil
@@ -72,6 +73,69 @@ def test_swapped_files_are_recognised(run: Run) -> None:
         f"Error: {WORKLOAD}: is a workload, not a queues.yaml: were --config and --workload swapped?\n"
         f"{CONFIG}: is a queues.yaml, not a workload: were --config and --workload swapped?\n"
     )
+
+
+RECORDING = '{"at": 0, "recording": {"version": 1, "start": "1970-01-01T00:00:00Z", "yunikorn": "1"}}\n'
+DUMP = '{"timestamp": 1, "partitions": [{"name": "default"}], "applications": [], "nodes": []}'
+PLATFORM = "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM 's.dtd'>\n<platform version='4.1'></platform>"
+OTHER_KINDS = {
+    "state.json": (DUMP, "state dump", "/ws/v1/config"),
+    "indented.json": ('{\n  "nodes": [],\n  "clusterInfo": []\n}', "state dump", "/ws/v1/config"),
+    "calls.jsonl": (RECORDING, "recording", "yunikorn replay"),
+    "platform.xml": (PLATFORM, "platform of SimGrid or Batsim", "docs/workloads.md"),
+    "page.html": ("<html><body>not found</body></html>", "HTML", ""),
+    "unknown.csv": ("vm,start,stop\na,1,2\n", "vm, start, stop", ""),
+}
+
+
+@pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("name", OTHER_KINDS)
+def test_files_of_another_kind_are_named(run: Run, tmp_path: Path, name: str, *, is_packed: bool) -> None:
+    text, known_as, advice = OTHER_KINDS[name]
+    path = tmp_path / (f"{name}.gz" if is_packed else name)
+    path.write_bytes(gzip.compress(text.encode()) if is_packed else text.encode())
+    for option, other, expected in (
+        ("--workload", ("--config", CONFIG), "not a workload"),
+        ("--config", ("--workload", WORKLOAD), "not a queues.yaml"),
+    ):
+        status, out, err = run("simulate", option, str(path), *other)
+        assert (status, out) == (2, "")
+        assert err.startswith(f"Error: {path}: is ")
+        assert len(err.splitlines()) == 1
+        assert known_as in err
+        assert expected in err
+    assert advice in err
+    status, out, err = run("validate", str(path))
+    assert (status, known_as in out + err) == (1, True)
+
+
+def test_nodes_of_another_kind_and_lists_in_the_wrong_place_are_named(run: Run, tmp_path: Path) -> None:
+    platform, nodes, pod = (tmp_path / name for name in ("platform.xml", "nodes.csv", "pod.yaml"))
+    platform.write_text(PLATFORM, "utf-8")
+    nodes.write_text("sn,cpu_milli,memory_mib,gpu,model\na,1000,1000,0,\n", "utf-8")
+    pod.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "utf-8")
+    for arguments, named in (
+        ((*FILES, "--nodes", str(platform)), "is a platform"),
+        (("--config", CONFIG, "--workload", str(nodes)), "give it with --nodes"),
+        (("--config", CONFIG, "--workload", str(pod)), "is a manifest of Kubernetes (Pod), not a workload"),
+    ):
+        status, _, err = run("simulate", *arguments)
+        assert (status, named in err) == (2, True)
+
+
+@pytest.mark.parametrize("text", ['{"nb_res": 1, "jobs": [], "profiles": {}}', "JobID|State\n1|COMPLETED\n"])
+def test_traces_are_recognised_where_a_configuration_is_expected(run: Run, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "trace"
+    path.write_text(text, "utf-8")
+    status, _, err = run("simulate", "--config", str(path), "--workload", WORKLOAD)
+    assert (status, "is a workload, not a queues.yaml" in err) == (2, True)
+
+
+def test_a_packed_configuration_is_refused_as_such(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "queues.yaml.gz"
+    path.write_bytes(gzip.compress(Path(CONFIG).read_bytes()))
+    status, _, err = run("simulate", "--config", str(path), "--workload", WORKLOAD)
+    assert (status, "compressed with gzip" in err) == (2, True)
 
 
 FOREIGN = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 
-from yunikorn.cli.mistaken_files import NOT_A_CONFIG, check_config_text, is_workload
+from yunikorn.cli.mistaken_files import not_a_config
 from yunikorn.config.cluster_check import Capacities
 from yunikorn.config.document import decode
 from yunikorn.config.load import Outcome
@@ -45,11 +45,11 @@ class ConfigInput:
         return name_of(self.file)
 
     def source(self) -> LocatedText:
-        """Return the queues.yaml of the file; raises `ConfigError`, also for a workload."""
-        source = self.embedded()
-        if is_workload(source.text):
-            raise ConfigError([Problem("", NOT_A_CONFIG, 1, 1)])
-        return source
+        """Return the queues.yaml of the file; raises `ConfigError`, also for a file of another kind."""
+        mistaken = not_a_config(self.data)
+        if mistaken:
+            raise ConfigError([Problem("", mistaken, 1, 1)])
+        return self.embedded()
 
     def embedded(self) -> LocatedText:
         """Return the text of the file, or that in its ConfigMaps; raises `ConfigError`."""
@@ -74,13 +74,15 @@ def read_config(path: Path, registry: Registry) -> str:
     problems of a plain queues.yaml are reported by those who use it.
     """
     found = ConfigInput.read(path)
+    mistaken = not_a_config(found.data)
+    if mistaken:
+        raise UsageError(f"{found.name}: {mistaken}")
     try:
         source = found.embedded()
     except ConfigError as error:
         raise InputError(found.name, error.problems) from error
     if not source.text.strip():
         raise UsageError(f"{found.name}: is empty: expected a configuration with a partition")
-    check_config_text(source.text, found.name)
     if source.is_embedded:
         # Their places are those of the ConfigMap only here.
         outcome = found.check(registry.trusting(folder_of(path)))

@@ -31,7 +31,7 @@ from yunikorn.cli.description import (
     startup_times,
 )
 from yunikorn.cli.load_plugins import LOAD_PLUGINS
-from yunikorn.cli.mistaken_files import explained
+from yunikorn.cli.mistaken_files import explained, explained_nodes
 from yunikorn.cli.option_groups import option, option_group, options_of
 from yunikorn.cli.output import echo
 from yunikorn.cli.path_types import INPUT, INPUT_OR_FOLDER, OUT_FILE, force_file
@@ -185,7 +185,9 @@ class WorkloadSource:
         try:
             return self._read_file(seed)
         except InputError as error:
-            raise explained(error, self._beginning(), str(self.workload)) from error
+            if self.nodes is not None and error.file == str(self.nodes):
+                raise explained_nodes(error, _beginning(self.nodes)) from error
+            raise explained(error, _beginning(self.workload), str(self.workload)) from error
 
     def _read_file(self, seed: int | None) -> Workload:
         return read_workload(
@@ -208,13 +210,6 @@ class WorkloadSource:
             strict=self.strict,
             seed=seed,
         )
-
-    def _beginning(self) -> str:
-        """Return the beginning of the workload, to explain an error; empty if it is unreadable."""
-        try:
-            return read_content(self.workload).decode("utf-8", "replace")
-        except InputError:
-            return ""
 
     def _check_options(self, form: str) -> None:
         """Raise `UsageError` if an option was given that only applies to another format."""
@@ -240,6 +235,14 @@ class WorkloadSource:
         if self.resample:
             return resample(found, self.resample, self.seed or 0)
         return found if self.shuffle is None else shuffle(found, self.shuffle)
+
+
+def _beginning(file: InputFile) -> str:
+    """Return the text of a file, to explain an error; empty if it is unreadable."""
+    try:
+        return read_content(file).decode("utf-8", "replace")
+    except InputError:
+        return ""
 
 
 def remark_lines(workload: Workload, surveyed: Survey) -> list[str]:
