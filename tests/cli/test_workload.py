@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from yunikorn.cli.main import main
+from yunikorn.cli.workload import remark_lines
+from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.reader import read_workload
-from yunikorn.simulation.workload import Workload
+from yunikorn.simulation.workload import Workload, WorkloadApplication
 
 CONFIG = 'partitions: [{name: default, queues: [{name: root, submitacl: "*", queues: [{name: default}]}]}]\n'
 
@@ -194,3 +197,21 @@ def test_unwritable_file_is_reported_and_leaves_no_partial_file(
     target = tmp_path / "missing" / "workload.yaml"
     assert f"cannot write {target}: No such file or directory" in refused(capsys, "--out", str(target))
     assert list(tmp_path.iterdir()) == []
+
+
+class _Uncounted(Arrivals):
+    """Applications of which only the number is known."""
+
+    def __len__(self) -> int:
+        return 5_000_000
+
+    def __iter__(self) -> Iterator[WorkloadApplication]:
+        raise AssertionError("the applications are not needed for their number")
+
+
+def test_a_large_workload_says_what_it_takes_before_it_is_surveyed() -> None:
+    workload = Workload("large", "scenario", [], _Uncounted())
+    assert next(remark_lines(workload)) == (
+        "note: 5,000,000 applications: a simulation takes about 50m 0s of processor time and 858 MiB of "
+        "memory, more with several tasks each, or if many wait; --until ends it early"
+    )

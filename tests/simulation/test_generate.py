@@ -253,6 +253,32 @@ applications:
 )
 
 
+MANY_EACH = "{id: ID, count: 10000000, arrivals: {process: poisson, every: 1s}, tasks: [TASK]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "reported"),
+    [
+        ("generate: [<a>, <b>]", "generate[1].count (line 2, column 11): expected at most 10,000,000"),
+        ("generate: [<a>, <b>]", "there are 20,000,000 or more"),
+        (
+            "generate: [{id: a, during: 100h, arrivals: {process: regular, every: 1ms}, tasks: [TASK]}]",
+            "there are 360,000,000 or more",
+        ),
+        ("applications: [{id: x, count: 3, tasks: [TASK]}]\ngenerate: [<a>]", "there are 10,000,003 or more"),
+        (
+            "applications: [{id: x, tasks: [TASK]}, {id: y, count: 10000000, tasks: [TASK]}]",
+            "applications[1].count (line 2, column 87): expected at most 10,000,000",
+        ),
+    ],
+)
+def test_too_many_applications_in_all_are_refused_before_they_are_made(text: str, reported: str) -> None:
+    for name in "ab":
+        text = text.replace(f"<{name}>", MANY_EACH.replace("ID", name))
+    with pytest.raises(InputError, match=re.escape(reported)):
+        read(NODES + text.replace("TASK", "{resources: {vcore: 1}, runtime: 5s}"))
+
+
 def test_nodes_fail_and_come_back(tmp_path: Path, registry: Registry) -> None:
     workload = read(FAILURES, seed=3)
     assert {event.node.name for event in workload.events} == {"n-1", "n-2"}

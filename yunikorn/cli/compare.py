@@ -7,6 +7,7 @@ the table of the finished runs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,7 +45,6 @@ from yunikorn.reporting.finished_folders import Explainer, compare_folders, skip
 from yunikorn.reporting.runs import NothingFinished, Source
 from yunikorn.reporting.variants import VariantPlan, VariantSetting, check_configs, make_plans, parse_settings
 from yunikorn.simulation.out_folder import OutFolder
-from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import Workload
 
 _OF_FINISHED = {
@@ -134,7 +134,7 @@ def command(
         ],
         workload,
     )
-    for line in [*remark_lines(workload, survey(workload)), *remarks]:
+    for line in itertools.chain(remark_lines(workload), remarks):
         echo(line, err=True)
     executor = executor_for(jobs, len(plans) * len(workloads))
     with (

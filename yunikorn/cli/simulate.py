@@ -104,9 +104,9 @@ def command(
     asked = parse_questions(questions, plan, until)
     wait_targets = read_targets(targets, [(text, registry)])
     conditions = RunConditions.parse(fail_on, asserted, text, registry)
-    surveyed = survey(plan)
-    notes = cluster_notes([(name_of(config), text, registry)], plan)
-    for line in [*remark_lines(plan, surveyed), *notes]:
+    for line in remark_lines(plan):
+        echo(line, err=True)
+    for line in cluster_notes([(name_of(config), text, registry)], plan):
         echo(line, err=True)
     inputs = RunInputs(source, plan, click.get_current_context())
     provenance = inputs.provenance(config, text, registry)
@@ -146,7 +146,7 @@ def command(
         report = result.report
         rate = _rate(report, clock, started)
         left_out = files.write(result) if files else ""
-    known = len(plan.remarks) + len(surveyed.remarks)
+    known = len(plan.remarks) + len(survey(plan).remarks)
     _print_notes(report, known, [*filter(None, [left_out]), *(files.gantt_notes if files else ())])
     _show(result, as_json, rate)
     unmet = conditions.report(result)

@@ -9,7 +9,7 @@ The options that define a workload are shared by all commands that run one.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from yunikorn.cli.run_options import check_out
 from yunikorn.cli.sealed_file import write_sealed
 from yunikorn.errors import UsageError, printable
 from yunikorn.input_files import InputFile, hold
+from yunikorn.reporting.tables import duration
 from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.batsim import BatsimOptions
@@ -50,7 +51,7 @@ from yunikorn.simulation.resampling import RESAMPLINGS, resample, shuffle
 from yunikorn.simulation.scenario_reader import read_scenario
 from yunikorn.simulation.scenario_writer import scenario_lines
 from yunikorn.simulation.slurm import SlurmOptions
-from yunikorn.simulation.survey import Survey
+from yunikorn.simulation.survey import survey
 from yunikorn.simulation.swf import JOBS, MEMORY, SwfOptions
 from yunikorn.simulation.trace_dependencies import DEPENDENCIES
 from yunikorn.simulation.workload import StartUp, Workload
@@ -245,13 +246,34 @@ def _beginning(file: InputFile) -> str:
         return ""
 
 
-def remark_lines(workload: Workload, surveyed: Survey) -> list[str]:
-    """Return the lines about a workload that are printed before its simulation."""
+MANY = 500_000
+"""Minimum number of applications of which a note says what their simulation takes."""
+SECONDS_EACH = 0.0006
+"""Approximate processor time of an application with one task, while the cluster has room."""
+BYTES_EACH = 180
+"""Approximate memory that an application with one task leaves behind."""
+
+
+def remark_lines(workload: Workload) -> Iterator[str]:
+    """Yield the lines about a workload that are printed before its simulation.
+
+    The first line about a large workload comes before the workload is surveyed, which takes a while.
+    """
+    yield from _size_lines(len(workload.applications))
+    surveyed = survey(workload)
     notes = [*workload.remarks, *surveyed.notes, *filter(None, [surveyed.offered_load.note()])]
-    return [
-        *(f"note: {printable(note)}" for note in notes),
-        *(f"warning: {printable(warning)}" for warning in surveyed.warnings),
-    ]
+    yield from (f"note: {printable(note)}" for note in notes)
+    yield from (f"warning: {printable(warning)}" for warning in surveyed.warnings)
+
+
+def _size_lines(applications: int) -> Iterator[str]:
+    """Yield a line on what a simulation of many applications takes."""
+    if applications >= MANY:
+        time, memory = duration(applications * SECONDS_EACH), applications * BYTES_EACH >> 20
+        yield (
+            f"note: {applications:,} applications: a simulation takes about {time} of processor time and "
+            f"{memory:,} MiB of memory, more with several tasks each, or if many wait; --until ends it early"
+        )
 
 
 def workload_options(command: Callable[..., Any]) -> Callable[..., Any]:

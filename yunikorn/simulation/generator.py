@@ -15,13 +15,13 @@ from typing import Any
 import attrs
 
 from yunikorn.resources import Resource
-from yunikorn.simulation.arrivals import Arrivals, Process
+from yunikorn.simulation.arrivals import Arrivals, Poisson, Process, Regular
 from yunikorn.simulation.distributions import DrawnAmounts, WeightedChoice
 from yunikorn.simulation.rng import Streams, streams
 from yunikorn.simulation.workload import NO_TAGS, WorkloadApplication, WorkloadTaskGroup
 
 MANY = 10_000_000
-"""Maximum number of applications of one entry."""
+"""Maximum number of applications of a scenario."""
 
 SHARED = 20_000
 """Maximum number of cached resource amounts that equal tasks share."""
@@ -51,8 +51,8 @@ class ApplicationPlan:
     """Common properties; `id` is the prefix of all ids, `submit` the earliest possible submission (ns)."""
     process: Process
     tasks: tuple[TaskPlan, ...]
-    count: int = MANY
-    """Maximum number of applications."""
+    count: int = MANY + 1
+    """Maximum number of applications; by default one more than a scenario may have."""
     during: int | None = None
     """Duration (ns) of the arrivals; None for no limit other than `count`."""
     queue: WeightedChoice[str] | None = None
@@ -65,6 +65,18 @@ class ApplicationPlan:
         if during is not None:
             found = takewhile(lambda moment: moment <= during, found)
         return (first + moment for moment in found)
+
+    def known_size(self) -> int:
+        """Return the number of applications as far as it is known without counting; else 0.
+
+        It is approximate where far too many arrive, so that the answer to them does not take minutes.
+        """
+        if self.during is None:
+            return self.count
+        if self.count <= MANY or not isinstance(self.process, Regular | Poisson):
+            return 0
+        about = self.during // max(self.process.every, 1)
+        return about if about > 2 * MANY else 0
 
     def size(self, of: Streams) -> int:
         """Return the number of applications."""

@@ -76,7 +76,7 @@ def read_applications(document: YamlTable, entries: ScenarioDependencies) -> lis
     found: dict[str, WorkloadApplication] = {}
     for table in document.tables("applications"):
         ids = []
-        for application in _read_alike(table):
+        for application in _read_alike(table, MAX_COUNT - len(found)):
             if application.id and application.id in found:
                 table.problem("id", f"duplicate application id '{application.id}'")
                 break
@@ -86,9 +86,22 @@ def read_applications(document: YamlTable, entries: ScenarioDependencies) -> lis
     return list(entries.resolve(found).values())
 
 
-def _read_alike(table: YamlTable) -> Iterator[WorkloadApplication]:
+def too_many(count: int) -> str:
+    """Return the problem of a scenario with this number of applications."""
+    return (
+        f"expected at most {MAX_COUNT:,} applications in a scenario, and up to here there are {count:,} or "
+        "more: simulate a shorter time, or fewer applications with more tasks each"
+    )
+
+
+def _read_alike(table: YamlTable, left: int) -> Iterator[WorkloadApplication]:
+    """Yield the applications of an entry; `left` is the number that the scenario may still have."""
     table.only(APPLICATION_KEYS)
     count = read_count(table, MAX_COUNT)
+    if count > left:
+        # The problem comes before the applications are made: they would fill the memory.
+        table.problem("count", too_many(MAX_COUNT - left + count))
+        count = 1
     every = read_time(table, "every", 0)
     values = read_keys(table, APPLICATION)
     application = WorkloadApplication(**values, tasks=read_tasks(table, _read_task))

@@ -94,7 +94,7 @@ def _read_plan(table: YamlTable, after: tuple[str, ...]) -> ApplicationPlan:
         pattern=pattern,
         process=process,
         tasks=read_tasks(table, _read_task),
-        count=MANY if count is None else count,
+        count=MANY + 1 if count is None else count,
         during=during,
         queue=None if isinstance(queue, str) else queue,
         user=None if isinstance(user, str) else user,

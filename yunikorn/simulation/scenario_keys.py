@@ -17,6 +17,7 @@ from yunikorn.config.yaml_reading import YamlTable
 from yunikorn.model.gang import STYLES
 from yunikorn.quantities import parse_quantity
 from yunikorn.resources import INT32_MAX, INT32_MIN, Resource
+from yunikorn.simulation.generator import MANY
 from yunikorn.simulation.machines import FASTEST, SLOWEST
 from yunikorn.simulation.scenario_values import (
     ALWAYS,
@@ -32,7 +33,7 @@ from yunikorn.simulation.workload import FOREVER, PREEMPTED
 NOBODY = "nobody"
 """Default user; the core refuses applications without a user."""
 
-MAX_COUNT = 10_000_000
+MAX_COUNT = MANY
 SHARED = 20_000
 """Maximum number of cached resource amounts that equal tasks share."""
 

@@ -25,7 +25,7 @@ from yunikorn.resources import INT64_MAX
 from yunikorn.simulation.arrivals import Arrivals
 from yunikorn.simulation.dependencies import find_cycles
 from yunikorn.simulation.distributions import Constant, DrawnAmounts
-from yunikorn.simulation.generator import MANY, Generated
+from yunikorn.simulation.generator import ApplicationPlan, Generated
 from yunikorn.simulation.input_source import InputError, SeedWithoutEffect, describe, read_content, yaml_text
 from yunikorn.simulation.rng import streams
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
@@ -35,9 +35,18 @@ from yunikorn.simulation.scenario_entries import (
     read_failures,
     read_nodes,
     read_reloads,
+    too_many,
 )
 from yunikorn.simulation.scenario_generate import read_plans
-from yunikorn.simulation.scenario_keys import APPLICATION, NAME, NOBODY, TASK, Unusual, convert_keys
+from yunikorn.simulation.scenario_keys import (
+    APPLICATION,
+    MAX_COUNT,
+    NAME,
+    NOBODY,
+    TASK,
+    Unusual,
+    convert_keys,
+)
 from yunikorn.simulation.scenario_values import read_startup
 from yunikorn.simulation.workload import (
     ConfigEvent,
@@ -123,11 +132,23 @@ def _read_arrivals(document: YamlTable, seed: int) -> Sequence[WorkloadApplicati
             document.problem("applications", "contains no applications")
         return applications
     generated = Generated(applications, plans, seed)
-    for index, (plan, size) in enumerate(zip(plans, generated.sizes, strict=True)):
-        if size >= MANY and plan.during is not None:
-            entry = Spot(f"generate[{index}].during", document.spot("generate").node)
-            document.findings.problem(entry, f"expected fewer than {MANY:,} applications in that time")
+    if _check_total(document, plans, [plan.known_size() for plan in plans], len(applications)):
+        _check_total(document, plans, generated.sizes, len(applications))
     return generated
+
+
+def _check_total(
+    document: YamlTable, plans: Sequence[ApplicationPlan], sizes: Sequence[int], total: int
+) -> bool:
+    """Return True if the sizes of the plans and the listed applications are not too many in `total`."""
+    for index, (plan, size) in enumerate(zip(plans, sizes, strict=True)):
+        total += size
+        if total > MAX_COUNT:
+            key = "count" if plan.during is None else "during"
+            entry = Spot(f"generate[{index}].{key}", document.spot("generate").node)
+            document.findings.problem(entry, too_many(total))
+            return False
+    return True
 
 
 def read_scenario_file(
