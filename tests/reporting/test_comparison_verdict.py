@@ -48,7 +48,8 @@ def test_figures_of_different_workloads_are_not_judged(observe: Observe) -> None
     other = ProvenanceDifference(WORKLOAD, "a.yaml", "b.yaml")
     comparison = attrs.evolve(compared(observe, 4, 1), differences=[("1 cores", [other])])
     assert judge_comparison(comparison) == [
-        "1 cores has another workload or other nodes than 4 cores: figures say little."
+        "1 cores has another workload or other nodes than 4 cores: figures say little. "
+        "Compare runs of one workload on the same nodes."
     ]
 
 
@@ -80,5 +81,11 @@ def test_few_seeds_are_too_few_to_tell(observe: Observe) -> None:
 def test_runs_that_are_not_complete_are_named_first(observe: Observe) -> None:
     cut = compared(observe, 4, 1, until=60)
     first, *_ = judge_comparison(attrs.evolve(cut, unfinished=2))
-    assert first == "2 runs were not finished: the figures are those of the others."
-    assert judge_comparison(cut)[0].startswith("Not simulated to the end: 4 cores, 1 cores.")
+    assert first == (
+        "2 runs were not finished: the figures are those of the others. "
+        "The same call with --out again runs only those that are missing."
+    )
+    assert judge_comparison(cut)[0] == (
+        "Not simulated to the end: 4 cores, 1 cores. Waits of unfinished work are not counted. "
+        "Without --until, or with a later one, they are."
+    )

@@ -113,6 +113,10 @@ NOTABLE = 1.0
 APART = 0.05
 """The same, as a part of the larger value."""
 
+SAME_WORK = "Compare runs of one workload on the same nodes."
+AGAIN = "The same call with --out again runs only those that are missing."
+CUT = "Without --until, or with a later one, they are."
+
 
 def judge_comparison(comparison: Comparison) -> list[str]:
     """Return the sentences: one for each variant that differs, and one for all others."""
@@ -123,7 +127,9 @@ def judge_comparison(comparison: Comparison) -> list[str]:
     for number, name in enumerate(variants, 1):
         parts = [*_waits(comparison, number), *_makespan(comparison, number)]
         if name in others:
-            sentences.append(f"{name} has another workload or other nodes than {first}: figures say little.")
+            sentences.append(
+                f"{name} has another workload or other nodes than {first}: figures say little. {SAME_WORK}"
+            )
         elif parts:
             sentences.append(f"{name}, compared with {first}: {'; '.join(parts)}.")
         else:
@@ -160,14 +166,15 @@ def _are_equal(comparison: Comparison, number: int) -> bool:
 
 def _completeness(comparison: Comparison) -> Iterator[str]:
     if comparison.unfinished:
-        yield f"{unfinished_runs(comparison)}: the figures are those of the others."
+        yield f"{unfinished_runs(comparison)}: the figures are those of the others. {AGAIN}"
     cut = [
         one.name
         for one in comparison.variants
         if any(run.report.outcome != "complete" for run in one.results)
     ]
     if cut:
-        yield f"Not simulated to the end: {', '.join(cut)}. Waits of unfinished work are not counted."
+        names = ", ".join(cut)
+        yield f"Not simulated to the end: {names}. Waits of unfinished work are not counted. {CUT}"
 
 
 def _waits(comparison: Comparison, number: int) -> Iterator[str]:

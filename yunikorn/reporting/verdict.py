@@ -1,6 +1,7 @@
 """Verdict on a run: sentences that say what stands out, the most important first.
 
-Each rule returns a sentence only if it holds and matters; docs/reports.md lists the rules.
+Each rule returns a sentence only if it holds and matters; docs/reports.md lists the rules. A sentence on a
+problem is followed by what to do.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterator
 
 from yunikorn.quantities import VCORE
+from yunikorn.reporting import verdict_fixes as fixes
 from yunikorn.reporting.group_counts import GroupReport
 from yunikorn.reporting.run_figures import Figures
 from yunikorn.reporting.run_history import PartitionHistory, RunHistory
@@ -63,13 +65,13 @@ def _completeness(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     counts = report.applications
     stopped = duration(report.times.stopped)
     if not counts.submitted:
-        yield "No application was submitted, so there is nothing to judge."
+        yield f"No application was submitted, so there is nothing to judge. {fixes.NOTHING_SUBMITTED}"
     if report.outcome == "interrupted":
         yield f"The run was interrupted at {stopped}: all figures are those up to then."
     elif report.outcome == "until" and counts.running + counts.waiting + counts.not_submitted:
         left = counts.running + counts.waiting + counts.not_submitted
         missing = number_of(left, "application")
-        yield f"The run was cut at {stopped}; {missing} had not ended, so figures are incomplete."
+        yield f"The run was cut at {stopped}; {missing} had not ended, so figures are incomplete. {fixes.CUT}"
 
 
 def _rejections(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
@@ -78,20 +80,21 @@ def _rejections(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
         return
     reason = _most_often(report.rejections)
     if counts.rejected == counts.submitted:
-        yield f"Every application was rejected ({counts.rejected}){reason}."
+        yield f"Every application was rejected ({counts.rejected}){reason}. {fixes.REJECTED}"
     else:
         of = f"{counts.rejected} of {number_of(counts.submitted, 'application')}"
-        yield f"{of} {'was' if counts.rejected == 1 else 'were'} rejected{reason}."
+        yield f"{of} {'was' if counts.rejected == 1 else 'were'} rejected{reason}. {fixes.REJECTED}"
 
 
 def _unfinished(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     counts, tasks = report.applications, report.tasks
     if counts.failed:
         reason = _most_often(report.failures)
-        yield f"{counts.failed} of {number_of(counts.submitted, 'application')} failed{reason}."
+        of = f"{counts.failed} of {number_of(counts.submitted, 'application')}"
+        yield f"{of} failed{reason}. {fixes.FAILED}"
     if tasks.too_large:
         fit = "fits" if tasks.too_large == 1 else "fit"
-        yield f"{number_of(tasks.too_large, 'task')} {fit} on no node, however empty."
+        yield f"{number_of(tasks.too_large, 'task')} {fit} on no node, however empty. {fixes.FITS_NOWHERE}"
     if report.outcome == "complete":
         yield from _left(report)
 
@@ -103,12 +106,13 @@ def _left(report: Report) -> Iterator[str]:
     reason = _most_often(report.waiting)
     if counts.waiting:
         waits = "waits" if counts.waiting == 1 else "wait"
-        yield f"{counts.waiting} {of} still {waits} at the end{reason}."
+        yield f"{counts.waiting} {of} still {waits} at the end{reason}. {fixes.WAITING}"
     if counts.running:
         runs = "runs" if counts.running == 1 else "run"
         tasks = number_of(report.tasks.waiting, "task")
-        more = f", and {tasks} of theirs wait{reason}" if report.tasks.waiting and not counts.waiting else ""
-        yield f"{counts.running} {of} {runs} without an end{more}."
+        has_waiting = report.tasks.waiting and not counts.waiting
+        more = f", and {tasks} of theirs wait{reason}. {fixes.WAITING}" if has_waiting else "."
+        yield f"{counts.running} {of} {runs} without an end{more}"
 
 
 def _most_often(reasons: list[RefusalReason]) -> str:
@@ -117,7 +121,7 @@ def _most_often(reasons: list[RefusalReason]) -> str:
 
 def _trust(_: Report, figures: Figures, __: RunHistory) -> Iterator[str]:
     if figures.calibration is not None and figures.calibration.warning:
-        yield f"Doubtful: {figures.calibration.warning}."
+        yield f"Doubtful: {figures.calibration.warning}. {fixes.DOUBTFUL}"
 
 
 def _targets(_: Report, figures: Figures, __: RunHistory) -> Iterator[str]:
@@ -125,7 +129,8 @@ def _targets(_: Report, figures: Figures, __: RunHistory) -> Iterator[str]:
         if found.share_met is not None and found.missed:
             yield (
                 f"{found.queue} met its wait target of {duration(found.target)} for "
-                f"{percent(found.share_met)} of its applications; {found.missed} waited longer."
+                f"{percent(found.share_met)} of its applications; {found.missed} waited longer. "
+                f"{fixes.TARGET}"
             )
 
 
@@ -139,7 +144,7 @@ def _waits(report: Report, figures: Figures, __: RunHistory) -> Iterator[str]:
     elif wait.mean >= NOTABLE:
         yield (
             f"Applications wait {duration(wait.mean)} on average until their last task starts, one in 20 for "
-            f"{duration(wait.p95)} or more."
+            f"{duration(wait.p95)} or more. {fixes.WAITS}"
         )
 
 
@@ -155,13 +160,14 @@ def _disparity(_: Report, figures: Figures, history: RunHistory) -> Iterator[str
     if longest < NOTABLE or longest < APART * shortest:
         return
     if shortest < 1:
-        yield f"{worst} waits {duration(longest)} on average, while {favoured} hardly waits."
+        sentence = f"{worst} waits {duration(longest)} on average"
+        yield f"{sentence}, while {favoured} hardly waits. {fixes.DISPARITY}"
     else:
         times = ratio(round(longest / shortest, 1 if longest < 10 * shortest else 0))
         times = times.removesuffix("0").removesuffix(".0").removesuffix(".")
         yield (
             f"{worst} waits {times} times as long as {favoured} ({duration(longest)} against "
-            f"{duration(shortest)} on average)."
+            f"{duration(shortest)} on average). {fixes.DISPARITY}"
         )
 
 
@@ -214,7 +220,7 @@ def _load(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
         what = f"partition {partition}" if len(found) > 1 else "the machine"
         yield (
             f"More work arrives than {what} can do (offered load of {kind_of(name)}: {load:.2f}), so waits "
-            "grow until no more arrives."
+            f"grow until no more arrives. {fixes.fix_of_load(load)}"
         )
 
 
@@ -237,7 +243,10 @@ def _guarantees(report: Report, figures: Figures, history: RunHistory) -> Iterat
         kept, label, name = min(missed)
         others = number_of(len(missed) - 1, "more queue")
         more = f", and {others} got less than guaranteed" if len(missed) > 1 else ""
-        yield f"{label} got {whole_percent(kept)} of the {kind_of(name)} that its guarantee owed it{more}."
+        yield (
+            f"{label} got {whole_percent(kept)} of the {kind_of(name)} that its guarantee owed it{more}. "
+            f"{fixes.GUARANTEE}"
+        )
 
 
 def _limits(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
@@ -249,7 +258,7 @@ def _limits(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
         most = held.limits[0]
         yield (
             f"Limits, not missing room, kept requests waiting for {duration(blocked)} in total, most of all "
-            f"'{most.limit}' ({duration(most.seconds)})."
+            f"'{most.limit}' ({duration(most.seconds)}). {fixes.LIMITS}"
         )
 
 
@@ -265,18 +274,20 @@ def _idle(report: Report, figures: Figures, history: RunHistory) -> Iterator[str
         where = f" of {partition}" if several else ""
         yield (
             f"{percent(types[name].of_capacity)} of the {kind_of(name)}{where} stood idle while work waited, "
-            f"mostly for this reason: {cause}."
+            f"mostly for this reason: {cause}. {fixes.IDLE[cause]}"
         )
 
 
 def _losses(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
     lost = sum(loss.seconds for loss in report.lost_work if loss.reason == "preempted")
     if report.preemptions and report.preemptions >= PREEMPTED * report.tasks.ended:
-        yield f"Preemption ended {number_of(report.preemptions, 'task')}; {duration(lost)} of work were lost."
+        ended = number_of(report.preemptions, "task")
+        yield f"Preemption ended {ended}; {duration(lost)} of work were lost. {fixes.PREEMPTION}"
     if report.gangs is not None and report.gangs.given_up:
-        yield f"Gangs that were given up: {report.gangs.given_up} of {report.gangs.submitted}."
+        yield f"Gangs that were given up: {report.gangs.given_up} of {report.gangs.submitted}. {fixes.GANGS}"
     if report.plugin_faults:
-        yield f"Plugins failed ({len(report.plugin_faults)} kinds of failures): decisions may not be theirs."
+        kinds = len(report.plugin_faults)
+        yield f"Plugins failed ({kinds} kinds of failures): decisions may not be theirs. {fixes.PLUGINS}"
 
 
 RULES: tuple[Rule, ...] = (
