@@ -182,7 +182,7 @@ def test_an_earlier_decision_of_a_variant_is_explained_by_the_first_one(call: Ca
 
 
 def test_table_marks_significant_differences(call: Call) -> None:
-    _, out, _ = call("--set", f"{POLICY}=fifo,fair")
+    _, out, _ = call("--set", f"{POLICY}=fifo,fair", "--all-figures")
     lines = {line.split("  ")[1].strip(): line for line in out.splitlines() if line.startswith("   ")}
     assert "2 variants of workload.yaml" in out
     assert "▼" in lines["wait, first task, mean"]

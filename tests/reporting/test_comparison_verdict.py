@@ -7,9 +7,10 @@ from collections.abc import Callable
 import attrs
 
 from yunikorn.reporting.comparison_result import Comparison, make_rows
-from yunikorn.reporting.comparison_texts import judge_comparison
+from yunikorn.reporting.comparison_texts import equal_rows, judge_comparison, whole_table
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.provenance import WORKLOAD, ProvenanceDifference
+from yunikorn.reporting.sections.comparison_sections import comparison_sections
 from yunikorn.reporting.variant_results import Variant
 
 Observe = Callable[..., FullReport]
@@ -89,3 +90,29 @@ def test_runs_that_are_not_complete_are_named_first(observe: Observe) -> None:
         "Not simulated to the end: 4 cores, 1 cores. Waits of unfinished work are not counted. "
         "Without --until, or with a later one, they are."
     )
+
+
+def test_equal_figures_are_counted_and_shown_on_request(observe: Observe) -> None:
+    comparison = compared(observe, 4, 1)
+    equal = equal_rows(comparison)
+    names = {f"  {row.name}" for row in comparison.rows}
+    (short,), (full,) = whole_table(comparison), whole_table(comparison, all_figures=True)
+    assert "tasks ended" in {row.name for row in equal}
+    assert len(full.rows) - len(short.rows) >= len(equal)
+    assert {row[0] for row in full.rows} >= names
+    assert "  tasks ended" not in {row[0] for row in short.rows}
+    assert short.note.endswith(
+        f"; {len(equal)} figures are equal under all variants, and not shown (--all-figures)"
+    )
+    assert "not shown" not in full.note
+    section = next(one for one in comparison_sections(comparison) if one.key == "figures")
+    ((name, text),) = section.details
+    assert name == f"Figures that are equal under all variants ({len(equal)})"
+    assert "totals: tasks ended: 16" in text
+
+
+def test_equal_variants_show_all_figures(observe: Observe) -> None:
+    comparison = compared(observe, 4, 4)
+    (table,) = whole_table(comparison)
+    assert "  tasks ended" in {row[0] for row in table.rows}
+    assert not equal_rows(comparison)

@@ -8,7 +8,7 @@ the table of the finished runs.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -56,6 +56,7 @@ _OF_FINISHED = {
     "workload",
     "nodes",
     "no_reasons",
+    "all_figures",
     "jobs",
     "load_plugins",
 }
@@ -86,6 +87,7 @@ _STOPPING = "interrupted: comparing the runs that have ended (Ctrl-C again ends 
 @force_folder
 @click.option("--no-plots", is_flag=True, help="Leave plots and compare.html out of --out.")
 @click.option("--no-reasons", is_flag=True, help="Do not repeat runs for the reasons of first differences.")
+@click.option("--all-figures", is_flag=True, help="Also print figures that are equal under all variants.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
 @until_option("End at this simulated time, such as 36h.")
 @preempted_option
@@ -101,6 +103,7 @@ def command(
     force: bool,
     no_plots: bool,
     no_reasons: bool,
+    all_figures: bool,
     as_json: bool,
     until: int | None,
     preempted: str,
@@ -113,28 +116,23 @@ def command(
 
     FOLDERS are finished runs of `simulate --out` or of the variants of `compare --out`. Only the beginnings
     of runs are repeated, for the reasons of first differences, and only --out, --force, --no-plots,
-    --no-reasons, --json, --jobs and --load-plugins apply; --workload and --nodes name files that have moved
-    since.
+    --no-reasons, --all-figures, --json, --jobs and --load-plugins apply; --workload and --nodes name files
+    that have moved since.
     """
     check_out(out, no_plots=no_plots, force=force)
     if folders:
         repeat = RunRepeater(source, lambda runs: executor_for(jobs, runs))
         explain = None if no_reasons else repeat
-        return _compare_finished(folders, explain, out, force=force, pictures=not no_plots, as_json=as_json)
+        found = _compare_finished(folders, explain, out, force=force, pictures=not no_plots)
+        _show(found, as_json=as_json, all_figures=all_figures)
+        return 0
     _require(configs, source)
     workloads = draws(source, seeds)
     registry = load_registry()
     plans, workload = _read(configs, settings, workloads[0].source, registry)
     wait_targets = read_targets(targets, [(one.config, registry.trusting(one.home)) for one in plans])
     inputs = RunInputs(source, workload, click.get_current_context())
-    remarks = cluster_notes(
-        [
-            (plan.name if plan.settings else plan.file, plan.config, registry.trusting(plan.home))
-            for plan in plans
-        ],
-        workload,
-    )
-    for line in itertools.chain(remark_lines(workload), remarks):
+    for line in itertools.chain(remark_lines(workload), _notes_on_cluster(plans, workload, registry)):
         echo(line, err=True)
     executor = executor_for(jobs, len(plans) * len(workloads))
     with (
@@ -168,7 +166,7 @@ def command(
             return status_of(signals)
         remarks = _write(folder, found, plans, pictures=not no_plots)
     notes(remarks)
-    _show(found, as_json)
+    _show(found, as_json=as_json, all_figures=all_figures)
     return status_of(signals) if found.unfinished else 0
 
 
@@ -188,9 +186,8 @@ def _compare_finished(
     *,
     force: bool,
     pictures: bool,
-    as_json: bool,
-) -> int:
-    """Compare finished runs; raises `UsageError` for options that do not apply."""
+) -> Comparison:
+    """Compare finished runs and write the files; raises `UsageError` for options that do not apply."""
     context = click.get_current_context()
     given = [
         max(parameter.opts, key=len)
@@ -221,8 +218,7 @@ def _compare_finished(
     for warning in warnings:
         remark(warning, "warning")
     notes(filter(None, [*reasons, left_out]))
-    _show(found, as_json)
-    return 0
+    return found
 
 
 def _write(
@@ -240,6 +236,15 @@ def _write(
     left_out = write_comparison(folder, found, pictures=pictures)
     outdated = [] if found.unfinished else outdated_runs(folder.path, plans)
     return [*remarks, *outdated, *filter(None, [left_out])]
+
+
+def _notes_on_cluster(plans: Sequence[VariantPlan], workload: Workload, registry: Registry) -> Iterator[str]:
+    """Yield what the configurations of the variants demand and the nodes do not have."""
+    configs = [
+        (plan.name if plan.settings else plan.file, plan.config, registry.trusting(plan.home))
+        for plan in plans
+    ]
+    yield from cluster_notes(configs, workload)
 
 
 def _read(
@@ -273,7 +278,7 @@ for _option in command.params:
         _option.required = False  # finished folders have their workload
 
 
-def _show(found: Comparison, as_json: bool) -> None:
+def _show(found: Comparison, *, as_json: bool, all_figures: bool) -> None:
     if as_json:
         echo(found.to_json(), nl=False)
         return
@@ -283,7 +288,7 @@ def _show(found: Comparison, as_json: bool) -> None:
     for line in difference_lines(found):
         console.print(printable(line), soft_wrap=True, markup=False, highlight=False)
     print_verdict(judge_comparison(found), console)
-    print_tables([*whole_table(found), *few_curve_tables(found)], console)
+    print_tables([*whole_table(found, all_figures=all_figures), *few_curve_tables(found)], console)
     if len(found.curves) > ON_TERMINAL:
         console.print(f"{len(found.curves)} curves of settings are in the files of --out", soft_wrap=True)
     for divergence_report in found.divergence_reports:

@@ -47,6 +47,11 @@ class FigureRow:
         """True if any variant differs from the first."""
         return any(cell.differs for cell in self.cells)
 
+    @property
+    def is_equal(self) -> bool:
+        """True if all variants have the same value, without regard to significance."""
+        return all(cell.value == self.cells[0].value for cell in self.cells)
+
     def text(self, number: int) -> str:
         """Return the cell text of one variant: mean, confidence interval, change from the first variant."""
         cell = self.cells[number]

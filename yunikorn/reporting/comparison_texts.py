@@ -44,11 +44,19 @@ def difference_tables(comparison: Comparison) -> Iterator[Table]:
         yield Table(f"What differs between the inputs of {first} and {name}", ["", first, name], rows, note)
 
 
-def whole_table(comparison: Comparison, beside: int = BESIDE) -> Iterator[Table]:
-    """Yield a table with all sections below each other; many variants are split into several tables."""
+def whole_table(
+    comparison: Comparison, beside: int = BESIDE, *, all_figures: bool = False
+) -> Iterator[Table]:
+    """Yield a table with all sections below each other; many variants are split into several tables.
+
+    Figures that are equal under all variants are left out and counted in the note, unless there are no
+    others or `all_figures` asks for them.
+    """
+    equal = [] if all_figures else equal_rows(comparison)
     sections: dict[str, list[FigureRow]] = {}
     for row in comparison.rows:
-        sections.setdefault(row.section, []).append(row)
+        if row not in equal:
+            sections.setdefault(row.section, []).append(row)
     last = len(comparison.variants)
     for start in range(1, max(last, 2), beside - 1):
         group = [0, *range(start, min(start + beside - 1, last))]
@@ -57,7 +65,15 @@ def whole_table(comparison: Comparison, beside: int = BESIDE) -> Iterator[Table]
             cells.append([section, *[""] * len(group)])
             cells += [[f"  {row.name}", *(row.text(number) for number in group)] for row in rows]
         names = [comparison.variants[number].name for number in group]
-        yield Table(comparison_title(comparison), ["", *names], cells, _note(comparison), has_parts=True)
+        yield Table(
+            comparison_title(comparison), ["", *names], cells, _note(comparison, len(equal)), has_parts=True
+        )
+
+
+def equal_rows(comparison: Comparison) -> list[FigureRow]:
+    """Return the figures that are equal under several variants; none if all figures are."""
+    found = [row for row in comparison.rows if row.is_equal]
+    return found if len(comparison.variants) > 1 and len(found) < len(comparison.rows) else []
 
 
 def comparison_title(comparison: Comparison) -> str:
@@ -75,7 +91,13 @@ def unfinished_runs(comparison: Comparison) -> str:
     return f"{count} {'run was' if count == 1 else 'runs were'} not finished"
 
 
-def _note(comparison: Comparison) -> str:
+def _note(comparison: Comparison, equal: int) -> str:
+    figures = "1 figure is" if equal == 1 else f"{equal} figures are"
+    more = f"{figures} equal under all variants, and not shown (--all-figures)" if equal else ""
+    return "; ".join(filter(None, [_note_on_marks(comparison), more]))
+
+
+def _note_on_marks(comparison: Comparison) -> str:
     first = comparison.variants[0].name
     if len(comparison.seeds) > 1:
         return (

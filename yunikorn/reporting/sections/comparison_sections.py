@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from yunikorn.reporting.comparison_result import CURVE_CSV, Comparison
-from yunikorn.reporting.comparison_texts import MOST_CURVES, difference_tables, whole_table
+from yunikorn.reporting.comparison_texts import MOST_CURVES, difference_tables, equal_rows, whole_table
 from yunikorn.reporting.palette import LIGHT
 from yunikorn.reporting.section import Picture, Section
 from yunikorn.reporting.setting_curves import SettingCurve, curve_tables
@@ -125,7 +125,11 @@ def _time(comparison: Comparison) -> Section:
 
 def _figures(comparison: Comparison) -> Section:
     lead = "All figures of all variants; marks show how they differ from the first variant."
-    return Section("figures", "All figures", lead, tables=list(whole_table(comparison)))
+    equal = [f"{row.section}: {row.name}: {row.text(0)}" for row in equal_rows(comparison)]
+    details = (
+        [(f"Figures that are equal under all variants ({len(equal)})", "\n".join(equal))] if equal else []
+    )
+    return Section("figures", "All figures", lead, tables=list(whole_table(comparison)), details=details)
 
 
 def _provenance(comparison: Comparison) -> Section | None:
