@@ -150,6 +150,31 @@ def shorten(name: str, most: int) -> str:
     return clean if len(clean) <= most else "…" + clean[1 - most :]
 
 
+MOST_NAMES = 4
+"""Maximum number of names in the legend of a curve that several share."""
+
+
+def different_curves(names: Sequence[str], curves: Sequence[object]) -> list[tuple[int, str]]:
+    """Return the position and the label of each different curve.
+
+    Equal curves would hide each other, so that the first one is drawn, with the names of all in its label.
+    """
+    groups: list[tuple[int, list[str]]] = []
+    for number, (name, curve) in enumerate(zip(names, curves, strict=True)):
+        found = next((same for first, same in groups if curves[first] == curve), None)
+        if found is None:
+            groups.append((number, [name]))
+        else:
+            found.append(name)
+    return [(first, _joint_label(same)) for first, same in groups]
+
+
+def _joint_label(names: Sequence[str]) -> str:
+    shown = [shorten(name, 30) for name in names[:MOST_NAMES]]
+    more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
+    return "\n= ".join([*shown, *more])
+
+
 def duration_ticks(largest: float) -> list[float]:
     """Return the ticks of an axis of waiting times, in seconds from one second up."""
     marks = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400]

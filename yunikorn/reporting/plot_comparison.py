@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from yunikorn.reporting.comparison_result import Comparison, FigureRow
 from yunikorn.reporting.figures import MEAN_WAIT
-from yunikorn.reporting.mpl import INK, amount_scale, line, paper, shorten, time_scale, top
+from yunikorn.reporting.mpl import INK, amount_scale, different_curves, line, paper, shorten, time_scale, top
 from yunikorn.reporting.palette import LIGHT, line_style
 from yunikorn.reporting.plot_waits import plot_distributions
 from yunikorn.reporting.plots import busiest_type
 from yunikorn.reporting.run_figures import Curves
-from yunikorn.reporting.run_history import RunHistory
+from yunikorn.reporting.run_history import QueueHistory, RunHistory
 
 SHOWN = len(LIGHT)
 """Maximum number of drawn variants, the first ones; each has a colour of its own."""
@@ -91,14 +93,13 @@ def plot_over_time(comparison: Comparison) -> Figure | None:
     time, text = time_scale(longest.edges)
     figure, (use, waiting) = paper(5.0, 2, share=True)
     heights = [0.0]
-    for number, (variant, history) in enumerate(zip(variants, histories, strict=True)):
-        if not history.count:
+    curves = [(history.edges, _shares(history, name), _lengths(history)) for history in histories]
+    for number, label in different_curves([variant.name for variant in variants], curves):
+        edges, shares, lengths = curves[number]
+        if not lengths:
             continue
-        edges = [edge / time for edge in history.edges]
-        shares = _shares(history, name)
-        lengths = [sum(each.waiting[index] for each in history.partitions) for index in range(history.count)]
+        edges = [edge / time for edge in edges]
         heights += lengths
-        label = shorten(variant.name, 30)
         style = line(line_style(number), _width(number))
         use.stairs(shares, edges, baseline=None, label=label, **style)
         waiting.stairs(lengths, edges, baseline=None, **style)
@@ -117,6 +118,10 @@ def plot_over_time(comparison: Comparison) -> Figure | None:
 def _width(number: int) -> float:
     """Return a smaller line width for each further variant, so that coinciding lines stay visible."""
     return max(3.2 - 1.0 * number, 1.0)
+
+
+def _lengths(history: RunHistory) -> list[float]:
+    return [sum(each.waiting[index] for each in history.partitions) for index in range(history.count)]
 
 
 def _shares(history: RunHistory, name: str) -> list[float]:
@@ -146,30 +151,49 @@ def plot_shares(comparison: Comparison) -> Figure | None:
     shown = sorted(ranked)
     time, text = time_scale(longest.edges)
     figure, axes = paper(1.0 + 1.8 * len(shown), len(shown), share=True)
+    queues = [[_queue_of(history, key) for key in shown] for history in histories]
+    curves = [
+        (history.edges, [queue.used.get(name) if queue else None for queue in of])
+        for history, of in zip(histories, queues, strict=True)
+    ]
+    drawn = different_curves([variant.name for variant in variants], curves)
     for one, key in zip(axes, shown, strict=True):
-        _share(one, histories, key, name, time)
+        _share(one, histories, key, name, time, [number for number, _ in drawn])
         several = len({partition for partition, _ in shown}) > 1
         one.set_title(shorten(f"{key[0]}: {key[1]}" if several else key[1], 60))
         one.set_xlim(longest.start / time, longest.end / time)
     axes[-1].set_xlabel(f"simulated time ({text})")
     handles, _ = axes[0].get_legend_handles_labels()
-    labels = [shorten(variant.name, 30) for variant in variants]
+    labels = [label for _, label in drawn]
     title = f"{shorten(name, 30)}\n(dashed: guarantee\nof the first variant)"
     figure.legend(handles[: len(labels)], labels, loc="outside right upper", title=title)
     return figure
 
 
-def _share(axes: Axes, histories: list[RunHistory], key: tuple[str, str], name: str, time: float) -> None:
+def _queue_of(history: RunHistory, key: tuple[str, str]) -> QueueHistory | None:
+    return next((one for one in history.queues if (one.partition, one.queue) == key), None)
+
+
+def _share(
+    axes: Axes,
+    histories: list[RunHistory],
+    key: tuple[str, str],
+    name: str,
+    time: float,
+    different: Collection[int],
+) -> None:
+    """Plot the usage of one queue under the variants whose curves are `different`."""
     heights = [0.0]
     drawn = []
     for history in histories:
-        queue = next((one for one in history.queues if (one.partition, one.queue) == key), None)
+        queue = _queue_of(history, key)
         drawn.append((history, queue))
         if queue is not None:
             heights += queue.used.get(name, [])
             heights += [step.guaranteed.get(name, 0) for step in queue.quotas]
     unit, text = amount_scale(name, max(heights))
-    for number, (history, queue) in enumerate(drawn):
+    for number in different:
+        history, queue = drawn[number]
         edges = [edge / time for edge in history.edges]
         used = queue.used.get(name) if queue is not None else None
         values = [value / unit for value in used] if used else [0.0] * history.count

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from yunikorn.reporting.calibration import CalibrationCurves
-from yunikorn.reporting.mpl import INK, USED, duration_text, duration_ticks, line, paper, shorten
+from yunikorn.reporting.mpl import INK, USED, different_curves, duration_text, duration_ticks, line, paper
 from yunikorn.reporting.palette import LIGHT, QueueColours, Style, line_style
 from yunikorn.reporting.run_figures import Curves
 
@@ -32,16 +32,20 @@ def plot_distributions(
     shown = sorted(names, key=lambda name: -curves.waits[name][-1])[:SHOWN]
     shown = [name for name in names if name in shown]
     styles = {name: line_style(number) for number, name in enumerate(curves.waits)}
-    drawn = [(name, colours[name] if colours is not None else styles[name]) for name in shown]
+    pairs = [(curves.waits[name], curves.slowdowns.get(name)) for name in shown]
+    drawn = [
+        (shown[number], label, colours[shown[number]] if colours is not None else styles[shown[number]])
+        for number, label in different_curves(shown, pairs)
+    ]
     has_slowdowns = any(curves.slowdowns.get(name) for name in shown)
     if not has_slowdowns and all(curves.waits[name][-1] <= 1 for name in shown):
         return None
     figure, axes = paper(3.6, 1, 2 if has_slowdowns else 1)
-    for name, style in drawn:
-        _draw_waits(axes[0], curves.waits[name], label=shorten(name, 30), **line(style))
+    for name, label, style in drawn:
+        _draw_waits(axes[0], curves.waits[name], label=label, **line(style))
     _label_waits(axes[0], "Wait until the last task started", max(curves.waits[name][-1] for name in shown))
     if has_slowdowns:
-        _plot_slowdowns(axes[1], curves, drawn)
+        _plot_slowdowns(axes[1], curves, [(name, style) for name, _, style in drawn])
     for one in axes:
         _label_shares(one)
     more = len(names) - len(shown)

@@ -107,7 +107,7 @@ def _time(comparison: Comparison) -> Section:
     return Section(
         "time",
         "Over time",
-        f"When do the variants differ?{_shown(comparison)}",
+        f"When do the variants differ? Variants with equal curves share a line.{_shown(comparison)}",
         pictures=[
             Picture(
                 TIME,
