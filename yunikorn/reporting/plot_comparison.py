@@ -21,8 +21,8 @@ SHOWN = len(LIGHT)
 """Maximum number of drawn variants, the first ones; each has a colour of its own."""
 QUEUES = 8
 BARS = (
-    (MEAN_WAIT, "Wait until the last task started, mean (hours)", 3600.0),
-    ("bounded slowdown, mean", "Bounded slowdown, mean (times)", 1.0),
+    (MEAN_WAIT, "Wait until the last task started, mean", True),
+    ("bounded slowdown, mean", "Bounded slowdown, mean", False),
 )
 
 
@@ -38,15 +38,17 @@ def plot_all_waits(comparison: Comparison) -> Figure | None:
 
 def plot_bars(comparison: Comparison) -> Figure | None:
     """Plot waits and slowdowns of each queue, with a bar for each variant."""
-    found = [(title, unit, _rows(comparison, name)) for name, title, unit in BARS]
+    found = [(title, is_time, _rows(comparison, name)) for name, title, is_time in BARS]
     if not any(rows for _, _, rows in found):
         return None
     most = max(len(rows) for _, _, rows in found)
     variants = comparison.variants[:SHOWN]
     figure, axes = paper(1.4 + 0.22 * most * (len(variants) + 1), 1, 2)
-    for one, (title, unit, rows) in zip(axes, found, strict=True):
+    for one, (title, is_time, rows) in zip(axes, found, strict=True):
+        means = [cell.value.mean for row in rows for cell in row.cells if cell.value]
+        unit, text = time_scale(means) if is_time else (1, "times")
         _bars(one, rows, len(variants), unit)
-        one.set_title(title)
+        one.set_title(f"{title} ({text})")
     handles, _ = axes[0].get_legend_handles_labels()
     labels = [shorten(variant.name, 40) for variant in variants]
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))

@@ -1,4 +1,4 @@
-"""Curves of variants and queues that are equal: one line, with the names of all."""
+"""Plots of comparisons: equal curves are one line with the names of all, and units follow the values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.reporting.test_comparison_verdict import compared
 from tests.reporting.test_plots import texts
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.mpl import different_curves, styled
-from yunikorn.reporting.plot_comparison import plot_all_waits, plot_over_time, plot_shares
+from yunikorn.reporting.plot_comparison import plot_all_waits, plot_bars, plot_over_time, plot_shares
 
 Observe = Callable[..., FullReport]
 
@@ -28,3 +28,10 @@ def test_variants_that_hide_each_other_are_named_together(observe: Observe) -> N
             found = texts(plot(comparison))
         assert {"4 cores\n= four again", "1 cores"} <= found, plot
         assert "four again" not in found
+
+
+def test_the_unit_of_mean_waits_follows_the_longest(observe: Observe) -> None:
+    with styled():
+        found = texts(plot_bars(compared(observe, 4, 1)))
+    assert "Wait until the last task started, mean (minutes)" in found
+    assert "Bounded slowdown, mean (times)" in found
