@@ -14,7 +14,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from types import FrameType, GenericAlias, UnionType
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
+
+_Base = TypeVar("_Base")
 
 LONGEST_TEXT = 2000
 """Largest number of characters of a text of a plugin; the rest is cut off."""
@@ -215,6 +217,14 @@ def entries_of(values: Any, most: int = MOST_ITEMS) -> list[Any]:
     if len(found) > most:
         raise ValueError(f"it returned more than {most} entries")
     return found
+
+
+def is_plugin_of(plugin: object, base: type[_Base]) -> TypeGuard[_Base]:
+    """Return `isinstance(plugin, base)` without running code of the plugin.
+
+    `isinstance` reads `__class__` of an object whose type is no subclass, and a plugin may make that raise.
+    """
+    return issubclass(type(plugin), base)
 
 
 def read_attribute(owner: object, name: str) -> Callable[..., Any]:

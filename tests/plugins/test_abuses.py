@@ -81,7 +81,9 @@ SOUND_COMPANIONS: dict[str, Any] = {
 BOOKS = ("placed", "released", "node_added", "node_removed", "prepare", "domain", "subjects")
 """Members of plugins that keep books."""
 UNCALLED = {
+    "__class__": "the core asks for the type of a plugin, which no plugin can change",
     "close_before_open": "read from the class, where a property is only true",
+    "normalised": "read from the class, where only True counts",
     "counts_foreign": "read from the class, where only True and False are accepted",
     "on_reservation": "read from the class, where only True and False are accepted",
     "blocking": "read where threads ask",
@@ -91,9 +93,9 @@ UNCALLED = {
 
 
 def members(kind: PluginKind) -> list[str]:
-    """Return the names of the methods and properties of a kind, its constructor included."""
+    """Return the names of the methods and properties of a kind, its constructor and class included."""
     public = [name for name in dir(kind.base) if not name.startswith("_") and name != "name"]
-    return sorted({*public, kind.method, "__init__"})
+    return sorted({*public, kind.method, "__init__", "__class__"})
 
 
 EVERYWHERE = {
@@ -109,12 +111,14 @@ EVERYWHERE = {
 }
 """Abuses that are tried in every member, even without the slow tests."""
 LIFE_CYCLE = {"exception that cannot be shown", "KeyboardInterrupt"}
-"""The same for members whose calls all kinds have in common."""
+"""The same for members that all kinds have in common."""
+COMMON = ("__class__", "__init__", "opened", "reloaded", "closed")
+"""Members of all kinds."""
 
 
 def marks(kind: PluginKind, member: str, abuse: str) -> list[pytest.MarkDecorator]:
     """Return the marks of a case: all abuses of the method of a kind are fast, and some of other members."""
-    chosen = LIFE_CYCLE if member in ("__init__", "opened", "reloaded", "closed") else EVERYWHERE
+    chosen = LIFE_CYCLE if member in COMMON else EVERYWHERE
     return [] if member == kind.method or abuse in chosen else [pytest.mark.slow]
 
 

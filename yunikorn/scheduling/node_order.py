@@ -14,7 +14,15 @@ from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
-from yunikorn.containment import LARGEST, SMALLEST, contained, number_or_none, read_attribute, safe_repr
+from yunikorn.containment import (
+    LARGEST,
+    SMALLEST,
+    contained,
+    is_plugin_of,
+    number_or_none,
+    read_attribute,
+    safe_repr,
+)
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.index.sorted_blocks import Block, Border, SortedBlocks, SortKey
 from yunikorn.scheduling.normalised_scores import NormalisedScores
@@ -137,7 +145,7 @@ class NodeOrder:
         """Number of change log entries applied so far (see `catch_up`); for orders per ask class only."""
         self._deferred: dict[str, tuple[Node, bool]] = {}
         """Changed nodes without room, by id, and True if they gained room; their score is not computed."""
-        self.normalised = policy if isinstance(policy, NormalisedScores) else None
+        self.normalised = policy if is_plugin_of(policy, NormalisedScores) else None
         """Scores that depend on those of all nodes in the order; None for scores of one node alone."""
         every = read_seconds(policy, "refresh_every", origin, failures)
         self.time_dependent = bool(every)

@@ -13,6 +13,7 @@ from yunikorn.accounting.lifetime_usage import ApplicationUsage
 from yunikorn.api import AppSortPolicy
 from yunikorn.config.properties import InForce, QueueSettings, read_settings
 from yunikorn.config.queues_yaml import DEFAULT_RESERVATIONS, WeightedRef
+from yunikorn.containment import is_plugin_of
 from yunikorn.errors import OptionError, PluginError, UnknownPlugin
 from yunikorn.framework.instances import make_instance
 from yunikorn.framework.kinds import (
@@ -231,12 +232,12 @@ class QueuePolicies:
         policy, origin = made.plugin, made.origin
         admission_classes = None
         if (
-            isinstance(policy, AppSortPolicy)
+            is_plugin_of(policy, AppSortPolicy)
             and type(policy).admission_class is not AppSortPolicy.admission_class
         ):
             admission_classes = AdmissionGate(policy, origin, self._failures)
         subjects = self._subjects.get(id(policy))
-        if subjects is None and isinstance(policy, AppSortPolicy) and keeps_books(policy):
+        if subjects is None and is_plugin_of(policy, AppSortPolicy) and keeps_books(policy):
             subjects = self._subjects[id(policy)] = SubjectIndex(policy, origin, self._failures)
             self.keepers_changed = True
         return MemberOrder(

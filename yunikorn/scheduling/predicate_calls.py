@@ -21,7 +21,7 @@ import attrs
 from yunikorn import api
 from yunikorn.accounting.books import Keeper
 from yunikorn.api import AppSortPolicy, NodeSortPolicy, PermitPolicy, Predicate
-from yunikorn.containment import contained, entries_of, read_attribute, safe_repr
+from yunikorn.containment import contained, entries_of, is_plugin_of, read_attribute, safe_repr
 from yunikorn.framework.plugin_failures import PluginFailures, read_flag, read_version
 from yunikorn.framework.plugin_statistics import SearchCount, uncounted
 from yunikorn.framework.purity import Inputs, inputs_of
@@ -253,7 +253,7 @@ class ClassVersions:
 def keeps_books(plugin: object) -> bool:
     """Return True if the class of a plugin has a `placed` of its own."""
     bases: tuple[type[Any], ...] = (Predicate, PermitPolicy, AppSortPolicy, NodeSortPolicy)
-    base = next((one for one in bases if isinstance(plugin, one)), NodeSortPolicy)
+    base = next((one for one in bases if is_plugin_of(plugin, one)), NodeSortPolicy)
     return getattr(type(plugin), "placed", base.placed) is not base.placed
 
 
