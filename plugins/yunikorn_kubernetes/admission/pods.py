@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from yunikorn_kubernetes.admission.admission_rules import Rules
-from yunikorn_kubernetes.admission.objects_under_review import PodLike, pod_like
+from yunikorn_kubernetes.admission.objects_under_review import PodLike, members, pod_like
 from yunikorn_kubernetes.admission.owners import is_missing, owner_text, refusal
 from yunikorn_kubernetes.admission.reviews import (
     ALLOWED,
@@ -77,7 +77,7 @@ def _review_new_pod(request: Request, pod: PodLike, rules: Rules, cluster: Revie
     overrides = cluster.namespace_annotations(namespace)
     if pod.labels.get(APP_LABEL) == OWN_APP:
         return ALLOWED
-    if not rules.processes(namespace, _tri_state(overrides, NAMESPACE_ENABLE)):
+    if not _is_processed(namespace, rules, cluster):
         return ALLOWED
     labels: dict[str, str] = {}
     annotations = _owner(pod, request.user_info, rules)
@@ -94,15 +94,17 @@ def _review_workload(request: Request, pod: PodLike, rules: Rules, cluster: Revi
     if request.kind.kind == "ReplicaSet" and rules.system_users.match(submitter.username):
         # A Deployment would find that this replica set is not the one that it wants, and make another.
         return ALLOWED
-    if not _concerns(request.effective_namespace, pod, rules, cluster):
-        return ALLOWED
-    if reason := refusal(pod.annotations, submitter, rules):
+    processed = _is_processed(request.effective_namespace, rules, cluster)
+    # Controllers may name any owner, so a template is the last place where the owner of its pods is checked.
+    if (processed or _is_ours(pod)) and (reason := refusal(pod.annotations, submitter, rules)):
         return ReviewAnswer(allowed=False, reason=reason)
+    if not processed:
+        return ALLOWED
     return ReviewAnswer(allowed=True, patch=_metadata(pod, {}, _owner(pod, submitter, rules)))
 
 
 def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
-    """Refuse another owner. The labels before count: an update could change them with the owner."""
+    """Refuse another owner. The pod before counts: an update could change its labels with the owner."""
     before = pod_like("Pod", request.old_object) or pod
     if pod.annotations.get(USER_INFO, "") == before.annotations.get(USER_INFO, ""):
         return ALLOWED
@@ -110,20 +112,19 @@ def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: Review
         # Such a pod has no owner that others rely on, until an update removes the label.
         reason = refusal(pod.annotations, request.user_info, rules)
         return ReviewAnswer(allowed=not reason, reason=reason)
-    namespace = request.effective_namespace
-    if not any(_concerns(namespace, one, rules, cluster) for one in (before, pod)):
+    if not (_is_processed(request.effective_namespace, rules, cluster) or _is_ours(before) or _is_ours(pod)):
         return ALLOWED
     return ReviewAnswer(allowed=False, reason=f"the annotation {USER_INFO} of a pod cannot be changed")
 
 
-def _concerns(namespace: str, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> bool:
-    """Return True if pods like this one are part of an application of YuniKorn."""
-    overrides = cluster.namespace_annotations(namespace)
-    if not rules.processes(namespace, _tri_state(overrides, NAMESPACE_ENABLE)):
-        return False
-    if any(pod.labels.get(label) for label in (APP_ID, APP_ID_LABEL_OLD, APP_ID_LABEL_SPARK)):
-        return True
-    return rules.labels(namespace, _tri_state(overrides, NAMESPACE_GENERATE_APP_ID))
+def _is_processed(namespace: str, rules: Rules, cluster: ReviewedCluster) -> bool:
+    """Return True if YuniKorn schedules the pods of a namespace, whether or not they name an application."""
+    return rules.processes(namespace, _tri_state(cluster.namespace_annotations(namespace), NAMESPACE_ENABLE))
+
+
+def _is_ours(pod: PodLike) -> bool:
+    """Return True for a pod that names this scheduler, which is possible in every namespace."""
+    return members(pod.content, "spec").get("schedulerName") == SCHEDULER_NAME
 
 
 def _owner(pod: PodLike, submitter: Submitter, rules: Rules) -> dict[str, str]:

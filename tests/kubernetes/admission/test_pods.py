@@ -279,6 +279,27 @@ class TestUpdates:
         forged = pod(None, {USER_INFO: '{"user": "root"}'})
         assert "cannot be changed" in self.review(owned, forged, rules=rules).reason
 
+    @pytest.mark.parametrize(
+        ("labels", "annotations", "spec", "namespace"),
+        [
+            ({}, {"yunikorn.apache.org/app-id": "a"}, {}, "lab"),
+            ({}, {}, {}, "lab"),
+            ({}, {}, {"schedulerName": "yunikorn"}, "lab"),
+            ({"applicationId": "a"}, {}, {"schedulerName": "yunikorn"}, "kube-system"),
+            ({}, {}, {"schedulerName": "yunikorn"}, "kube-system"),
+        ],
+    )
+    def test_owner_of_a_pod_without_labels_cannot_change(
+        self, labels: Json, annotations: Json, spec: Json, namespace: str
+    ) -> None:
+        rules = attrs.evolve(RULES, no_label_namespaces=expressions("lab"))
+        owned = pod(labels, {**annotations, USER_INFO: JANE_OWNS}, **spec)
+        forged = pod(labels, {**annotations, USER_INFO: '{"user": "root"}'}, **spec)
+        anonymous = pod(labels, annotations, **spec)
+        for before, now in ((owned, forged), (owned, anonymous), (anonymous, forged)):
+            assert not self.review(before, now, namespace, rules=rules).allowed
+        assert self.review(owned, owned, namespace, rules=rules).allowed
+
     def test_owner_of_a_pod_of_the_scheduler_is_checked_as_for_a_new_pod(self) -> None:
         own = {"app": "yunikorn"}
         now = pod(own, {USER_INFO: '{"user": "root"}'})
@@ -294,6 +315,7 @@ class TestUpdates:
     def test_other_namespaces_and_kinds_are_left_alone(self) -> None:
         owned = pod(None, {USER_INFO: JANE_OWNS})
         assert self.review(owned, pod(), "kube-system").allowed
+        assert self.review(pod({"applicationId": "a"}), owned, "kube-system").allowed
         assert self.review(owned, pod(), kind="Deployment").allowed
 
 
@@ -318,6 +340,20 @@ class TestWorkloads:
     def test_users_cannot_name_another_owner_in_a_template(self) -> None:
         content: Json = {"spec": {"template": {"metadata": {"annotations": {USER_INFO: '{"user": "root"}'}}}}}
         assert not created(content, kind="Job").allowed
+
+    def test_not_even_in_one_without_labels_whose_pods_name_this_scheduler(self) -> None:
+        forged = {"metadata": {"annotations": {USER_INFO: '{"user": "root"}'}}}
+        rules = attrs.evolve(RULES, no_label_namespaces=expressions("lab"))
+        assert not created({"spec": {"template": forged}}, kind="Job", rules=rules).allowed
+        ours: Json = {**forged, "spec": {"schedulerName": "yunikorn"}}
+        assert not created({"spec": {"template": ours}}, kind="Job", namespace="kube-system").allowed
+        assert created({"spec": {"template": forged}}, kind="Job", namespace="kube-system").allowed
+
+    def test_owner_goes_into_the_template_in_namespaces_without_labels(self) -> None:
+        content: Json = {"spec": {"template": {"metadata": {}}}}
+        rules = attrs.evolve(RULES, no_label_namespaces=expressions("lab"))
+        result = after(content, kind="Job", rules=rules)
+        assert result["spec"]["template"]["metadata"] == {"annotations": {USER_INFO: JANE_OWNS}}
 
     def test_other_namespaces_and_kinds_are_left_alone(self) -> None:
         content: Json = {"spec": {"template": {"metadata": {}}}}
