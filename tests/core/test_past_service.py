@@ -229,3 +229,60 @@ def test_applications_are_served_by_recent_usage() -> None:
     for uuid in list(rm.running)[:3]:
         rm.release("first", uuid=uuid)
     assert [app_id for app_id, _, _ in rm.schedule()] == ["second", "second", "first"]
+
+
+NOW = 1_700_000_000
+"""Present of the tests with bad creation times, in Unix seconds."""
+
+
+def rm_at_present(policy: str = "multifactor", half_life: float | None = None) -> RM:
+    properties = {"application.sort.policy": policy}
+    if half_life is not None:
+        properties["application.sort.policy.usage_half_life"] = str(half_life)
+    rm = RM(configuration(queue("a", properties=properties)))
+    rm.clock.set(NOW * SECOND)
+    rm.app()
+    return rm
+
+
+def recover(rm: RM, created: str) -> None:
+    tags = {"creationTime": created}
+    found = Allocation("old", "app", "u", "n1", Resource({"vcore": 3}), allocation_tags=tags)
+    rm.node("n1", vcore=4, existing=[found])
+
+
+@pytest.mark.parametrize("half_life", [None, 1.0, 60.0])
+@pytest.mark.parametrize("created", [str(NOW + 600), str(NOW * 1000), str(2**63 - 1), "9" * 18])
+def test_a_start_in_the_future_counts_as_the_present(created: str, half_life: float | None) -> None:
+    rm = rm_at_present(half_life=half_life)
+    recover(rm, created)
+    past = rm.find_app().past
+    assert (past.served.get("vcore", 0.0), past.recent.get("vcore", 0.0)) == (0.0, 0.0)
+    rm.ask(key="next", count=2, vcore=1)
+    assert len(rm.schedule()) == 1
+    rm.pass_time(5)
+    rm.release("app", "u")
+    assert rm.failures() == []
+    assert served(rm)["vcore"] == 3 * 5 + 5
+    assert rm.find_app().past.completed_time == 5 * SECOND
+
+
+@pytest.mark.parametrize("half_life", [None, 1e-9, 60.0, 9e8])
+def test_a_start_at_the_epoch_counts(half_life: float | None) -> None:
+    rm = rm_at_present(half_life=half_life)
+    recover(rm, "0")
+    assert served(rm) == {"vcore": 3 * NOW}
+    assert 0.0 <= recent(rm) <= 3 * NOW
+    rm.ask(key="next", vcore=1)
+    assert len(rm.schedule()) == 1
+    assert rm.failures() == []
+
+
+def test_a_history_that_begins_with_a_reload_is_never_negative() -> None:
+    rm = rm_at_present("fifo")
+    recover(rm, str(NOW + 600))
+    assert rm.reload(configuration(queue("a", properties={"application.sort.policy": "multifactor"})))
+    assert recent(rm) == 0.0
+    rm.pass_time(5)
+    rm.release("app", "u")
+    assert rm.find_app().past.completed_time == 5 * SECOND

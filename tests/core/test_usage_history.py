@@ -10,7 +10,7 @@ import pytest
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Queue, QueueSortPolicy
 from yunikorn.clock import SECOND, ManualClock
-from yunikorn.model.usage_history import UsageHistory
+from yunikorn.model.usage_history import LN2, UsageHistory
 
 HOUR = 3600.0
 
@@ -192,3 +192,14 @@ def test_policy_that_fails_to_return_its_interval_is_reported(kind: str) -> None
     assert len(rm.schedule()) == 1
     (failure,) = rm.failures()
     assert "reading its refresh_every: RuntimeError: who knows" in failure
+
+
+@pytest.mark.parametrize("moment", [-(2**63), 0, 99 * SECOND, 2**63 - 1])
+def test_usage_is_neither_negative_nor_too_large_for_any_clock(moment: int) -> None:
+    time = 100 * SECOND
+    history = UsageHistory(10.0, lambda: time, {"vcore": 4})
+    time = moment
+    history.credit({"vcore": 1}, 100 * SECOND)
+    assert 0.0 <= history.recent()["vcore"] <= 5 * 10.0 / LN2
+    history.note()
+    assert 0.0 <= history.recent()["vcore"] <= 5 * 10.0 / LN2

@@ -37,16 +37,21 @@ class UsageHistory:
     def credit(self, amounts: Mapping[str, int], since: int) -> None:
         """Add the usage of amounts that were allocated at an earlier time, which was unknown until now."""
         self.note()
-        whole = self.half_life / LN2 * (1.0 - 2.0 ** (-(self._now() - since) / SECOND / self.half_life))
+        whole = self.half_life / LN2 * (1.0 - self._kept_since(since))
         for name, amount in amounts.items():
             self._kept[name] = self._kept.get(name, 0.0) + amount * whole
 
     def recent(self) -> dict[str, float]:
         """Return the decayed usage by type, in amounts times seconds."""
-        kept = 2.0 ** (-(self._now() - self._at) / SECOND / self.half_life)
+        kept = self._kept_since(self._at)
         whole = self.half_life / LN2 * (1.0 - kept)
         found = {name: usage * kept for name, usage in self._kept.items()}
         for name, amount in self._allocated.items():
             if amount:
                 found[name] = found.get(name, 0.0) + amount * whole
         return found
+
+    def _kept_since(self, since: int) -> float:
+        """Return the part of usage at an earlier time that counts now; a system clock may have gone back."""
+        kept: float = 2.0 ** (-max(self._now() - since, 0) / SECOND / self.half_life)
+        return kept

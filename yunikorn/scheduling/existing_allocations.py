@@ -224,12 +224,14 @@ class ExistingAllocations:
         return ""
 
     def _book(self, one: ExistingAllocation, app: Application, node: Node) -> Allocation:
-        created = created_at(one.tags, self._partition.clock.now())
+        now = self._partition.clock.now()
+        # A clock that is ahead of ours must not make times of use negative.
+        started = min(created_at(one.tags, now), now)
         accounting = self._partition.accounting
         uuid = one.uuid or accounting.new_uuid(one.key)
         spec = _spec(one, app)
         priority = one.priority if app.ask_priority is None else app.ask_priority
-        booked = accounting.recover(app, node, uuid, one.key, one.resource, priority, spec, created)
+        booked = accounting.recover(app, node, uuid, one.key, one.resource, priority, spec, started)
         _note_end(accounting, booked)
         self._preemption.booked(app)
         return booked
