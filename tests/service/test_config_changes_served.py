@@ -296,6 +296,29 @@ def test_no_code_is_loaded_over_rest(changed: Changed, tmp_path: Path) -> None:
     changed.run(scenario)
 
 
+def test_a_name_behind_a_link_is_the_file_that_would_be_opened(changed: Changed, tmp_path: Path) -> None:
+    mark = tmp_path / "there" / "mark"
+
+    async def scenario(_: ServiceHarness) -> None:
+        (changed.folder / "mine.py").write_text(PLUGIN)
+        loading = "plugins: {load: [./mine.py]}\n" + PLAIN
+        changed.one.write_text(loading)
+        assert await changed.reloading.reload("first")
+        (tmp_path / "there" / "inside").mkdir(parents=True)
+        (tmp_path / "there" / "mine.py").write_text(f"open({str(mark)!r}, 'w')\n")
+        (changed.folder / "link").symlink_to(tmp_path / "there" / "inside")
+        # Removed as text, `link/..` is the folder of the loaded file; the system follows the link first.
+        result = await changed.change(loading.replace("./mine.py", "link/../mine.py"))
+        assert (result.applied, len(result.problems)) == (False, 1)
+        assert changed.one.read_text() == loading
+        (changed.folder / "again").symlink_to(changed.folder)
+        assert (await changed.change(loading.replace("./mine.py", "again/mine.py"))).applied, "the same file"
+        assert await changed.reloading.reload("second")
+        assert not mark.exists()
+
+    changed.run(scenario)
+
+
 def test_a_file_whose_import_never_ends_stops_only_its_own_reload(
     changed: Changed, caplog: pytest.LogCaptureFixture
 ) -> None:

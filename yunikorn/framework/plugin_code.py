@@ -46,7 +46,7 @@ class LoadedPlugin:
     """SHA-256 of a file; empty for a module."""
     module: object = attrs.field(eq=False, repr=False)
     path: str = attrs.field(default="", eq=False)
-    """Absolute path of a file; empty for a module."""
+    """Absolute path of a file, with links and `..` as written; empty for a module."""
 
 
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
@@ -114,24 +114,31 @@ class CodePermission:
             raise UnknownPlugin(
                 f"{name!r} is neither a file nor a module: write a path such as ./mine.py, or package.module"
             )
-        before = [one for one in self.in_use if one.path == self._path(name)]
-        before = before if is_file(name) else [one for one in self.in_use if one.name == name]
-        if before:
-            return attrs.evolve(before[0], name=name)
+        if before := self._loaded_before(name):
+            return attrs.evolve(before, name=name)
         try:
             path = self._allowed(name)
             what = f"importing plugin {printable(name)}"
             with timed(what, stopwatch), _named_while_it_lasts(what, stopwatch):
                 if path is not None:
-                    return attrs.evolve(_load_file(name, path), path=self._path(name))
+                    return _load_file(name, path)
                 return LoadedPlugin(name, "", importlib.import_module(name))
         except NotLoaded:
             raise
         except contained() as error:
             raise UnknownPlugin(f"plugin {name} cannot be loaded: {describe_error(error)}") from None
 
-    def _path(self, name: str) -> str:
-        return os.path.abspath((self.base or Path()) / name)
+    def _path(self, name: str) -> Path:
+        # With `..` as it is written: after a link, `..` is not the folder that contains the link.
+        return ((self.base or Path()) / name).absolute()
+
+    def _loaded_before(self, name: str) -> LoadedPlugin | None:
+        """Return the plugin of this module or file among those in use."""
+        if not is_file(name):
+            return next((one for one in self.in_use if one.name == name), None)
+        # Names are equal if they lead to one file now: a link may have been changed since.
+        real = os.path.realpath(self._path(name))
+        return next((one for one in self.in_use if one.path and os.path.realpath(one.path) == real), None)
 
     def _allowed(self, name: str) -> Path | None:
         """Return the path of a file, or None for a module; raises `NotLoaded`."""
@@ -139,7 +146,7 @@ class CodePermission:
             if self.trusts_all or name in self.named:
                 return None
             raise NotLoaded(self.refusal.format(name=name, what=name))
-        path = (self.base or Path()) / name
+        path = self._path(name)
         if self.trusts_all:
             return path
         # Links and `..` are followed first: a name must not lead out of the folder.
@@ -174,7 +181,7 @@ def _load_file(name: str, path: Path) -> LoadedPlugin:
             sys.modules[called] = new  # attrs and dataclasses look types up there
     if module is not None:
         _wait_for(module)
-        return LoadedPlugin(name, digest, module)
+        return LoadedPlugin(name, digest, module, str(path))
     if doubt := _doubt(path):
         _log.warning("plugin %s %s", printable(str(path)), doubt)
     # Without `_loading`: a file that never ends must not stop others.
@@ -189,7 +196,7 @@ def _load_file(name: str, path: Path) -> LoadedPlugin:
         raise
     finally:
         loader.executing.release()
-    return LoadedPlugin(name, digest, new)
+    return LoadedPlugin(name, digest, new, str(path))
 
 
 @contextmanager
