@@ -45,6 +45,8 @@ _LOG_AREA = re.compile(r"log\.([\w.-]+)\.level\Z")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,20}\Z")
 DNS_LABEL = "1 to 63 lower-case letters of ASCII, digits and dashes, with no dash at either end"
 """Form of the names of services and namespaces, which are parts of host names."""
+OVER_TLS = "https://"
+"""Start of an address whose server is asked over TLS."""
 _DNS_LABEL = re.compile("[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 HEALTH_CHECK = "health.checkInterval"
 """Key without effect: the health of the core is checked whenever it is asked for."""
@@ -74,6 +76,12 @@ def is_dns_label(text: str) -> bool:
 def _service(text: str) -> str:
     if not is_dns_label(text):
         raise ValueError(f"expected the name of a service: {DNS_LABEL}")
+    return text
+
+
+def _scheduler_address(text: str) -> str:
+    if not (address := _text(text).removeprefix(OVER_TLS)) or "/" in address:
+        raise ValueError(f"expected HOST:PORT, or {OVER_TLS}HOST:PORT for a scheduler with --tls-cert")
     return text
 
 
@@ -131,6 +139,7 @@ def _count(text: str) -> int:
 
 TEXT = SettingKind("text", _text)
 SERVICE = SettingKind("name of a service", _service)
+SCHEDULER_ADDRESS = SettingKind("`HOST:PORT` or `https://HOST:PORT`", _scheduler_address)
 BOOLEAN = SettingKind("`true`, `false`", _boolean, lambda value: str(value).lower())
 INTEGER = SettingKind("whole number", _integer)
 ID = SettingKind("whole number", _id)
@@ -286,7 +295,7 @@ class AdmissionSettings:
     )
     scheduler_address: str = _setting(
         "admissionController.webHook.schedulerServiceAddress",
-        TEXT,
+        SCHEDULER_ADDRESS,
         "yunikorn-service:9080",
         "address of the scheduler's REST interface, which validates configurations",
     )

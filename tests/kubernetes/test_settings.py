@@ -98,6 +98,16 @@ def test_the_service_of_the_webhooks_is_a_part_of_a_host_name(name: str) -> None
     assert "expected the name of a service" in problems[0].message
 
 
+@pytest.mark.parametrize("address", ["http://a:9080", "https://", "https://a:9080/ws", "a:9080/", "ftp://a"])
+def test_the_address_of_the_scheduler_is_a_host_with_or_without_tls(address: str) -> None:
+    key = "admissionController.webHook.schedulerServiceAddress"
+    _, problems = read_settings({key: address})
+    assert "expected HOST:PORT, or https://HOST:PORT for a scheduler with --tls-cert" in problems[0].message
+    for usual in ("a:9080", "[::1]:9080", "https://a.b.svc:9080"):
+        settings, none = read_settings({key: usual})
+        assert (settings.admission.scheduler_address, none) == (usual, [])
+
+
 def test_all_problems_come_together_and_each_once() -> None:
     values = {
         "admissionController.filtering.generateUniqueAppId": "maybe",

@@ -25,7 +25,7 @@ from yunikorn_kubernetes.admission.reviews import ALLOWED, Request, ReviewAnswer
 from yunikorn_kubernetes.api_server.api_connection import text_of
 from yunikorn_kubernetes.objects import ConfigMap
 from yunikorn_kubernetes.shim_config_maps import read_config
-from yunikorn_kubernetes.shim_settings import read_settings
+from yunikorn_kubernetes.shim_settings import OVER_TLS, read_settings
 
 _log = logging.getLogger("yunikorn.admission")
 
@@ -62,7 +62,10 @@ class RestScheduler:
     """Scheduler behind its REST interface, `POST /ws/v1/validate-conf`."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str, token_file: Path | None = None) -> None:
-        """Create for an address; `token_file` has a token for a scheduler whose readers need credentials."""
+        """Create for an address as in the settings.
+
+        `token_file` has a token for a scheduler whose readers need credentials.
+        """
         self._session = session
         self._address = address
         self._token_file = token_file
@@ -73,7 +76,8 @@ class RestScheduler:
         A scheduler on a loopback address, behind a proxy that leads from the service to it, knows itself as
         `localhost` only: this protects it from pages of foreign sites, which cannot choose the `Host` header.
         """
-        url = f"http://{self._address}/ws/v1/validate-conf"
+        base = self._address if self._address.startswith(OVER_TLS) else f"http://{self._address}"
+        url = f"{base}/ws/v1/validate-conf"
         content = text.encode()
         try:
             headers = await asyncio.to_thread(self._credentials)
@@ -86,6 +90,10 @@ class RestScheduler:
             if status // 100 != 2:
                 return _unasked(f"{url} answered with status {status}")
             answer = json.loads(body)
+        except aiohttp.ClientConnectorCertificateError as error:
+            return _unasked(
+                f"{url}: its certificate is not trusted, see SSL_CERT_FILE: {error.certificate_error}"
+            )
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             return _unasked(f"{url}: {text_of(error)}")
         if not isinstance(answer, dict) or not isinstance(answer.get("allowed"), bool):

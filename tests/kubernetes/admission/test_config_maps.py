@@ -7,11 +7,13 @@ import base64
 import gzip
 import json
 import socket
+import ssl
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
+import trustme
 from aiohttp import ClientSession, TCPConnector, web
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yunikorn_kubernetes.admission.config_map_validation import (
@@ -135,8 +137,13 @@ def test_warnings_reach_the_user() -> None:
     assert "did you mean 'service.placeholderImage'" in answer.warnings[0]
 
 
-def ask_over_http(status: int, body: str, token_file: Path | None = None) -> tuple[ConfigMapVerdict, str]:
-    """Let a server with this answer validate the text `abc`; return the verdict and what the server got."""
+def ask_over_http(
+    status: int, body: str, token_file: Path | None = None, tls: ssl.SSLContext | None = None
+) -> tuple[ConfigMapVerdict, str]:
+    """Let a server with this answer validate the text `abc`; return the verdict and what the server got.
+
+    The authorities of the client are those of the environment.
+    """
     got: list[str] = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -149,21 +156,34 @@ def ask_over_http(status: int, body: str, token_file: Path | None = None) -> tup
         application.add_routes([web.post("/ws/v1/validate-conf", answer)])
         runner = web.AppRunner(application)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+        connector = TCPConnector(ssl=ssl.create_default_context())
         try:
-            async with ClientSession() as session:
-                address = f"127.0.0.1:{runner.addresses[0][1]}"
+            async with ClientSession(connector=connector) as session:
+                address = f"{'https://' if tls else ''}127.0.0.1:{runner.addresses[0][1]}"
                 return await RestScheduler(session, address, token_file).validate("abc")
         finally:
             await runner.cleanup()
 
-    return asyncio.run(run()), got[0]
+    return asyncio.run(run()), "".join(got)
 
 
 def test_scheduler_is_asked_over_rest() -> None:
     verdict, got = ask_over_http(200, json.dumps({"allowed": True, "reason": ""}))
     assert verdict == ConfigMapVerdict()
     assert got == "/ws/v1/validate-conf abc"
+
+
+def test_scheduler_is_asked_over_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority, file = trustme.CA(), tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(file)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    body = json.dumps({"allowed": True})
+    untrusted, got = ask_over_http(200, body, tls=tls)
+    assert ("its certificate is not trusted, see SSL_CERT_FILE" in untrusted.unasked, got) == (True, "")
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    assert ask_over_http(200, body, tls=tls) == (ConfigMapVerdict(), "/ws/v1/validate-conf abc")
 
 
 def test_the_token_of_the_file_is_sent_and_a_missing_one_named(tmp_path: Path) -> None:
