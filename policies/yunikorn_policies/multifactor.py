@@ -28,6 +28,9 @@ FACTOR = "_factor"
 """End of the names of methods that compute a factor."""
 
 positive = [attrs.validators.gt(0.0), attrs.validators.lt(math.inf)]
+# The core would not apply a half-life of 1e9 seconds or more, nor a refresh outside of 0.1 to 1e9 seconds.
+half_life_range = [attrs.validators.gt(0.0), attrs.validators.lt(1e9)]
+refresh_range = [attrs.validators.ge(0.1), attrs.validators.lt(1e9)]
 
 
 def _check_weights(policy: Any, attribute: attrs.Attribute[Any], weights: Mapping[str, float]) -> None:
@@ -51,7 +54,7 @@ class Multifactor(AppSortPolicy):
     """Weight of each factor; factors that are missing do not count."""
     max_age: float = attrs.field(default=WEEK, validator=positive)
     """Seconds of waiting after which the factor `age` is 1."""
-    usage_half_life: float = attrs.field(default=WEEK, validator=positive)
+    usage_half_life: float = attrs.field(default=WEEK, validator=half_life_range)
     """Seconds after which past usage counts half in the factor `fair-share`."""
     share: float = attrs.field(default=0.1, validator=positive)
     """Part of the queue's guarantee, or of the cluster, whose use makes the factor `fair-share` 0.5."""
@@ -59,7 +62,7 @@ class Multifactor(AppSortPolicy):
     """True if the factor `size` is largest for small applications instead of large ones."""
     top_priority: int = attrs.field(default=1000, validator=attrs.validators.gt(0))
     """Priority from which the factor `priority` is 1."""
-    refresh: float = attrs.field(default=60.0, validator=positive)
+    refresh: float = attrs.field(default=60.0, validator=refresh_range)
     """Seconds after which sums are computed again, if they change with time."""
     _terms: list[tuple[float, Callable[[Application], float]]] = attrs.field(init=False, repr=False)
     _now: Callable[[], int] = attrs.field(init=False, default=lambda: 0, repr=False)

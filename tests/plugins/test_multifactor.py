@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 import pytest
 from yunikorn_policies.multifactor import LN2, Multifactor
@@ -82,6 +84,30 @@ def test_unknown_factors_and_bad_weights_are_refused(weights: str) -> None:
     properties = {"application.sort.policy": "multifactor", "application.sort.policy.weights": weights}
     with pytest.raises(ConfigError, match="weights"):
         RM(configuration(queue("a", properties=properties)))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("usage_half_life", "1e300"), ("usage_half_life", "1e9"), ("refresh", "1e18"), ("refresh", "0.01")],
+)
+def test_times_that_the_core_would_not_apply_are_refused(option: str, value: str) -> None:
+    properties = {"application.sort.policy": "multifactor", f"application.sort.policy.{option}": value}
+    with pytest.raises(ConfigError, match=rf"queues\[0\]\.properties.*{option}"):
+        RM(configuration(queue("a", properties=properties)))
+
+
+def test_the_largest_times_apply() -> None:
+    largest = math.nextafter(1e9, 0)
+    options = {"usage_half_life": largest, "refresh": largest, "max_age": 1e300}
+    properties = {f"application.sort.policy.{name}": str(value) for name, value in options.items()}
+    rm = RM(configuration(queue("a", properties={"application.sort.policy": "multifactor", **properties})))
+    rm.node(vcore=8)
+    rm.app()
+    rm.ask(vcore=1)
+    assert len(rm.schedule()) == 1
+    rm.pass_time(10)
+    assert rm.find_app().past.recent["vcore"] == pytest.approx(10.0)
+    assert rm.failures() == []
 
 
 def test_message_names_the_known_factors() -> None:
