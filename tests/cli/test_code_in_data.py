@@ -85,6 +85,19 @@ def test_an_event_uses_the_plugins_of_the_configuration_that_was_given(run: Run,
     assert (there / "mine.ran").read_text() == "x", "executed once"
 
 
+@pytest.mark.parametrize("command", ["simulate", "compare", "size"])
+def test_problems_of_the_configuration_that_was_given_come_alone(run: Run, there: Path, command: str) -> None:
+    (there / "mine.py").write_text("import helper_of_mine\n")
+    (there / "later.yaml").write_text(MINE + "# later\n")
+    (there / "work.yaml").write_text(WORK.replace("CONFIG", "later.yaml"))
+    words = [command, "--config", str(there / "queues.yaml"), "--workload", str(there / "work.yaml")]
+    more = {"compare": ["--config", str(there.parent / "own.yaml")], "size": ["--target", "wait.p95<9h"]}
+    status, _, err = run(*words, *more.get(command, ()))
+    assert status == 2
+    assert "helper_of_mine" in err
+    assert "later.yaml" not in err, "blames an event for what --config loads"
+
+
 @pytest.mark.parametrize("link", [False, True])
 def test_names_do_not_lead_out_of_the_folder(run: Run, there: Path, link: bool) -> None:
     inside = there / "inside"

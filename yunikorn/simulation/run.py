@@ -10,7 +10,7 @@ from functools import partial
 import attrs
 
 from yunikorn.clock import ManualClock
-from yunikorn.config.load import check_config
+from yunikorn.config.load import load_config
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
@@ -86,12 +86,12 @@ def _with_checked_reloads(workload: Workload, config: str, registry: Registry) -
     """Return a workload whose configurations are valid, and have the plugins that are loaded for them.
 
     What `config` loads is used by later configurations, too, and no file is executed during the simulation.
-    Raises `InputError`.
+    Raises `ConfigError` with the problems of `config`, or else `InputError`.
     """
     if not workload.reloads:
         return workload
-    first = check_config(config, registry).config
-    loaded = () if first is None else first.loaded
+    # Without its plugins, later configurations would be blamed for loading them.
+    loaded = load_config(config, registry).loaded
     problems, events = [], []
     for event in workload.reloads:
         code = attrs.evolve(event.code, in_use=loaded)
