@@ -112,7 +112,7 @@ class AdmissionController:
         self._config_maps: Reflector[ConfigMap] = Reflector(
             server, CONFIG_MAPS, self._config_map_changed, random=random, namespace=options.namespace
         )
-        self._trust = Trust(server, self._reachable, clock)
+        self._trust = Trust(server, self._reachable, clock, self._requires_validation)
         self._webhooks = WebhookServer(self._mutate, self._validate, self._health)
         self._session: aiohttp.ClientSession | None = None
 
@@ -152,6 +152,10 @@ class AdmissionController:
         assert self._config is not None
         service = self._config.settings.admission.webhook_service
         return Reachable(service, self._options.namespace, self._options.url)
+
+    def _requires_validation(self) -> bool:
+        assert self._config is not None
+        return self._config.settings.admission.require_validation
 
     async def _keep_trust(self) -> None:
         await self._trust.keep(self._webhooks.use)

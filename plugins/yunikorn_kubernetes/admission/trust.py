@@ -97,11 +97,21 @@ class ContestedSecret(YunikornError):
 class Trust:
     """Authorities, certificate, and configurations of the webhooks of one replica."""
 
-    def __init__(self, server: ApiServer, reachable: Callable[[], Reachable], clock: Clock) -> None:
-        """Create what is empty until `refresh`; `reachable` follows the settings."""
+    def __init__(
+        self,
+        server: ApiServer,
+        reachable: Callable[[], Reachable],
+        clock: Clock,
+        is_required: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Create what is empty until `refresh`; `reachable` and `is_required` follow the settings.
+
+        `is_required` returns True if the API server has to refuse ConfigMaps that could not be checked.
+        """
         self._server = server
         self._where = reachable
         self._clock = clock
+        self._is_required = is_required
         self._authorities: list[Authority] = []
         self._hosts: list[str] = []
         self._renewal = self.now()
@@ -227,7 +237,8 @@ class Trust:
         """Create or repair both configurations; return True if one was written. Raises `ApiError`."""
         bundle = b"".join(one.pem for one in self._authorities)
         changed = await self._repair(MUTATING, mutations(self._reachable, bundle))
-        return await self._repair(VALIDATING, validations(self._reachable, bundle)) or changed
+        wanted = validations(self._reachable, bundle, required=self._is_required())
+        return await self._repair(VALIDATING, wanted) or changed
 
     async def _repair(self, resource: ApiResource[Json], wanted: Json) -> bool:
         name = wanted["metadata"]["name"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
 
+from yunikorn.config_maps import NAMES
 from yunikorn_kubernetes.shim_settings import is_dns_label
 
 MUTATIONS = "yunikorn-admission-controller-mutations"
@@ -19,7 +21,7 @@ VALIDATE_CONFIG = "admission-webhook.yunikorn.validate-conf"
 MUTATE_PATH, VALIDATE_PATH = "/mutate", "/validate-conf"
 LABELS = {"app": "yunikorn"}
 TIMEOUT = 10
-"""Seconds for which the API server waits for an answer; without one it accepts the object."""
+"""Seconds for which the API server waits for an answer; without one the failure policy decides."""
 
 LONGEST_HOST = 253
 Json = dict[str, Any]
@@ -88,8 +90,11 @@ def mutations(reachable: Reachable, authorities: bytes) -> Json:
     return _configuration("MutatingWebhookConfiguration", MUTATIONS, webhook)
 
 
-def validations(reachable: Reachable, authorities: bytes) -> Json:
-    """Return the configuration of the webhook that checks ConfigMaps."""
+def validations(reachable: Reachable, authorities: bytes, *, required: bool = False) -> Json:
+    """Return the configuration of the webhook that checks ConfigMaps.
+
+    With `required`, the API server refuses an update that could not be checked.
+    """
     rule = {
         "operations": ["CREATE", "UPDATE"],
         "apiGroups": [""],
@@ -98,7 +103,15 @@ def validations(reachable: Reachable, authorities: bytes) -> Json:
         "scope": "*",
     }
     webhook = _webhook(VALIDATE_CONFIG, reachable.client(VALIDATE_PATH, authorities), rule)
-    # ConfigMaps of other namespaces are no business of the scheduler, and there are many.
+    # Other ConfigMaps are no business of the scheduler, there are many, and none of them may be refused while
+    # the webhook is away. A name that the API server has yet to generate is missing here.
+    webhook["matchConditions"] = [
+        {
+            "name": "config-maps-of-the-scheduler",
+            "expression": f"has(object.metadata.name) && object.metadata.name in {json.dumps(NAMES)}",
+        }
+    ]
+    webhook["failurePolicy"] = "Fail" if required else "Ignore"
     webhook["namespaceSelector"] = {"matchLabels": {"kubernetes.io/metadata.name": reachable.namespace}}
     return _configuration("ValidatingWebhookConfiguration", VALIDATIONS, webhook)
 

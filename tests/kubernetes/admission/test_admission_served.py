@@ -153,6 +153,36 @@ def test_config_maps_with_problems_are_refused(cluster: Cluster, deployed: Kubec
         deployed.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data})
 
 
+def test_required_validation_holds_while_the_controller_is_away(
+    cluster: Cluster, deployed: Kubectl, tmp_path: Path
+) -> None:
+    def config_map(name: str, namespace: str = NAMESPACE) -> Obj:
+        meta = {"name": name, "namespace": namespace}
+        data = {"admissionController.webHook.requireValidation": "true"}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+    deployed.create(config_map("yunikorn-configs"))
+    with serving(cluster, tmp_path):
+        mutated(deployed)
+        deployed.create(config_map("another"))
+        deployed.patch("ConfigMap", "yunikorn-configs", {"data": {"log.level": "INFO"}}, namespace=NAMESPACE)
+    change = {"data": {"log.level": "WARN"}}
+
+    def is_refused() -> bool:
+        try:
+            deployed.patch("ConfigMap", "yunikorn-configs", change, namespace=NAMESPACE)
+        except ApiFault as fault:
+            return "failed calling webhook" in str(fault)
+        return False
+
+    eventually(is_refused)
+    deployed.patch("ConfigMap", "another", change, namespace=NAMESPACE)
+    deployed.create(config_map("yunikorn-configs", "default"))
+    unnamed = config_map("")
+    unnamed["metadata"] = {"generateName": "yunikorn-configs", "namespace": NAMESPACE}
+    deployed.create(unnamed)
+
+
 def test_damage_is_repaired_at_the_start(cluster: Cluster, deployed: Kubectl, tmp_path: Path) -> None:
     with serving(cluster, tmp_path):
         mutated(deployed)

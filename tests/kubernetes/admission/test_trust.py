@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from yunikorn_kubernetes.admission.controller import AdmissionOptions
-from yunikorn_kubernetes.admission.trust import INTERVAL, RETRY, Trust
+from yunikorn_kubernetes.admission.trust import INTERVAL, MUTATING, RETRY, VALIDATING, Trust
 from yunikorn_kubernetes.admission.webhook_certificates import ServerCertificate
-from yunikorn_kubernetes.admission.webhooks import Reachable
+from yunikorn_kubernetes.admission.webhooks import MUTATIONS, VALIDATIONS, Reachable
 from yunikorn_kubernetes.api_server.calls import ApiServer
 
 from tests.kubernetes.api_server.memory_server import MemoryServer, refused
@@ -101,3 +101,19 @@ def test_names_that_cannot_be_used_are_refused_at_the_start(
 @pytest.mark.parametrize("url", ["", "https://10.0.0.1:9089", "https://[::1]:9089", "https://a.b-c.example"])
 def test_usual_names_are_accepted(url: str) -> None:
     AdmissionOptions("yunikorn", "127.0.0.1", 0, url).check()
+
+
+def test_the_failure_policy_for_config_maps_follows_the_settings() -> None:
+    required = [False]
+
+    async def main() -> None:
+        server = ApiServer(MemoryServer())
+        trust = Trust(server, lambda: SERVICE, ManualClock(1_800_000_000 * SECOND), lambda: required[-1])
+        for one, policy in ((False, "Ignore"), (True, "Fail"), (False, "Ignore")):
+            required.append(one)
+            await trust.check(lambda _: None)
+            (pods,) = (await server.get(MUTATING, "", MUTATIONS))["webhooks"]
+            (config_maps,) = (await server.get(VALIDATING, "", VALIDATIONS))["webhooks"]
+            assert (pods["failurePolicy"], config_maps["failurePolicy"]) == ("Ignore", policy)
+
+    run_virtual(main())
