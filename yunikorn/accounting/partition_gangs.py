@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from yunikorn.accounting.gang_formation import GangFormation
+from yunikorn.clock import SECOND
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.gang import HARD, Gang, TaskGroup, placeholder_timeout
 from yunikorn.resources import NOTHING, Resource, grow, shrink
@@ -275,6 +276,10 @@ class PartitionGangs:
 
     def _time_out(self, app: Application, gang: Gang) -> None:
         gang.timer = None
+        if gang.style == HARD and app.unanswered and not self._has_worked(app, gang):
+            # The gang does not fail for the time that a policy takes to check its first real request.
+            gang.timer = self._timers.after(SECOND, lambda: self._time_out(app, gang))
+            return
         for timed_out in self._changes.readers.gang_timed_out:
             timed_out(app)
         fails = False
@@ -336,7 +341,7 @@ class PartitionGangs:
         elif (
             not gone.placeholder
             and len(app.allocations) == gang.placeholders
-            and not app.has_waiting
+            and not app.has_unplaced
             and app.held is None
         ):
             self._states.fire(app, "complete", "no requests and no real allocations left")

@@ -12,7 +12,7 @@ from yunikorn.accounting.booking import book
 from yunikorn.model.allocation import TerminationType
 from yunikorn.model.application import REACTIVATED
 from yunikorn.resources import INT32_MIN, grow
-from yunikorn.states import ASK, PENDING
+from yunikorn.states import ASK, COMPLETING, PENDING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -248,6 +248,17 @@ class PendingAccounting:
         app.learn_bits()
         app.activate(pending_class.bit)
         app.mark_dirty()
+
+    def wait_for_answer(self, app: Application) -> None:
+        """Count an ask that a submit policy is asked about; the application continues for it."""
+        app.unanswered += 1
+        if app.state == COMPLETING:
+            self._states.advance(app, "ask added")
+
+    def all_answered(self, app: Application) -> None:
+        """Update an application of which no ask waits for an answer any more."""
+        self.usage.recount(app)
+        self._states.conclude(app)
 
     def change_pending(self, ask: Ask, pending: int) -> None:
         """Set the number of pending replicas; existing allocations stay (docs/decisions/0028)."""

@@ -124,7 +124,7 @@ class UserGroupLimits:
 
     def resume(self, app: Application) -> None:
         """Count an application again whose only allocation or request was replaced by a request."""
-        if app.has_waiting and not (app.not_started or app.counted_by_limits):
+        if app.has_unplaced and not (app.not_started or app.counted_by_limits):
             self._count(app, runs=True)
 
     def _count(self, app: Application, *, runs: bool) -> None:
@@ -146,7 +146,7 @@ class UserGroupLimits:
             app.usage_dirty = True
             self._usage_dirty.append(app)
         if not app.allocations:
-            if app.has_waiting and not app.counted_by_limits:
+            if app.has_unplaced and not app.counted_by_limits:
                 # It held an allocation until now that was not counted yet.
                 self._count(app, runs=True)
             self.recount(app)
@@ -214,7 +214,7 @@ class UserGroupLimits:
 
 def _runs(app: Application) -> bool:
     """Return True if an application has allocations, or counts already, and waits for more."""
-    return bool(app.allocations) or (app.counted_by_limits and app.has_waiting and not app.not_started)
+    return bool(app.allocations) or (app.counted_by_limits and app.has_unplaced and not app.not_started)
 
 
 def _declared(queues: Iterable[Queue]) -> Declared:

@@ -177,6 +177,7 @@ class Application(QueueMember):
         "timer",
         "tracked",
         "unannounced",
+        "unanswered",
         "usage_dirty",
         "user",
         "waiting_since",
@@ -227,10 +228,9 @@ class Application(QueueMember):
         self.tags: Mapping[str, str] = MappingProxyType(tags if type(tags) is dict else dict(tags))
         self.arrival = arrival
         self.state_log: list[StateLogEntry] = []
-        self.reason = ""
+        self.reason, self.finished = "", 0
         self.forced = False
         """True if the application must be accepted even if no placement rule matches (recovery)."""
-        self.finished = 0
         self.leaving = False
         """True while the RM removes the application, which then does not become Completing."""
         self.lifetime: LifetimeUsage | None = None
@@ -261,6 +261,8 @@ class Application(QueueMember):
         self.held: Hold | None = None
         self.unannounced = 0
         """Number of its allocations that permit policies hold."""
+        self.unanswered = 0
+        """Number of its asks that wait for the answer of a submit policy; they are not in `asks` yet."""
 
     @property
     def label(self) -> str:
@@ -285,6 +287,11 @@ class Application(QueueMember):
     def has_waiting(self) -> bool:
         """True if any ask waits, including unschedulable asks."""
         return self.requests.any_wait
+
+    @property
+    def has_unplaced(self) -> bool:
+        """True if any ask waits to be placed, or to be checked by a submit policy before."""
+        return self.requests.any_wait or self.unanswered > 0
 
     @property
     def max_apps_blocker(self) -> Queue | UsageTracker | None:
@@ -397,7 +404,7 @@ class Application(QueueMember):
     @property
     def is_idle(self) -> bool:
         """True if the application is active but has no allocations and no requests left."""
-        if self.allocations or self.has_waiting or self.leaving or self.held is not None:
+        if self.allocations or self.has_unplaced or self.leaving or self.held is not None:
             return False
         return self.state in (ACCEPTED, STARTING, RUNNING)
 

@@ -142,12 +142,16 @@ class AskIntake:
         self._partition, self._asks, self._questions = partition, asks, questions
         self.checks: AskChecks | None = None
         """The policies in use; None if none of them checks asks."""
-        self._waiting: dict[tuple[str, str], WaitingAsk] = {}
+        self._waiting: dict[str, dict[str, WaitingAsk]] = {}
         """Asks that wait for an answer, by application and key."""
 
     def __len__(self) -> int:
         """Return the number of asks that wait."""
-        return len(self._waiting)
+        return sum(map(len, self._waiting.values()))
+
+    def of(self, app: Application) -> list[WaitingAsk]:
+        """Return the asks of an application that wait."""
+        return [one for one in self._waiting.get(app.id, {}).values() if one.app is app]
 
     def use(self, checks: AskChecks) -> None:
         """Use these policies from now on."""
@@ -172,7 +176,7 @@ class AskIntake:
             return
         if app.ask_priority is not None:
             priority = app.ask_priority
-        self._withdraw(app_id, key)
+        replaced = self._withdraw(app_id, key)
         submission = AskSubmission(
             key,
             app,
@@ -185,22 +189,39 @@ class AskIntake:
             originator=spec.originator,
         )
         self._check(WaitingAsk(app, submission, spec))
+        self._settle(replaced)
 
     def _check(self, one: WaitingAsk) -> None:
         assert self.checks is not None
-        place = one.app.id, one.ask.key
 
         def take(found: int | str) -> None:
-            del self._waiting[place]
+            self._take(one)
             self._conclude(one, found)
-            self._asks.flush()
+            self._settle([one])
 
         found = begin(self.checks.steps(one.ask), self._questions, take)
         if isinstance(found, Finished):
             self._conclude(one, found.result)
         else:
             one.pending = found
-            self._waiting[place] = one
+            self._waiting.setdefault(one.app.id, {})[one.ask.key] = one
+            self._partition.accounting.pending_accounting.wait_for_answer(one.app)
+
+    def _take(self, one: WaitingAsk) -> None:
+        """Forget an ask that waits; `_settle` follows, when it is known what becomes of the ask."""
+        alike = self._waiting[one.app.id]
+        del alike[one.ask.key]
+        if not alike:
+            del self._waiting[one.app.id]
+        one.app.unanswered -= 1
+
+    def _settle(self, ended: Sequence[WaitingAsk]) -> None:
+        """Let applications complete that waited for nothing but the answers to these asks."""
+        if ended:
+            self._asks.flush()
+        for one in ended:
+            if not one.app.unanswered and one.app.queue is not None:
+                self._partition.accounting.pending_accounting.all_answered(one.app)
 
     def _conclude(self, one: WaitingAsk, found: int | str) -> None:
         """Admit or reject an ask whose check is complete."""
@@ -222,49 +243,72 @@ class AskIntake:
         """Drop asks as `AskAdmission.release`, also such as wait."""
         withdrawn = self._withdraw(app_id, key)
         for one in withdrawn:
-            if not key or key not in one.app.asks:
-                self._partition.changes.ask_released(
-                    one.app.id, one.ask.key, termination, message or AS_REQUESTED
-                )
+            if one.ask.key not in one.app.asks:
+                self._report_release(one, termination, message or AS_REQUESTED)
         if not (withdrawn and key and key not in withdrawn[0].app.asks):
             self._asks.release(app_id, key, termination, message)
+        self._settle(withdrawn)
 
-    def withdraw(self, app_id: str, key: str = "") -> None:
-        """Forget the asks of an application that wait, or the one with this key."""
-        self._withdraw(app_id, key)
+    def end(self, app_id: str, key: str, termination: TerminationType, message: str) -> bool:
+        """Drop the asks that wait, which a release of allocations ends, too; return True if there were any.
+
+        Those with a pending ask of the same key are reported with it.
+        """
+        withdrawn = self._withdraw(app_id, key)
+        for one in withdrawn:
+            known = one.app.asks.get(one.ask.key)
+            if known is None or not known.pending:
+                self._report_release(one, termination, message)
+        self._settle(withdrawn)
+        return bool(withdrawn)
+
+    def _report_release(self, one: WaitingAsk, termination: TerminationType, message: str) -> None:
+        self._partition.changes.ask_released(one.app.id, one.ask.key, termination, message)
+
+    def placed(self, app: Application, key: str) -> None:
+        """Take one replica from the ask with this key, if one waits: the RM has placed it itself."""
+        one = self._waiting.get(app.id, {}).get(key)
+        if one is None:
+            return
+        if one.ask.count > 1:
+            one.ask = attrs.evolve(one.ask, count=one.ask.count - 1)
+        else:
+            self._settle(self._withdraw(app.id, key))
+
+    def withdraw(self, app_id: str) -> None:
+        """Forget the asks that wait of an application that leaves."""
+        self._withdraw(app_id, "")
 
     def _withdraw(self, app_id: str, key: str) -> list[WaitingAsk]:
         if not self._waiting:
             return []
         found = list(self._named(app_id, key))
         for one in found:
-            self._waiting.pop((one.app.id, one.ask.key))
+            self._take(one)
             assert one.pending is not None
             one.pending.withdraw()
         return found
 
     def _named(self, app_id: str, key: str) -> Iterator[WaitingAsk]:
-        if app_id and key:
-            one = self._waiting.get((app_id, key))
-            if one is not None:
-                yield one
-            return
-        for one in self._waiting.values():
-            if one.app.id == app_id or (not app_id and one.ask.key == key):
-                yield one
+        groups = [self._waiting.get(app_id, {})] if app_id else self._waiting.values()
+        for alike in groups:
+            if not key:
+                yield from alike.values()
+            elif key in alike:
+                yield alike[key]
 
     def check_again(self) -> None:
         """Check the asks that wait by the policies of a new configuration."""
-        waiting, self._waiting = list(self._waiting.values()), {}
+        waiting = [*self._named("", "")]
         for one in waiting:
+            self._take(one)
             if self.checks is None:
                 self._conclude(one, one.ask.priority)
             else:
                 self._check(one)
-        self._asks.flush()
+        self._settle(waiting)
 
     def close(self, reason: str) -> None:
         """Reject the asks that wait."""
-        for one in [*self._waiting.values()]:
-            self.withdraw(one.app.id, one.ask.key)
+        for one in self._withdraw("", ""):
             self._reject(one, reason)

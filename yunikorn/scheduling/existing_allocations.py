@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
     from yunikorn.model.node import Node
+    from yunikorn.scheduling.ask_checks import AskIntake
     from yunikorn.scheduling.preemption.preemption import Preemption
     from yunikorn.scheduling.waiting_applications import WaitingApplications
 
@@ -138,10 +139,17 @@ class ExistingAllocation:
 class ExistingAllocations:
     """Adds reported allocations to the accounting of one partition."""
 
-    def __init__(self, partition: Partition, preemption: Preemption, waiting: WaitingApplications) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        preemption: Preemption,
+        waiting: WaitingApplications,
+        ask_intake: AskIntake,
+    ) -> None:
         self._partition = partition
         self._preemption = preemption
         self._waiting = waiting
+        self._ask_intake = ask_intake
         self.awaited = AwaitedAllocations(partition)
         self.occupied = AwaitedAllocations(partition)
         """Allocations placed by the RM that are added as soon as the checks of their application end."""
@@ -172,7 +180,8 @@ class ExistingAllocations:
     def place(self, one: ExistingAllocation) -> str:
         """Add or resize an allocation placed by the RM; returns the reason for a rejection, or "".
 
-        An allocation with the key of a pending ask satisfies that ask; a new allocation is acknowledged.
+        An allocation with the key of a pending ask satisfies that ask, also one that is not checked yet; a
+        new allocation is acknowledged.
         """
         if reason := self._partition.closed_to("allocations"):
             return reason
@@ -221,6 +230,8 @@ class ExistingAllocations:
             self._preemption.booked(app)
         else:
             partition.changes.acknowledged(self._book(one, app, node))
+        if answer:
+            self._ask_intake.placed(app, one.key)
         return ""
 
     def _book(self, one: ExistingAllocation, app: Application, node: Node) -> Allocation:

@@ -110,10 +110,10 @@ class PartitionScheduler:
         )
         self.quotas = QueueQuotas(self.partition, self.instances, failures, self.preemption, self.questions)
         self.partition.changes.readers.queue_removed.append(self.quotas.forget)
-        self.existing = ExistingAllocations(self.partition, self.preemption, self.waiting)
         self.max_apps_events = MaxAppsEvents(self.partition)
         self.asks = AskAdmission(self.partition, self.orders, self.preemption, self.max_apps_events)
         self.ask_intake = AskIntake(self.partition, self.asks, self.questions)
+        self.existing = ExistingAllocations(self.partition, self.preemption, self.waiting, self.ask_intake)
         self.holds = ApplicationHolds(self.partition, self.policies.admission, self._admitted, self.questions)
         self.intake = ApplicationIntake(
             self.partition,
@@ -305,12 +305,14 @@ class PartitionScheduler:
                 return True
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
             return False
-        failed = termination == TerminationType.SCHEDULING_FAILED_ON_RM
+        failed, waited = termination == TerminationType.SCHEDULING_FAILED_ON_RM, False
         if own and not uuid and not failed:
-            self.ask_intake.withdraw(app_id, key)
+            waited = self.ask_intake.end(
+                app_id, key, TerminationType.STOPPED_BY_RM, message or ASK_AS_REQUESTED
+            )
             self.partition.held.take_back_of(app, key)
         found, asks = ended_by(app, uuid, key, termination)
-        if not found and (uuid or (key and key not in app.asks)):
+        if not (found or waited) and (uuid or (key and key not in app.asks)):
             self.partition.answer_unknown_release(app_id, uuid, key, confirmed=not own)
         if failed:
             self.start_failures.take(found, message)
