@@ -201,6 +201,37 @@ def test_a_thread_that_wakes_without_end_does_not_stop_the_time(scheduler: MakeS
     assert cluster.scheduler.next_timer() == now + 2_000_000_000
 
 
+@pytest.mark.parametrize("cls", [PerPair, PerClass, PerClasses, PerDomain])
+def test_a_node_is_reserved_no_longer_for_a_request_that_is_refused_there(cls: type[Predicate]) -> None:
+    Outside.is_open = True
+    rm = RM(PREDICATES, registry_with(cls))
+    rm.node("n1", vcore=4)
+    rm.app("app", "root.default")
+    rm.ask("app", "small", vcore=1)
+    assert len(rm.schedule()) == 1
+    rm.ask("app", "large", vcore=4)
+    rm.schedule()
+    rm.pass_time(5)
+    rm.schedule()
+
+    def holders() -> list[str]:
+        return [ask.key for ask in rm.find_node("n1").reservations]
+
+    assert holders() == ["large"]
+    wake("predicate")
+    rm.schedule()
+    assert holders() == ["large"]
+    rm.pass_time(5)
+    wake("predicate", opens=False)
+    rm.schedule()
+    assert holders() == []
+    rm.pass_time(5)
+    wake("predicate")
+    rm.schedule()
+    assert holders() == ["large"]
+    assert rm.failures() == []
+
+
 class Gate(Outside, AdmissionPolicy):
     """Holds applications."""
 

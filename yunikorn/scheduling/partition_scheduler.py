@@ -427,6 +427,10 @@ class PartitionScheduler:
         self._classify(node)
         if books is not None:
             books.node_added(node)
+        self._end_refused_reservations(node)
+
+    def _end_refused_reservations(self, node: Node) -> None:
+        """End the reservations of a node for requests that predicates refuse there now."""
         for ask in list(node.reservations):
             # The node would be kept for a request that it may not run.
             if self.policies.predicates.judge_reservation(ask, node) is not None:
@@ -531,6 +535,9 @@ class PartitionScheduler:
         elif kind == PREEMPTION.id:
             self.preemption.ask_again()
         self.partition.reconsider()
+        if kind == PREDICATE.id:
+            for node in list(self.partition.accounting.node_reservations.nodes):
+                self._end_refused_reservations(node)
 
     # -- the end ------------------------------------------------------------------------------------
 
