@@ -98,6 +98,17 @@ def test_problems_of_the_configuration_that_was_given_come_alone(run: Run, there
     assert "later.yaml" not in err, "blames an event for what --config loads"
 
 
+def test_a_plugin_that_changes_the_working_directory_leaves_relative_names_as_they_are(
+    run: Run, there: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moving = "    def __init__(self):\n        import os\n        os.chdir('/')\n\n    def key"
+    (there / "mine.py").write_text(MARKING.replace("    def key", moving))
+    monkeypatch.chdir(there)
+    status, _, err = run("simulate", "--config", "queues.yaml", "--workload", "work.yaml", "--out", "out")
+    assert (status, (there / "out" / "report.json").exists()) == (0, True), err
+    assert Path.cwd() == there
+
+
 @pytest.mark.parametrize("link", [False, True])
 def test_names_do_not_lead_out_of_the_folder(run: Run, there: Path, link: bool) -> None:
     inside = there / "inside"

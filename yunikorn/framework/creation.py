@@ -14,6 +14,7 @@ from yunikorn.errors import OptionError, PluginError
 from yunikorn.framework.kinds import EVENT_SINK
 from yunikorn.framework.offers import Offer, has_options
 from yunikorn.framework.options import UNKNOWN_KEY, faults
+from yunikorn.framework.plugin_code import same_folder
 from yunikorn.text import listed, suggest
 
 
@@ -28,7 +29,8 @@ def create(offer: Offer, options: Mapping[str, Any], converter: cattrs.Converter
             raise OptionError((f".{key}", _no_options(offer)) for key in options)
         return _create_plain(offer)
     try:
-        made: Any = converter.structure(deepcopy(dict(options)), offer.cls)
+        with same_folder():
+            made: Any = converter.structure(deepcopy(dict(options)), offer.cls)
     except contained() as error:
         raise _refusal(offer, error) from error
     if offer.kind is EVENT_SINK and "wants" in options:
@@ -48,7 +50,8 @@ def _check_wants(offer: Offer, made: Any) -> None:
 
 def _create_plain(offer: Offer) -> Any:
     try:
-        return offer.cls()
+        with same_folder():
+            return offer.cls()
     except contained() as error:
         raise PluginError(offer.origin, "creating it", error) from error
 

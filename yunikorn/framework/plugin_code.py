@@ -186,7 +186,7 @@ def _load_file(name: str, path: Path) -> LoadedPlugin:
         _log.warning("plugin %s %s", printable(str(path)), doubt)
     # Without `_loading`: a file that never ends must not stop others.
     try:
-        with _same_folder():
+        with same_folder():
             loader.exec_module(new)
     except ModuleNotFoundError as error:
         del sys.modules[called]
@@ -200,7 +200,7 @@ def _load_file(name: str, path: Path) -> LoadedPlugin:
 
 
 @contextmanager
-def _same_folder() -> Iterator[None]:
+def same_folder() -> Iterator[None]:
     """Return to the working directory, on which the meaning of relative names depends."""
     try:
         folder = os.getcwd()
