@@ -12,7 +12,8 @@ from tests.core.manual_workers import core_with_workers, registry_of
 from tests.core.reserving import big, cluster, reserved
 from tests.plugins.permit_kit import clear, holding
 from tests.rest.kit import Rest
-from yunikorn.api import AdmissionPolicy, Application, Predicate, Wait
+from yunikorn.api import AdmissionPolicy, Application, Predicate, SubmitPolicy, Wait
+from yunikorn.cli.explanation_text import explanation_lines
 from yunikorn.clock import SECOND
 from yunikorn.explain.grouped import KEYS, explain_in_groups
 from yunikorn.explain.node_fit import SCANNED
@@ -224,6 +225,34 @@ def test_application_that_waits_for_the_answer_of_a_policy() -> None:
     assert found["requests"] == []
     core.manual_workers.answer()
     assert "awaited" not in explain(rm)
+
+
+def test_request_that_waits_for_the_answer_of_a_policy() -> None:
+    class Check(SubmitPolicy):
+        """Accepts everything after a while."""
+
+        name = "check"
+
+        def submit(self, app: Any) -> None:
+            return None
+
+        def submit_ask(self, ask: Any) -> None:
+            return None
+
+    core: Any = core_with_workers(registry_of(Check))
+    rm = RM(configuration(submitpolicies=["check"]), scheduler=core)
+    rm.app()
+    core.manual_workers.answer()
+    rm.ask(vcore=1)
+    found = explain(rm)
+    assert (found["awaited"], found["uncheckedCount"]) == ("submit policy check", 1)
+    assert "1 request not accepted yet: the answer of submit policy check is awaited" in list(
+        explanation_lines(found, None)
+    )
+    core.manual_workers.answer()
+    found = explain(rm)
+    assert "awaited" not in found
+    assert "uncheckedCount" not in found
 
 
 def test_reserved_node() -> None:

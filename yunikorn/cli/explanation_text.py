@@ -64,7 +64,9 @@ def _lines(found: Record) -> Iterator[tuple[str, int]]:
         yield f"order:        {shown(text(rank, 'queueName'))} {place} in {parent} with waiting requests", 14
     yield f"waiting:      {_waiting(found, waiting)}", 14
     if awaited:
-        yield f"not accepted yet: the answer of {awaited} is awaited", 2
+        unchecked = number(found, "uncheckedCount")
+        subject = f"{number_of(unchecked, 'request')} " if unchecked else ""
+        yield f"{subject}not accepted yet: the answer of {awaited} is awaited", 2
     if general:
         yield "", 0
         yield "Nothing of the application is scheduled:", 2

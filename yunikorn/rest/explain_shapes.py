@@ -73,7 +73,12 @@ class WaitExplanation:
     design_state: str = optional("state of the application (docs/states.md), if it differs", "")
     time: int = always("time of the answer (ns)", 0)
     awaited: str = optional(
-        "policy whose answer is awaited before the application is accepted, as `submit policy NAME`", ""
+        "policy whose answer the application, or the first of its unchecked requests, waits for, as "
+        "`submit policy NAME`",
+        "",
+    )
+    unchecked_count: int = optional(
+        "number of requests that wait for the answer of a submit policy, and are not in `requests` yet", 0
     )
     reasons: tuple[WaitReason, ...] = always("conditions that stop every request of the application", ())
     pending_count: int = always("number of pending allocations", 0)

@@ -149,9 +149,10 @@ class AskIntake:
         """Return the number of asks that wait."""
         return sum(map(len, self._waiting.values()))
 
-    def of(self, app: Application) -> list[WaitingAsk]:
-        """Return the asks of an application that wait."""
-        return [one for one in self._waiting.get(app.id, {}).values() if one.app is app]
+    def awaited(self, app: Application) -> str:
+        """Return the policy that the first waiting ask of an application waits for; empty if none waits."""
+        one = next(iter(self._waiting.get(app.id, {}).values()), None)
+        return "" if one is None or one.pending is None else one.pending.waits_for
 
     def use(self, checks: AskChecks) -> None:
         """Use these policies from now on."""

@@ -53,6 +53,7 @@ def read_explanation(
     state, queue = app.state, app.queue
     now = at.partition.clock.now()
     reasons = tuple(map(_reason, of_application(at, app)))
+    awaited, unchecked = at.ask_intake.awaited(app), app.unanswered
     found = yield from explained_in_slices(scheduler, explain_in_groups(at, app, limit))
     return WaitExplanation(
         application_id=app.id,
@@ -61,6 +62,8 @@ def read_explanation(
         application_state=compatible_state(state),
         design_state=design_state(state),
         time=now,
+        awaited=awaited,
+        unchecked_count=unchecked,
         reasons=reasons,
         pending_count=found.waiting,
         omitted_count=found.omitted,
