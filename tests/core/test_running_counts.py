@@ -58,7 +58,8 @@ def test_application_still_counts_while_its_last_ask_is_resized() -> None:
     assert names(rm.schedule()) == ["first"]
 
 
-def test_resumed_application_counts_immediately() -> None:
+def test_resumed_application_counts_from_its_next_allocation() -> None:
+    """As in 1.9, its state is not asked again: it may then exceed the limit."""
     rm = rm_with(limited(LIMITS[0]))
     submit(rm, "first", "ann")
     rm.schedule()
@@ -66,9 +67,13 @@ def test_resumed_application_counts_immediately() -> None:
     assert rm.state("first") == "Completing"
     rm.ask("first", "large", memory=2000)
     submit(rm, "second", "ann")
-    assert rm.schedule() == []
-    rm.remove_app("first")
     assert names(rm.schedule()) == ["second"]
+    usage = rm.at_work().partition.usage.of("user", "ann", "root.a")
+    assert usage is not None
+    assert set(usage.applications) == {"second"}
+    rm.node("n2", memory=2000)
+    assert names(rm.schedule()) == ["first"]
+    assert set(usage.applications) == {"first", "second"}
 
 
 def test_recovered_allocation_makes_a_completing_application_count() -> None:
