@@ -124,6 +124,35 @@ def test_cost_of_a_release_by_key_alone_is_independent_of_applications() -> None
     assert cost_each(320) < cost_each(20) * A_QUARTER_MORE
 
 
+def test_cost_of_forgetting_classes_that_exceeded_the_quota_is_linear() -> None:
+    """Sizes of requests that waited for a quota leave a log each, until other sizes take their numbers."""
+
+    def cost_each(sizes: int) -> float:
+        rm = RM(configuration(queue("a", resources={"max": {"vcore": "1"}})))
+        rm.node("n1", vcore=10**9, memory=10**9)
+        rm.app()
+        for number in range(sizes):
+            rm.ask("app", f"ask{number}", vcore=2000, memory=1 + number)
+        assert rm.schedule() == []
+        rm.reload(configuration(queue("a", resources={"max": {"vcore": "100000"}})))
+        placed = 0
+        while found := len(rm.schedule()):
+            placed += found
+        leaf = rm.at_work().partition.queues.queue("root.a")
+        assert leaf is not None
+        assert (placed, len(leaf.attempts)) == (sizes, sizes)
+
+        def others() -> None:
+            for number in range(sizes):
+                rm.ask("app", f"other{number}", vcore=1000, memory=10**6 + number)
+
+        steps = sum(steps_of(others).values())
+        assert len(leaf.attempts) < sizes
+        return steps / sizes
+
+    assert cost_each(1_600) < cost_each(400) * A_QUARTER_MORE
+
+
 # -- checking a configuration --------------------------------------------------------------------------------
 
 

@@ -168,7 +168,8 @@ class PendingAccounting:
     def _nothing_waits(self, app: Application) -> None:
         """Update the counts of an application that has no waiting requests any more."""
         _count(app, -1)
-        self.usage.recount(app)
+        if app.counted_by_limits:
+            self.usage.recount(app)
 
     def mark_unschedulable(self, ask: Ask) -> None:
         """Keep a waiting ask out of scheduling until `activate`."""

@@ -346,7 +346,7 @@ class Ask(WithSpec):
     def failed_attempts(self) -> list[FailedAttempts]:
         """Failed attempts to place the ask or equivalent ones, by reason, the latest last."""
         pending_class, created = self.pending_class, self.created
-        ask_class, bit, found = pending_class.ask_class, pending_class.bit, list[FailedAttempts]()
+        ask_class, number, found = pending_class.ask_class, pending_class.number, list[FailedAttempts]()
         if self.extras is not None and self.extras.log is not None:
             found += self.extras.log.since(INT64_MIN, is_stopped=True)
         if ask_class.log is not None:
@@ -354,8 +354,8 @@ class Ask(WithSpec):
         if pending_class.log is not None:
             found += pending_class.log.since(created, is_stopped=pending_class.over_limit)
         for queue in self.app.chain:
-            if bit in queue.attempts:
-                found += queue.attempts[bit].since(created, is_stopped=bit in queue.over_quota)
+            if number in queue.attempts:
+                found += queue.attempts[number].since(created, is_stopped=number in queue.over_quota)
         gang = self.app.atomic
         if gang is not None and self.key in gang.needed and gang.request is not None:
             found += gang.request.failed_attempts

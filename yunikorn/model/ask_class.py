@@ -12,7 +12,7 @@ within the limits on running applications. Where such a limit is reached, only t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -314,6 +314,14 @@ def not_started_part(bits: int) -> int:
     return bits & _not_started_mask((bits.bit_length() // 128 + 1) * 64)
 
 
+def pending_numbers(bits: int) -> Iterator[int]:
+    """Yield the numbers of the pending classes that have these bits."""
+    while bits:
+        bit = bits & -bits
+        yield bit.bit_length()
+        bits &= ~(bit | bit << 1)
+
+
 class PendingClass:
     """Requests of one ask class to which the same limits of users and groups apply."""
 
@@ -365,7 +373,7 @@ class PendingClasses:
         """Bits of the pending classes whose requests may be placed now, as far as is known."""
         self.times_full = 0
         """Incremented whenever a limit reaches its maximum of running applications."""
-        ask_classes.dropped.append(self._drop)
+        ask_classes.dropped.append(lambda ask_class: self._forget((ask_class,)))
 
     def of(
         self, ask_class: AskClass, limit_trackers: tuple[UsageTracker, ...], *, force_visit: bool = False
@@ -378,8 +386,7 @@ class PendingClasses:
         pending_class = ask_class.pending_classes.get(key)
         if pending_class is None:
             if self._idle >= IDLE_PENDING_CLASSES and self._idle * 2 > len(self._by_number):
-                for one in list(self.ask_classes):
-                    self._drop(one)
+                self._forget([*self.ask_classes])
             if self._free:
                 bit = self._free.pop()
             else:
@@ -488,8 +495,18 @@ class PendingClasses:
 
     # -- idle pending classes -----------------------------------------------------------------------
 
-    def _drop(self, ask_class: AskClass) -> None:
-        """Drop the idle pending classes of an ask class."""
+    def _forget(self, ask_classes: Iterable[AskClass]) -> None:
+        """Drop the idle pending classes of these ask classes."""
+        gone = 0
+        for ask_class in ask_classes:
+            gone |= self._drop(ask_class)
+        if gone:
+            self.schedulable &= ~gone
+            for forget in self._bits_dropped:
+                forget(gone)
+
+    def _drop(self, ask_class: AskClass) -> int:
+        """Drop the idle pending classes of an ask class, and return their bits."""
         gone = 0
         for key, pending_class in list(ask_class.pending_classes.items()):
             if not pending_class.asks:
@@ -501,7 +518,4 @@ class PendingClasses:
                 self._free.append(pending_class.bit)
                 self._idle -= 1
                 gone |= pending_class.bits
-        if gone:
-            self.schedulable &= ~gone
-            for forget in self._bits_dropped:
-                forget(gone)
+        return gone

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from yunikorn.config.acl import NOBODY
 from yunikorn.config.properties import QueueSettings
 from yunikorn.index.sorted_members import QueueMember, SortedMembers
-from yunikorn.model.ask_class import not_started_part
+from yunikorn.model.ask_class import not_started_part, pending_numbers
 from yunikorn.model.attempt_log import OVER_QUOTA, AttemptLog
 from yunikorn.resources import INT32_MAX, INT32_MIN, NOTHING, Resource, Tally, above_zero, smaller_of
 from yunikorn.states import QUEUE, STOPPED
@@ -186,9 +186,9 @@ class Queue(QueueMember):
         self.policy_excluded = 0
         """Bits of pending classes requested only by applications that the policy excludes at present."""
         self.over_quota: dict[int, PendingClass] = {}
-        """Pending classes that exceed the quota at present, by bit."""
+        """Pending classes that exceed the quota at present, by number."""
         self.attempts: dict[int, AttemptLog] = {}
-        """Attempts that the quota stopped, by bit of the pending class."""
+        """Attempts that the quota stopped, by number of the pending class."""
         self.over_quota_bits = 0
         self.full = False
         """True if the maximum of running applications is reached, so that no further application may
@@ -478,17 +478,18 @@ class Queue(QueueMember):
 
     def mark_over_quota(self, pending_class: PendingClass, now: int) -> None:
         """Record that the quota has no room for this pending class, until usage or the quota changes."""
-        bit = pending_class.bit
-        self.over_quota[bit] = pending_class
-        if bit not in self.attempts:
-            self.attempts[bit] = AttemptLog()
-        self.attempts[bit].note({OVER_QUOTA: 1}, now)
+        number = pending_class.number
+        self.over_quota[number] = pending_class
+        log = self.attempts.get(number)
+        if log is None:
+            log = self.attempts[number] = AttemptLog()
+        log.note({OVER_QUOTA: 1}, now)
         self.over_quota_bits |= pending_class.bits
         self.bits &= ~pending_class.bits
 
     def retry(self, pending_class: PendingClass) -> None:
         """Make a pending class schedulable again that exceeded the quota."""
-        if self.over_quota.pop(pending_class.bit, None) is not None:
+        if self.over_quota.pop(pending_class.number, None) is not None:
             self.over_quota_bits &= ~pending_class.bits
             self.activate(pending_class.bits)
 
@@ -523,9 +524,9 @@ class Queue(QueueMember):
             if self.policy_quota is not None:
                 # A question calls this method if the quota has changed, so it must not come in the loop.
                 self.policy_quota.current()
-            for bit, pending_class in list(self.over_quota.items()):
+            for number, pending_class in list(self.over_quota.items()):
                 if self.has_room(pending_class.ask_class.pairs):
-                    del self.over_quota[bit]
+                    del self.over_quota[number]
                     self.over_quota_bits &= ~pending_class.bits
                     self.activate(pending_class.bits)
 
@@ -539,13 +540,12 @@ class Queue(QueueMember):
     def forget_pending_classes(self, bits: int) -> None:
         """Forget dropped pending classes, whose bits will be reused."""
         self.start_blocked_bits &= ~bits
+        self.over_quota_bits &= ~bits
         if self.attempts:
-            self.attempts = {bit: log for bit, log in self.attempts.items() if not bit & bits}
-        if self.over_quota_bits & bits:
-            self.over_quota = {
-                bit: pending_class for bit, pending_class in self.over_quota.items() if not bit & bits
-            }
-            self.over_quota_bits &= ~bits
+            # A class that exceeded the quota has a log.
+            for number in pending_numbers(bits):
+                self.over_quota.pop(number, None)
+                self.attempts.pop(number, None)
 
     def __repr__(self) -> str:
         return f"<Queue {self.path} {self.state}>"

@@ -22,7 +22,8 @@ class DecisionStates:
         """Owner of the predicates, which a reload replaces; None before the partition is complete."""
         self._following: PredicateChain | None = None
         self._task = ("", "")
-        self._states: dict[str, dict[Any, Any]] = {}
+        self.states: dict[str, dict[Any, Any]] = {}
+        """By package."""
 
     def of(self, package: str, task: Task) -> dict[Any, Any]:
         """Return the state that a package has for a task, empty at first."""
@@ -31,10 +32,10 @@ class DecisionStates:
             self._following.prepared.append(self)
         wanted = (task.app.id, task.key)
         if wanted != self._task:
-            self._task, self._states = wanted, {}
-        return self._states.setdefault(package, {})
+            self._task, self.states = wanted, {}
+        return self.states.setdefault(package, {})
 
     def forget(self) -> None:
         """Discard all states."""
-        if self._states:
-            self._task, self._states = ("", ""), {}
+        if self.states:
+            self._task, self.states = ("", ""), {}

@@ -221,7 +221,8 @@ class PartitionScheduler:
             if not asked:
                 break
         if allocation is None:
-            self.decision_states.forget()
+            if self.decision_states.states:
+                self.decision_states.forget()
             if self.partition.changes.events.wants_waiting:
                 self.max_apps_events.review()
             if self.state_reporter is not None:
