@@ -134,7 +134,7 @@ def test_a_state_does_not_outlive_its_decision(scheduler: MakeScheduler) -> None
     cluster.run()
     at = cluster.scheduler.partition("test", "default")
     assert at is not None
-    assert at.decision_states._states == {}
+    assert at.decision_states.states == {}
 
 
 def test_a_request_that_is_tried_again_begins_with_an_empty_state(scheduler: MakeScheduler) -> None:
