@@ -154,6 +154,10 @@ class StrictRM(GangRM):
         for gone in response.released_allocation_asks:
             assert gone.application_id in self.apps, f"{gone} belongs to no known application"
             self.wanted.pop((gone.application_id, gone.allocation_key), None)
+        for denied in response.rejected_allocations:
+            app = self.at_work().partition.applications.get(denied.application_id)
+            if app is not None and denied.allocation_key not in app.asks:
+                self.wanted.pop((denied.application_id, denied.allocation_key), None)
         for change in response.updated_applications:
             self._change(change.application_id, change.state)
 

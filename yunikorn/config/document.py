@@ -295,7 +295,7 @@ class _Composer:
 
     def _open(self, event: Any, node: Listing | Mapping) -> _Anchored | None:
         if self._depth >= MAX_DEPTH:
-            _fail(event.start_mark, f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels")
+            _fail(event.start_mark, _TOO_DEEP)
         self._depth += 1
         self._before = self._nodes + self._aliased
         if not event.anchor:
@@ -319,7 +319,7 @@ class _Composer:
         if named.is_open:
             _fail(mark, f"the alias *{event.anchor} is inside the value that it refers to, which is a cycle")
         if self._depth + named.height > MAX_DEPTH:
-            _fail(mark, f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels")
+            _fail(mark, _TOO_DEEP)
         self._nodes += 1
         self._aliased += named.weight - 1
         if self._aliased + 1 - self._before > MAX_ALIASED:
@@ -354,6 +354,7 @@ def _is_plain(event: Any) -> bool:
 # -- explaining ---------------------------------------------------------------------------------------
 
 _COLON = "a ': ' is not allowed here: check the indentation, or put the text in quotes"
+_TOO_DEEP = f"mappings and lists nest too deeply here: at most {MAX_DEPTH} levels"
 _PLAINLY = {
     "mapping values are not allowed here": _COLON,
     "mapping values are not allowed in this context": _COLON,
@@ -361,6 +362,8 @@ _PLAINLY = {
     "could not find expected ':'": "expected a ':' after a key here: check the indentation",
     "found unexpected end of stream": "the closing quote is missing",
     "did not find expected '-' indicator": "expected a list entry '- ' here: check the indentation",
+    # Newer versions of the C library have a limit of their own, far above ours.
+    "exceeded maximum nesting depth": _TOO_DEEP,
     "found incompatible YAML document": "this version of YAML is not supported: remove the %YAML line",
 }
 

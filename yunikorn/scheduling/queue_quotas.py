@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from yunikorn.api import Quota
 from yunikorn.clock import SECOND
@@ -19,6 +19,7 @@ from yunikorn.containment import (
     LONGEST_NAME,
     contained,
     describe_error,
+    is_plugin_of,
     items_of,
     number_or_none,
     read_attribute,
@@ -325,8 +326,10 @@ class QueueQuotas:
         """Apply an answer about a queue, or the failure of its policy."""
         policy, quota = self._bound[queue]
         failure = ""
-        if not isinstance(answer, Quota):
-            failure = str(self._failures.report(policy.origin, "setting the max of", answer, queue.label))
+        # An error of a plugin may raise where its class is read, as `isinstance` does.
+        if not is_plugin_of(answer, Quota):
+            error = cast("BaseException | str", answer)
+            failure = str(self._failures.report(policy.origin, "setting the max of", error, queue.label))
             answer = Quota(None)
         quota.failure, quota.until, quota.why = failure, answer.until, answer.why
         quota.answer = answer.max
