@@ -145,7 +145,8 @@ def _check_asks(rm: StrictRM, app: Application) -> None:
         held = sum(1 for one in app.allocations.values() if one.ask is ask and one.hold is not None)
         assert ask.pending + promised + held == rm.wanted[app.id, key], f"{ask} was lost, or gained"
     for (app_id, key), count in rm.wanted.items():
-        assert app_id != app.id or not count or key in app.asks, f"{key} of {app} was lost"
+        is_lost = app_id == app.id and count and key not in app.asks and (app_id, key) not in rm.denied
+        assert not is_lost, f"{key} of {app} was lost"
 
 
 def _check_queues(partition: Partition) -> None:

@@ -125,6 +125,8 @@ class StrictRM(GangRM):
         self.apps: dict[str, Submitted] = {}
         self.wanted: Counter[Ask] = Counter()
         """Pending replicas of each ask."""
+        self.denied: set[Ask] = set()
+        """Asks that the scheduler rejected, perhaps only a change of them."""
         self.unknown_releases = 0
         """Number of answers about unknown releases that the RM has to expect."""
         self.all_said: list[UpdateResponse] = []
@@ -155,9 +157,7 @@ class StrictRM(GangRM):
             assert gone.application_id in self.apps, f"{gone} belongs to no known application"
             self.wanted.pop((gone.application_id, gone.allocation_key), None)
         for denied in response.rejected_allocations:
-            app = self.at_work().partition.applications.get(denied.application_id)
-            if app is not None and denied.allocation_key not in app.asks:
-                self.wanted.pop((denied.application_id, denied.allocation_key), None)
+            self.denied.add((denied.application_id, denied.allocation_key))
         for change in response.updated_applications:
             self._change(change.application_id, change.state)
 
