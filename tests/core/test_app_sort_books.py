@@ -10,7 +10,7 @@ import pytest
 
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn.api import Application, AppSortPolicy, Node, Task
-from yunikorn.interface.messages import Allocation
+from yunikorn.interface.messages import Allocation, NodeAction
 from yunikorn.resources import Resource
 
 
@@ -38,6 +38,38 @@ class Turns(AppSortPolicy):
 
     def released(self, task: Task, node: Node) -> None:
         self.running[task.app.user] -= 1
+
+
+class Owners(AppSortPolicy):
+    """Puts applications of users who have nodes of their own after those of others."""
+
+    name = "owners"
+
+    def __init__(self) -> None:
+        self.nodes: Counter[str] = Counter()
+
+    def key(self, app: Application) -> bool:
+        return self.nodes[app.user] > 0
+
+    def subject(self, app: Application) -> str:
+        return app.user
+
+    def node_added(self, node: Node) -> list[str]:
+        return self._counted(node, 1)
+
+    def node_removed(self, node: Node) -> list[str]:
+        return self._counted(node, -1)
+
+    def placed(self, task: Task, node: Node) -> None:
+        """Keep books, of nodes alone."""
+
+    def released(self, task: Task, node: Node) -> None:
+        """Keep books, of nodes alone."""
+
+    def _counted(self, node: Node, change: int) -> list[str]:
+        owner = node.attributes.get("owner", "")
+        self.nodes[owner] += change
+        return [owner]
 
 
 PROPERTIES = {"application.sort.policy": "turns"}
@@ -142,6 +174,22 @@ def test_a_queue_that_placement_creates_fills_new_books() -> None:
     assert policy.running == {"ann": 2}
     rm.schedule()
     assert policy.running == {"ann": 3}
+
+
+def test_nodes_that_come_and_go_change_the_order() -> None:
+    rm = RM(
+        configuration(queue("a", properties={"application.sort.policy": "owners"})),
+        with_plugins(app_sort_policies=[Owners]),
+    )
+    submit(rm, "ann", 0, 3)
+    submit(rm, "bob", 0, 3)
+    rm.node("n1", vcore=1)
+    assert rm.schedule()[0][0] == "ann-0"
+    rm.node("n2", vcore=1, attributes={"owner": "ann"})
+    assert rm.schedule()[0][0] == "bob-0"
+    rm.change_node("n2", NodeAction.DECOMMISSION)
+    rm.node("n3", vcore=1, attributes={"owner": "bob"})
+    assert rm.schedule()[0][0] == "ann-0"
 
 
 def test_books_that_fail_are_reported_once_and_made_again_at_a_reload() -> None:
