@@ -132,7 +132,7 @@ class UserGroupLimits:
         for tracker in app.tracked:
             changed = tracker.start(app.id) if runs else tracker.stop(app.id)
             if changed and tracker.max_applications:
-                self._pending_classes.count_changed(tracker)
+                self._pending_classes.count_changed(tracker, self._events.now())
 
     def unbook(self, app: Application, pairs: Pairs) -> None:
         """Subtract allocated resources of an application."""
@@ -193,7 +193,7 @@ class UserGroupLimits:
                 tracker.book(app.allocated.items())
                 if app.counted_by_limits:
                     tracker.start(app.id)
-                tracker.full = tracker.is_full
+                tracker.check_full(self._events.now())
             if app.group != before:
                 self._changes.group_changed(app, before, EventChange.REMOVE)
                 self._changes.group_changed(app, app.group, EventChange.SET)

@@ -17,6 +17,7 @@ from yunikorn.explain.node_fit import SCAN, NodeScan
 from yunikorn.explain.request_position import placed_position, request_positions
 from yunikorn.explain.suggested_fixes import fix_of_position, suggested_fixes
 from yunikorn.model.application import max_apps_message
+from yunikorn.model.attempt_log import FailedAttempts
 from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
@@ -83,6 +84,10 @@ class Reason:
     """Name of the policy that sets the condition; empty for others."""
     blockers: tuple[Blocker, ...] = ()
     """Objects that the condition is about."""
+    number: int = attrs.field(default=1, eq=False)
+    """Number of times that the condition arose, for those under which a request is not tried."""
+    since: int = attrs.field(default=0, eq=False)
+    """The latest of these times (ns); 0 if it is unknown."""
 
 
 @attrs.frozen
@@ -159,6 +164,19 @@ def answers(
     return reasons, changes or tuple(fix_of_position(at) if reasons else ())
 
 
+def failed_attempts(at: PartitionScheduler, ask: Ask) -> list[FailedAttempts]:
+    """Return the failed attempts for a pending request, then the conditions under which it is not tried."""
+    found, app = ask.failed_attempts, ask.app
+    conditions = [*of_application(at, app), *_of_backoff(at, app)]
+    gang = app.atomic
+    if ask.gang_blocked and (gang is None or not gang.is_unformed):
+        conditions += _of_unrequested(ask, gang)
+    if not found and not conditions:
+        conditions = _or_position(at, conditions)
+    found += [FailedAttempts(one.summary, one.number, one.since or ask.created) for one in conditions]
+    return found
+
+
 def _or_position(at: PartitionScheduler, found: list[Reason]) -> list[Reason]:
     position = _order_reason(at)
     return found or ([] if position is POSITION else [position])
@@ -217,18 +235,20 @@ def of_application(at: PartitionScheduler, app: Application) -> Iterator[Reason]
     partition = at.partition
     if partition.state != ACTIVE:
         state = partition.state.lower()
-        yield Reason("stopped", f"partition {at.name} is {state}", f"partition {at.name} is {state}")
+        summary = f"partition {at.name} is {state}"
+        yield Reason("stopped", summary, summary, since=partition.state_since)
     for queue in app.chain:
         if queue.state == STOPPED:
             summary = f"queue {queue.path} is stopped"
-            yield Reason("stopped", summary, summary, blockers=(_holder(queue),))
+            yield Reason("stopped", summary, summary, blockers=(_holder(queue),), since=queue.state_since)
     for holder in app.max_apps_blockers:
-        summary = f"no more applications may run: {holder.label}"
-        yield Reason("application limit", summary, max_apps_message(holder), blockers=(_holder(holder),))
+        summary, blockers = f"no more applications may run: {holder.label}", (_holder(holder),)
+        number, since = holder.times_full, holder.full_since
+        yield Reason("application limit", summary, max_apps_message(holder), "", blockers, number, since)
     if app.held is not None:
-        summary = f"held by admission policy {app.held.policy}"
-        detail = with_next_question(app.held, partition.clock.now())
-        yield Reason("admission", summary, detail, app.held.policy)
+        summary, hold = f"held by admission policy {app.held.policy}", app.held
+        detail = with_next_question(hold, partition.clock.now())
+        yield Reason("admission", summary, detail, hold.policy, (), hold.number, hold.latest)
     if app.queue is not None and not app.admitted:
         summary = f"other applications of queue {app.queue.path} have precedence"
         yield Reason(
@@ -251,7 +271,8 @@ def _of_backoff(at: PartitionScheduler, app: Application) -> Iterator[Reason]:
     if app.backoff_timer is not None:
         left = describe_duration(max(app.backoff_timer.due - at.partition.clock.now(), 0))
         summary = "the application is in back-off: its requests found no node"
-        yield Reason("back-off", summary, f"{summary}; next attempt in {left}")
+        since = app.backoff_timer.due - app.chain[0].settings.backoff_delay
+        yield Reason("back-off", summary, f"{summary}; next attempt in {left}", since=since)
 
 
 # -- quotas and limits ----------------------------------------------------------------------------------
@@ -293,6 +314,14 @@ def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reaso
     gang = ask.app.atomic
     if gang is not None:
         at.partition.gangs.formation.choose_members(gang)
+    yield from _of_unrequested(ask, gang)
+    if gang is not None and gang.request is not None:
+        yield from _of_quotas(at, gang.request)
+        yield from _of_room(at, gang, gang.request, scan)
+
+
+def _of_unrequested(ask: Ask, gang: AtomicGang | None) -> Iterator[Reason]:
+    """Yield what a request of a gang waits for while no request represents its members."""
     if gang is None:
         summary = "waits to replace a placeholder of its task group"
         yield Reason("gang", summary, f"{summary}: {ask.task_group}")
@@ -304,9 +333,6 @@ def _of_gang(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reaso
     elif gang.request is None:
         summary = "its gang is incomplete"
         yield Reason("gang", summary, f"{summary}: its members must request {in_words(gang.total)} in total")
-    else:
-        yield from _of_quotas(at, gang.request)
-        yield from _of_room(at, gang, gang.request, scan)
 
 
 def _of_room(at: PartitionScheduler, gang: AtomicGang, request: Ask, scan: NodeScan) -> Iterator[Reason]:

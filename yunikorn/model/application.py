@@ -62,7 +62,7 @@ class ExecutionTimeout:
 class Hold:
     """Hold of an application by an admission policy."""
 
-    __slots__ = ("policy", "since", "until", "why", "withdraw")
+    __slots__ = ("latest", "number", "policy", "since", "until", "why", "withdraw")
 
     def __init__(self, policy: str, why: str, since: int, until: int, withdraw: Callable[[], None]) -> None:
         self.policy = policy
@@ -70,6 +70,10 @@ class Hold:
         self.why = why
         self.since = since
         """Time at which the application was first held (ns)."""
+        self.latest = since
+        """Time of the latest question (ns)."""
+        self.number = 1
+        """Number of questions so far."""
         self.until = until
         """Time at which the policy is asked again (ns)."""
         self.withdraw = withdraw

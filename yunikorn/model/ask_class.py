@@ -474,12 +474,11 @@ class PendingClasses:
                 pending_class.over_limit = False
                 self.refresh(pending_class)
 
-    def count_changed(self, tracker: UsageTracker) -> None:
+    def count_changed(self, tracker: UsageTracker, now: int) -> None:
         """Update the bits after the number of running applications under a limit changed."""
-        full = tracker.is_full
-        if full != tracker.full:
-            tracker.full = full
-            self.times_full += full
+        if tracker.is_full != tracker.full:
+            tracker.check_full(now)
+            self.times_full += tracker.full
             for pending_class in self.under(tracker):
                 self.refresh(pending_class)
 

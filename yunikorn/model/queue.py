@@ -91,6 +91,7 @@ class Queue(QueueMember):
         "configured_max",
         "dirty",
         "full",
+        "full_since",
         "guaranteed",
         "history",
         "is_leaf",
@@ -114,9 +115,11 @@ class Queue(QueueMember):
         "sorted_members",
         "start_blocked_bits",
         "state",
+        "state_since",
         "stopped_by_call",
         "submit_acl",
         "template",
+        "times_full",
         "waiting",
     )
 
@@ -134,6 +137,8 @@ class Queue(QueueMember):
         self.managed = managed
         """True for configured queues; False for dynamic queues created by placement."""
         self.state = QUEUE.initial
+        self.state_since = cluster.now()
+        """Time of the latest change of the state (ns)."""
         self.stopped_by_call = False
         """True if the queue was stopped by a call (see `scheduling.queue_admin`); a configuration does not
         start it."""
@@ -193,6 +198,8 @@ class Queue(QueueMember):
         self.full = False
         """True if the maximum of running applications is reached, so that no further application may
         start."""
+        self.times_full = self.full_since = 0
+        """Number of times that it was reached, and the latest time (ns)."""
         self.start_blocked_bits = 0
         """Bits of pending classes withheld while the queue is `full`."""
 
@@ -203,6 +210,7 @@ class Queue(QueueMember):
 
     def on_state_change(self, before: str, reason: str) -> None:
         """Count stops and starts, and propagate the schedulable requests of a restarted queue."""
+        self.state_since = self.cluster.now()
         self.mark_dirty()
         if STOPPED in (before, self.state):
             self.cluster.stop_starts += 1
@@ -509,6 +517,8 @@ class Queue(QueueMember):
         full = 0 < self.max_applications <= self.running
         if full and not self.full:
             self.full = True
+            self.times_full += 1
+            self.full_since = self.cluster.now()
             self.cluster.times_full += 1
             not_started = not_started_part(self.bits)
             self.start_blocked_bits |= not_started

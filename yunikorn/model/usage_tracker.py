@@ -21,6 +21,7 @@ class UsageTracker:
         "_usage",
         "flush",
         "full",
+        "full_since",
         "kind",
         "max_applications",
         "max_resources",
@@ -29,6 +30,7 @@ class UsageTracker:
         "over_limit",
         "path",
         "pending_numbers",
+        "times_full",
     )
 
     def __init__(self, kind: str, name: str, path: str, flush: Callable[[], None]) -> None:
@@ -45,6 +47,8 @@ class UsageTracker:
         self.max_applications = 0
         self.full = False
         """True if no further application may start; updated by `PendingClasses.count_changed`."""
+        self.times_full = self.full_since = 0
+        """Number of times that it became true, and the latest time (ns)."""
         self.pending_numbers: dict[int, None] = {}
         """Numbers of the pending classes under the limit, in order of creation."""
         self.over_limit: dict[int, None] = {}
@@ -81,6 +85,14 @@ class UsageTracker:
     def is_full(self) -> bool:
         """True if the maximum of running applications is reached."""
         return 0 < self.max_applications <= len(self._applications)
+
+    def check_full(self, now: int) -> None:
+        """Update `full` according to the number of applications."""
+        full = self.is_full
+        if full and not self.full:
+            self.times_full += 1
+            self.full_since = now
+        self.full = full
 
     def set_limit(self, limit: LimitConfig | None) -> None:
         """Set or clear the limit; an amount with only zeros counts as unset."""

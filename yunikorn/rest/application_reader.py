@@ -9,6 +9,7 @@ import attrs
 
 from yunikorn.accounting.lifetime_usage import peak_of, used_by
 from yunikorn.clock import MILLISECOND, SECOND
+from yunikorn.explain.explanations import failed_attempts
 from yunikorn.model.allocation import TerminationType
 from yunikorn.rest import shapes
 from yunikorn.rest.encoding import EncodedList
@@ -231,7 +232,7 @@ def read_ask(ask: Ask, at: PartitionScheduler) -> shapes.Ask:
         task_group_name=ask.task_group,
         allocation_log=tuple(
             shapes.LogEntry(message=reason, last_occurrence=latest, count=count)
-            for reason, count, latest in ask.failed_attempts
+            for reason, count, latest in failed_attempts(at, ask)
         ),
         triggered_preemption=ask.eviction is not None,
         originator=ask.originator,

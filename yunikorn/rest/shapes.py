@@ -187,7 +187,7 @@ class Ask:
     placeholder: bool = optional("true for a placeholder of a gang", False)
     task_group_name: str = optional("task group", "")
     allocation_log: tuple[LogEntry, ...] = optional(
-        "why attempts to place it or an equivalent request failed", ()
+        "why attempts to place it or an equivalent request failed, or why it is not tried", ()
     )
     triggered_preemption: bool = optional("true if allocations were preempted for the request", False)
     originator: bool = optional("true for the driver of the application", False)

@@ -217,12 +217,15 @@ class ApplicationHolds:
         self._set_hold(app, answer.at, wait.why, self._rounds.add(app, answer.at, wait.seconds))
 
     def _set_hold(self, app: Application, at: int, why: str, until: int) -> None:
-        since = self._partition.clock.now() if app.held is None else app.held.since
+        now, before = self._partition.clock.now(), app.held
+        since = now if before is None else before.since
         hold = Hold(self._chain.name(at), why, since, until, lambda: self._leave(app))
-        if app.held is None:
+        if before is None:
             app.hold(hold)
-        else:
-            app.held = hold
+            return
+        # A question to a worker counts once, and not once more with its answer.
+        hold.number, hold.latest = before.number + (before.why != AWAITED), now
+        app.held = hold
 
     def _leave(self, app: Application) -> None:
         self._unreported.discard(app)

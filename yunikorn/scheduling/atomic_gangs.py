@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
+from yunikorn.model.attempt_log import OVER_LIMIT, OVER_QUOTA
 from yunikorn.model.gang import GangClass
 from yunikorn.model.queue import Queue
 from yunikorn.quantities import in_words
@@ -171,12 +172,15 @@ class AtomicGangs:
         where = f"in {obstacle.label}" if isinstance(obstacle, Queue) else f"for {obstacle.label}"
         self._report(gang, f"{in_words(obstacle.headroom or {})} left {where}")
         self._wait(gang)
-        if not self._apply_backpressure(gang, obstacle):
-            now = self._partition.clock.now()
-            if isinstance(obstacle, Queue):
-                obstacle.mark_over_quota(request.pending_class, now)
-            else:
-                self._pending_classes.mark_over_limit(request.pending_class, obstacle, now)
+        now = self._partition.clock.now()
+        if self._apply_backpressure(gang, obstacle):
+            # The gang is tried again at each decision, also while the obstacle has no room.
+            reason = OVER_QUOTA if isinstance(obstacle, Queue) else OVER_LIMIT
+            request.ask_class.log_search(request, {reason: 1}, now)
+        elif isinstance(obstacle, Queue):
+            obstacle.mark_over_quota(request.pending_class, now)
+        else:
+            self._pending_classes.mark_over_limit(request.pending_class, obstacle, now)
 
     def _plan(self, gang: AtomicGang) -> Plan | None:
         """Return a node for every member, as if placed one by one, or None; leaves no changes."""

@@ -517,6 +517,7 @@ class Permits:
             request = gang.request
             if request is not None and isinstance(request.ask_class, GangClass):
                 request.ask_class.why = why
+                request.ask_class.log_search(request, {why: 1}, now)
                 if pausing:
                     self._pause(request, now)
                     return
