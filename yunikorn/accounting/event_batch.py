@@ -1,7 +1,7 @@
 """Batches of events, which are made from compact entries when a sink first reads a batch.
 
-A decision makes several events: for the application, for the node, and for each queue in which the user's
-usage is counted. Their construction costs as much as the decision. The event recorder therefore notes
+A decision makes several events: for the application, for the node, and for the usage of the user and of the
+group that counts. Their construction costs as much as the decision. The event recorder therefore notes
 references to unchanging values, and a batch makes the events for the sinks that read them, in the thread that
 reads them (`docs/decisions/0081`).
 """
@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Any, overload
 from yunikorn.api import Event
 from yunikorn.event_types import EventChange, EventDetail, EventType
 from yunikorn.framework.event_wants import EVERYTHING, Wanted
-from yunikorn.model.usage_tracker import USER
-from yunikorn.resources import Resource, Tally
+from yunikorn.resources import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from yunikorn.model.usage_tracker import UsageTracker
 
 ALLOCATED = "allocated"
 """Entry `(ALLOCATED, time, allocation, resource)`."""
@@ -29,18 +26,14 @@ RELEASED = "released"
 ASKED = "asked"
 """Entry `(ASKED, time, asks, resources, path of the queue)`; all asks are of one application."""
 USED = "used"
-"""Entry `(USED, time, change, trackers, pairs, usages)` after `pairs` were booked on these usage trackers.
-
-`usages` has a copy of the usage of each tracker where a batch first mentions these trackers, else it is None,
-and the usage follows from the earlier entries.
-"""
+"""Entry `(USED, time, change, path of the queue, user, group, pairs)`; the group may be empty."""
 
 Entry = Event | tuple[Any, ...]
 Source = tuple[str, str]
 """Resource manager and partition, as its configuration spells it, of the events of a batch."""
 NO_SOURCE: Source = ("", "")
 USAGE = (EventDetail.UG_USER_RESOURCE, EventDetail.UG_GROUP_RESOURCE)
-"""Details of events of the usage of users and groups."""
+"""Details of events of the usage of users, and of groups."""
 
 
 class EventBatch(Sequence[Event]):
@@ -103,15 +96,10 @@ class EventBatch(Sequence[Event]):
 def made_of(entries: Iterable[Entry], wanted: Wanted) -> list[Event]:
     """Return the wanted events of these entries, in order."""
     events: list[Event] = []
-    usages: dict[UsageTracker, Tally] = {}
-    usage_wanted = wanted.takes_any(EventType.USERGROUP, USAGE)
     for entry in entries:
         if isinstance(entry, Event):
             if wanted.takes(entry.type, entry.detail, entry.reason):
                 events.append(entry)
-        elif entry[0] is USED:
-            if usage_wanted:
-                events += _used(entry, wanted, usages)
         else:
             events += _MAKERS[entry[0]](entry, wanted)
     return events
@@ -164,46 +152,22 @@ def _asked(entry: tuple[Any, ...], wanted: Wanted) -> list[Event]:
     ]
 
 
-def _used(entry: tuple[Any, ...], wanted: Wanted, known: dict[UsageTracker, Tally]) -> list[Event]:
-    """Return the events of usage trackers, whose `known` usages are brought up to date."""
-    _, now, change, trackers, pairs, usages = entry
-    if usages is not None:
-        known.update(zip(trackers, map(dict, usages), strict=True))
-    elif change == EventChange.REMOVE:
-        _book(known, trackers, [(name, -amount) for name, amount in pairs])
-    else:
-        _book(known, trackers, pairs)
+def _used(entry: tuple[Any, ...], wanted: Wanted) -> list[Event]:
+    """Return the events of a user and a group, with the change as its amounts, as in YuniKorn 1.9."""
+    _, now, change, path, *names, pairs = entry
+    resource = Resource(dict(pairs))
     return [
-        Event(
-            EventType.USERGROUP,
-            tracker.name,
-            tracker.path,
-            "",
-            change,
-            detail,
-            Resource(known[tracker]),
-            now,
-        )
-        for tracker in trackers
-        if wanted.takes(EventType.USERGROUP, detail := _detail_of(tracker))
+        Event(EventType.USERGROUP, name, path, "", change, detail, resource, now)
+        for name, detail in zip(names, USAGE, strict=True)
+        if name and wanted.takes(EventType.USERGROUP, detail)
     ]
-
-
-def _book(known: dict[UsageTracker, Tally], trackers: Sequence[UsageTracker], pairs: Any) -> None:
-    for tracker in trackers:
-        usage = known[tracker]
-        for name, amount in pairs:
-            usage[name] = usage.get(name, 0) + amount
-
-
-def _detail_of(tracker: UsageTracker) -> EventDetail:
-    return EventDetail.UG_USER_RESOURCE if tracker.kind == USER else EventDetail.UG_GROUP_RESOURCE
 
 
 _MAKERS: dict[str, Callable[[Any, Wanted], list[Event]]] = {
     ALLOCATED: _allocated,
     RELEASED: _released,
     ASKED: _asked,
+    USED: _used,
 }
 
 
@@ -214,7 +178,7 @@ def number_of(entries: Iterable[Entry], wanted: Wanted) -> int:
     of_node = wanted.takes(EventType.NODE, EventDetail.NODE_ALLOC)
     of_allocation = of_node + wanted.takes(EventType.APP, EventDetail.APP_ALLOC)
     of_ask = int(wanted.takes(EventType.APP, EventDetail.APP_REQUEST))
-    all_usage = all(wanted.takes(EventType.USERGROUP, one) for one in USAGE)
+    of_user, of_group = (int(wanted.takes(EventType.USERGROUP, one)) for one in USAGE)
     number = 0
     for entry in entries:
         if isinstance(entry, Event):
@@ -222,7 +186,7 @@ def number_of(entries: Iterable[Entry], wanted: Wanted) -> int:
         elif entry[0] is ALLOCATED:
             number += of_allocation
         elif entry[0] is USED:
-            number += len(entry[3]) if all_usage else _number_of_used(entry[3], wanted)
+            number += of_user + (of_group if entry[5] else 0)
         elif entry[0] is ASKED:
             number += of_ask * len(entry[2])
         else:
@@ -235,8 +199,4 @@ def _number_in(entry: Entry) -> int:
     if isinstance(entry, Event):
         return 1
     kind = entry[0]
-    return len(entry[3]) if kind is USED else len(entry[2]) if kind is ASKED else 2
-
-
-def _number_of_used(trackers: Iterable[UsageTracker], wanted: Wanted) -> int:
-    return sum(wanted.takes(EventType.USERGROUP, _detail_of(tracker)) for tracker in trackers)
+    return len(entry[2]) if kind is ASKED else 1 if kind is USED and not entry[5] else 2

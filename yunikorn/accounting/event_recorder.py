@@ -18,7 +18,6 @@ from yunikorn.accounting.event_batch import (
     USED,
     Entry,
     EventBatch,
-    made_of,
 )
 from yunikorn.api import Event
 from yunikorn.event_types import DETAILS_OF_TYPE, EventChange, EventDetail, EventType
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import Pairs
-    from yunikorn.model.usage_tracker import UsageTracker
 
 MESSAGE_LENGTH = 1024
 """Maximum length of an event message in characters, as in YuniKorn 1.9; longer messages are cut."""
@@ -50,7 +48,6 @@ class EventRecorder:
 
     __slots__ = (
         "_clock",
-        "_known",
         "_wanted",
         "enabled",
         "entries",
@@ -68,13 +65,12 @@ class EventRecorder:
         self._clock = clock
         self.entries: list[Entry] = []
         """Collected events, oldest first, as in `EventBatch`."""
-        self._known: set[tuple[UsageTracker, ...]] = set()
-        """Trackers whose usage an entry of `entries` has."""
         self.source = NO_SOURCE
         """Resource manager and partition of the events; set by the session."""
-        self._listen(EVERYTHING)
+        self.listen(EVERYTHING)
 
-    def _listen(self, wanted: Wanted) -> None:
+    def listen(self, wanted: Wanted) -> None:
+        """Record these events from now on; collected events that are not wanted are discarded."""
         self._wanted = wanted
         self.enabled = bool(wanted)
         """True if any sink wants events of the core."""
@@ -91,16 +87,6 @@ class EventRecorder:
         """True if events that say why a request waits are wanted; these have long messages."""
         self.wants_waiting = wanted.takes_any(EventType.APP, _WAITING)
         """True if events of applications that wait to become running are wanted."""
-
-    def listen(self, wanted: Wanted) -> None:
-        """Record these events from now on; collected events that are not wanted are discarded."""
-        if wanted == self._wanted:
-            return
-        # Changes of usage are about to be noted that were not, or the other way round: entries must not build
-        # on earlier ones. Hence the events are made now; there are few, because a flush precedes.
-        self.entries = list(made_of(self.entries, wanted))
-        self._known.clear()
-        self._listen(wanted)
 
     def record(
         self,
@@ -154,20 +140,14 @@ class EventRecorder:
         self.entries.append((ASKED, self._clock.now(), tuple(asks), resources, _queue_of(app)))
 
     def used(self, app: Application, change: EventChange, pairs: Pairs, now: int) -> None:
-        """Record changed usage of the application's user and group, if `wants_usage`; `pairs` are booked."""
-        trackers = app.tracked
-        usages: list[dict[str, int]] | None = None
-        if trackers not in self._known:
-            self._known.add(trackers)
-            usages = [dict(tracker.usage) for tracker in trackers]
-        self.entries.append((USED, now, change, trackers, pairs, usages))
+        """Record changed usage of the application's user and group, if `wants_usage`."""
+        self.entries.append((USED, now, change, _queue_of(app), app.user, app.group, pairs))
 
     def drain(self) -> EventBatch:
         """Return the collected events and clear the buffer."""
         entries = self.entries
         if entries:
             self.entries = []
-            self._known.clear()
         return EventBatch(entries, self._wanted, self.source)
 
 
