@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -15,11 +15,10 @@ from yunikorn.framework.kinds import PREEMPTION
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import AnswersContract, Question, calling
 from yunikorn.testing.order_laws import Keyed, broken_laws
-from yunikorn.testing.other_usage import beside_busier_allocations, busier_queue
+from yunikorn.testing.other_usage import beside_busier_allocations, read_usage, with_busier_cause
 from yunikorn.testing.plugin_contract import Yaml
 from yunikorn.testing.samples import (
     AllocationSample,
-    QueueSample,
     allocation,
     application,
     ask,
@@ -28,6 +27,7 @@ from yunikorn.testing.samples import (
     queue,
     with_task,
 )
+from yunikorn.testing.watched_samples import WatchedReading
 
 SHOWN = 5
 """Maximum number of order violations in a message."""
@@ -48,14 +48,14 @@ def _fault_of_cost(cost: Any) -> str:
     return "" if fits else "return a finite number of 0 or more"
 
 
-def _beside_others(cause: PreemptionCause) -> PreemptionCause:
-    """Return the same cause, with more used in its queue."""
-    asking = cause.queue
-    return attrs.evolve(cause, queue=busier_queue(asking)) if isinstance(asking, QueueSample) else cause
-
-
 FAULTS = {"rank": _fault_of_rank, "protects": _fault_of_protection, "cost": _fault_of_cost}
 """Methods of the policy, each with a function that returns why an answer is not valid."""
+REMEDIES = (
+    "candidates are kept from one search to the next, so set is_constant = False, or read only what never "
+    "changes while a task runs",
+    "is_constant has no effect on a policy with cost: remove it",
+)
+"""Remedies for answers that change, of other methods and of `cost`."""
 
 
 class PreemptionPolicyContract(AnswersContract):
@@ -101,7 +101,8 @@ class PreemptionPolicyContract(AnswersContract):
 
     def causes(self) -> Sequence[PreemptionCause]:
         """Return one cause of each kind."""
-        asking = queue("root.asking", guaranteed={"vcore": 4}, max={"vcore": 8})
+        root = queue("root", total={"vcore": 12}, allocated={"vcore": 11}, is_leaf=False)
+        asking = queue("root.asking", guaranteed={"vcore": 4}, max={"vcore": 8}, parent=root)
         place = node("node-1", vcore=8)
         amount = Resource(vcore=1_000)
         return [
@@ -144,26 +145,33 @@ class PreemptionPolicyContract(AnswersContract):
         policy = self.fresh(clock)
         if not policy.is_constant or policy.refresh_every is not None:
             return
-        before = [(policy.protects(*pair), policy.rank(*pair)) for pair in self._pairs()]
-        used = [(beside_busier_allocations(victim), _beside_others(cause)) for victim, cause in self._pairs()]
+        pairs = list(self._pairs())
+        before = [self._answers_of(policy, *pair) for pair in pairs]
+        used = [(beside_busier_allocations(victim), with_busier_cause(cause)) for victim, cause in pairs]
         self._check_constant(policy, before, used, "when more is used on its node and in its queue")
         clock.advance(86_400)
-        self._check_constant(policy, before, list(self._pairs()), "a day later")
+        self._check_constant(policy, before, pairs, "a day later")
+
+    def _answers_of(self, policy: Any, victim: Any, cause: PreemptionCause) -> dict[str, Any]:
+        return {method: getattr(policy, method)(victim, cause) for method in FAULTS}
 
     def _check_constant(
         self,
         policy: Any,
-        before: Sequence[tuple[Any, Any]],
+        before: Sequence[Mapping[str, Any]],
         pairs: Sequence[tuple[AllocationSample, PreemptionCause]],
         when: str,
     ) -> None:
-        for (protection, rank), (victim, cause) in zip(before, pairs, strict=True):
-            for name, first in (("protects", protection), ("rank", rank)):
-                later = getattr(policy, name)(victim, cause)
+        for answers, (victim, cause) in zip(before, pairs, strict=True):
+            for method, first in answers.items():
+                reading = WatchedReading()
+                watched = reading.watch(victim, "victim."), reading.watch(cause, "cause.")
+                later = getattr(policy, method)(*watched)
+                found = read_usage(reading.paths)
+                reads = f", which reads {found}," if found else ""
                 assert later == first, (
-                    f"{name}({victim.key}, {cause.kind}) is {first!r}, and {later!r} {when}, although "
-                    "is_constant is True: candidates are kept from one search to the next, so set "
-                    "is_constant = False, or read only what never changes while a task runs"
+                    f"{method}({victim.key}, {cause.kind}) of '{policy.name}'{reads} is {first!r}, and "
+                    f"{later!r} {when}, although is_constant is True: {REMEDIES[method == 'cost']}"
                 )
 
     def test_cost_is_a_number_of_zero_or_more(self) -> None:

@@ -21,7 +21,12 @@ from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question, 
 from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.costs import count_operations
 from yunikorn.testing.order_laws import Keyed, broken_laws
-from yunikorn.testing.other_usage import below_busier_queues, beside_busier_applications
+from yunikorn.testing.other_usage import (
+    below_busier_queues,
+    below_busier_tasks,
+    beside_busier_applications,
+    read_usage,
+)
 from yunikorn.testing.plugin_contract import PluginContract, Yaml
 from yunikorn.testing.samples import (
     Amounts,
@@ -37,7 +42,7 @@ from yunikorn.testing.samples import (
     queue,
     with_task,
 )
-from yunikorn.testing.watched_samples import watched_like
+from yunikorn.testing.watched_samples import WatchedReading, watched_like
 
 SHOWN = 5
 """Maximum number of order violations in a message."""
@@ -46,9 +51,9 @@ FEW, MANY = 4, 64
 GROWING = {("PastService", "served"), ("PastService", "recent"), ("Queue", "recent")}
 """Attributes that change with time alone, each with its view."""
 OTHERS = {
-    APP_SORT.id: "other applications of its queue use",
-    QUEUE_SORT.id: "other queues of its parent use",
-    NODE_SORT.id: "other nodes use",
+    APP_SORT.id: "by other applications",
+    QUEUE_SORT.id: "by other queues of its parent",
+    NODE_SORT.id: "on other nodes, by the applications of its tasks",
 }
 """Users of resources whose changes compute no key again, by the kind of the policy."""
 HUGE = INT64_MAX
@@ -148,11 +153,17 @@ class SortContract(AnswersContract):
         if policy.refresh_every is not None:
             return
         for sample in self.samples():
-            before, after = (self.key_of(policy, one) for one in (sample, self.beside_others(sample)))
-            assert before == after, (
-                f"the key of {_label(sample)} is {before!r}, and {after!r} when {OTHERS[self.kind.id]} more; "
-                "the scheduler computes a key again only when its own object changes, so do not read their "
-                "usage, or set refresh_every to the number of seconds between updates"
+            reading = WatchedReading()
+            before = self.key_of(policy, reading.watch(sample))
+            after = self.key_of(policy, self.beside_others(sample))
+            if before == after:
+                continue
+            found = read_usage(reading.paths)
+            raise AssertionError(
+                f"'{policy.name}' reads {found}: the key of {_label(sample)} is {before!r}, and {after!r} "
+                f"when more is used {OTHERS[self.kind.id]}; the scheduler computes a key again only when its "
+                f"own object changes, so do not read {found}, or set refresh_every to the number of seconds "
+                "between updates"
             )
 
     def test_cost_of_a_key_is_at_most_linear_in_resource_types(self) -> None:
@@ -198,7 +209,9 @@ class AppSortPolicyContract(SortContract, BooksContract):
 
     def samples(self) -> Sequence[ApplicationSample]:
         """Return applications of different age and size, without resources, and with rare resource types."""
-        of_batch = queue("root.batch", total=TOTAL)
+        used: Amounts = {"vcore": 12, "memory": "6Gi", "gpu": 9}
+        above = queue("root", total=TOTAL, allocated={"vcore": 40, "memory": "20Gi", "gpu": 10})
+        of_batch = queue("root.batch", total=TOTAL, allocated=used, pending={"vcore": 13}, parent=above)
         app = partial(application, queue=of_batch, fair_total=TOTAL)
         return [
             app("plain", pending={"vcore": 1}),
@@ -300,21 +313,28 @@ class QueueSortPolicyContract(SortContract):
 
     def samples(self) -> Sequence[QueueSample]:
         """Return queues with and without guarantee and quota, idle and busy, and with rare resource types."""
-        total = TOTAL
+        used: Amounts = {"vcore": 90, "memory": "40Gi", "gpu": 4}
+        root = queue("root", total=TOTAL, allocated=used, pending={"vcore": 75}, priority=100, is_leaf=False)
+        below = partial(queue, total=TOTAL, parent=root)
+        team = below(
+            "root.team", allocated={"vcore": 9, "memory": "8Gi"}, pending={"vcore": 1}, is_leaf=False
+        )
         return [
-            queue("root.idle", total=total),
-            queue("root.busy", total=total, allocated={"vcore": 50}, pending={"vcore": 1}),
-            queue("root.waits", total=total, pending={"vcore": 70, "memory": "1Gi"}),
-            queue("root.owed", total=total, guaranteed={"vcore": 10}, allocated={"vcore": 5}),
-            queue("root.over", total=total, guaranteed={"vcore": 10}, allocated={"vcore": 20}),
-            queue("root.capped", total=total, max={"vcore": 5}, allocated={"vcore": 5}),
-            queue("root.zero", total=total, guaranteed={"vcore": 0}, max={"vcore": 0}),
-            queue("root.zeroused", total=total, guaranteed={"vcore": 0}, allocated={"vcore": 1}),
-            queue("root.alien", total=total, allocated={"gpu": 1}, pending={"licence": 1}),
+            below("root.idle"),
+            below("root.busy", allocated={"vcore": 50, "memory": "4Gi"}, pending={"vcore": 1}),
+            below("root.waits", pending={"vcore": 70, "memory": "1Gi"}),
+            below("root.owed", guaranteed={"vcore": 10}, allocated={"vcore": 5}),
+            below("root.over", guaranteed={"vcore": 10}, allocated={"vcore": 20}),
+            below("root.capped", max={"vcore": 5}, allocated={"vcore": 5}),
+            below("root.zero", guaranteed={"vcore": 0}, max={"vcore": 0}),
+            below("root.zeroused", guaranteed={"vcore": 0}, allocated={"vcore": 1}),
+            below("root.alien", allocated={"gpu": 1}, pending={"licence": 1}),
             queue("root.empty", allocated={"vcore": 1}, pending={"vcore": 1}),
-            queue("root.huge", total=total, allocated={"memory": HUGE}, pending={"memory": HUGE}),
-            queue("root.urgent", total=total, priority=100, pending={"vcore": 1}),
-            queue("root.team.below", parent=queue("root.team", total=total), pending={"vcore": 1}),
+            queue("root.huge", total=TOTAL, allocated={"memory": HUGE}, pending={"memory": HUGE}),
+            below("root.urgent", priority=100, pending={"vcore": 1}),
+            below(
+                "root.team.below", parent=team, allocated={"vcore": 3, "memory": "2Gi"}, pending={"vcore": 1}
+            ),
         ]
 
     def wide(self, types: int) -> QueueSample:
@@ -368,6 +388,10 @@ class NodeSortPolicyContract(SortContract, BooksContract):
             ask("huge", memory=HUGE),
             ask("urgent", vcore=1, priority=10, tags={"zone": "a", "": ""}),
         ]
+
+    def beside_others(self, sample: NodeSample) -> NodeSample:
+        """Return the node with tasks of applications that use more on other nodes."""
+        return below_busier_tasks(sample)
 
     def hosts(self) -> Sequence[NodeSample]:
         """Return the nodes."""

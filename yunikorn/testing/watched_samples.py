@@ -57,6 +57,8 @@ class WatchedReading:
 
     names: set[tuple[str, str]] = attrs.Factory(set)
     """Attributes that were read, each with its view."""
+    paths: set[str] = attrs.Factory(set)
+    """Attributes that were read, from the watched object on, such as `queue.parent.allocated`."""
     hidden: set[tuple[str, str]] = attrs.Factory(set)
     """Attributes that were read although no view has them."""
     texts: set[TextPlace] = attrs.Factory(set)
@@ -66,20 +68,26 @@ class WatchedReading:
     suffix: str = ""
     """Text appended to ids and names, which makes samples different from earlier ones."""
 
-    def watch(self, value: Any) -> Any:
-        """Return the substitute of a sample; other values are returned as they are."""
+    def watch(self, value: Any, path: str = "") -> Any:
+        """Return the substitute of a sample; other values are returned as they are.
+
+        `path` leads to the sample, such as `queue.`; it is empty for the sample that a plugin is given.
+        """
         if type(value) in VIEWS:
-            return Watched(value, self)
+            return Watched(value, self, path)
         if isinstance(value, MappingProxyType):  # allocations by uuid, or lists of them by node
-            return MappingProxyType({key: self._watch_entries(one) for key, one in value.items()})
+            return MappingProxyType({key: self._watch_entries(one, path) for key, one in value.items()})
         if isinstance(value, api.Submission):
             return self._watch_submission(value)
         if isinstance(value, api.PreemptionCause):
-            return attrs.evolve(value, queue=self.watch(value.queue), node=self.watch(value.node))
+            queue, node = self.watch(value.queue, f"{path}queue."), self.watch(value.node, f"{path}node.")
+            return attrs.evolve(value, queue=queue, node=node)
         return value
 
-    def _watch_entries(self, value: Any) -> Any:
-        return [self.watch(one) for one in value] if isinstance(value, list) else self.watch(value)
+    def _watch_entries(self, value: Any, path: str) -> Any:
+        return (
+            [self.watch(one, path) for one in value] if isinstance(value, list) else self.watch(value, path)
+        )
 
     def _watch_submission(self, value: api.Submission) -> api.Submission:
         # A policy passes the submission to `attrs.evolve`, which needs an object of the class itself. Its
@@ -102,11 +110,12 @@ class WatchedReading:
 class Watched:
     """Substitute of a sample."""
 
-    __slots__ = ("_reading", "_sample")
+    __slots__ = ("_path", "_reading", "_sample")
 
-    def __init__(self, sample: Any, reading: WatchedReading) -> None:
+    def __init__(self, sample: Any, reading: WatchedReading, path: str) -> None:
         self._sample = sample
         self._reading = reading
+        self._path = path
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -117,12 +126,13 @@ class Watched:
             self._reading.hidden.add((view, name))
             raise AttributeError(f"{view} has no attribute '{name}'")
         self._reading.names.add((view, name))
+        self._reading.paths.add(f"{self._path}{name}")
         value = getattr(self._sample, name)
         if name in TEXTS:
             return WatchedTexts(view, name, value, self._reading)
         if name in NAMES and self._reading.suffix:
             return f"{value}{self._reading.suffix}"
-        return self._reading.watch(value)
+        return self._reading.watch(value, f"{self._path}{name}.")
 
     def __repr__(self) -> str:
         return f"a watched {self._sample!r}"
