@@ -41,11 +41,20 @@ class StandardPreemption(PreemptionPolicy):
         On a required node the smaller of equals is first.
         """
         if cause.kind == "guarantee":
-            return (-victim.created, -victim.app.arrival)
+            return (-victim.created, _tie(victim))
         if cause.kind == "quota":
             return _rank_for_quota(victim, cause)
-        rank = (victim.priority, -victim.created, -victim.app.arrival)
+        rank = (victim.priority, -victim.created, _tie(victim))
         return (*rank, sum(victim.resource.values())) if cause.kind == "required-node" else rank
+
+
+def _tie(victim: Allocation) -> int:
+    """Return the rank of victims of one age without a reported creation: the latest arrival first.
+
+    With a reported creation, all are equal here, because a recovery would change the arrival; the core then
+    decides by their keys.
+    """
+    return 0 if "creationTime" in victim.tags else -victim.app.arrival
 
 
 def _rank_for_quota(victim: Allocation, cause: PreemptionCause) -> tuple[float, ...]:

@@ -77,3 +77,49 @@ class Placed(api.PreemptionPolicy):
 
 def test_policy_may_use_either_age() -> None:
     assert victims(running(recovered=False, policy="placed")) == ["first", "second", "third"]
+
+
+APPS = {"one": "work", "two": "work", "three": "other", "four": "work", "five": "other"}
+"""Applications of tasks whose requests were created in the same second, in the order of their placement."""
+ORDERS = {"placed": None, "recovered": [*APPS], "recovered in reverse": [*reversed(APPS)]}
+
+
+def equal_ages(order: list[str] | None, **keys: Any) -> RM:
+    """Return an RM whose only node is full of tasks of equal age, recovered in this order if any."""
+    rm = RM(configuration(queue("a", resources={"guaranteed": {"memory": 5}}), queue("b", **keys)))
+    rm.pass_time(1000)
+    tags = {"creationTime": "100"}
+    for app in dict.fromkeys(APPS.values() if order is None else [APPS[key] for key in order]):
+        rm.app(app, "root.b")
+    if order is None:
+        rm.node("n1", memory=5)
+        for key, app in APPS.items():
+            rm.ask(app, key, tags=tags, memory=1)
+            rm.schedule()
+            rm.pass_time(1)
+    else:
+        existing = [
+            Allocation(key, APPS[key], f"{key}#9", "n1", Resource(memory=1), allocation_tags=tags)
+            for key in order
+        ]
+        rm.running.update({one.uuid: one for one in existing})
+        rm.node("n1", existing=existing, memory=5)
+    rm.app("late", "root.a")
+    return rm
+
+
+@pytest.mark.parametrize("tags", [{}, {REQUIRED_NODE_TAG: "n1"}], ids=["guarantee", "required node"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_recovery_does_not_change_the_order_of_victims_of_equal_age(order: str, tags: dict[str, str]) -> None:
+    assert victims(equal_ages(ORDERS[order]), tags=tags) == ["two", "three", "one"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_recovery_does_not_change_the_victims_of_a_lowered_quota(order: str) -> None:
+    rm = equal_ages(ORDERS[order], resources={"max": {"memory": 5}})
+    quota = {"resources": {"max": {"memory": 3}}, "properties": {"quota.preemption.delay": "1s"}}
+    lowered = configuration(queue("a"), queue("b", **quota), preemption={"quotapreemptionenabled": True})
+    assert rm.reload(lowered)
+    rm.pass_time(2)
+    rm.schedule()
+    assert {uuid.partition("#")[0] for uuid in rm.evicted} == {"two", "three"}

@@ -223,6 +223,8 @@ class History:
             {"vcore": draw.randint(1, 3)} if draw.random() < 0.6 else {}
         )
         tags = {"rank": str(draw.randint(0, 3))} | ({"precious": "yes"} if draw.random() < 0.2 else {})
+        if self.number % 2:
+            tags["creationTime"] = "1"
         self.rm.ask(
             f"{draw.choice(LEAVES)}-{draw.randint(0, 1)}",
             f"r{self.number}",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from yunikorn.scheduling.preemption.candidate_table import CandidateTable
 from yunikorn.scheduling.preemption.known_nodes import KnownNodes
 from yunikorn.scheduling.preemption.node_changes import ChangeReader
-from yunikorn.scheduling.preemption.victim_policy import has_opted_out, others_first
+from yunikorn.scheduling.preemption.victim_policy import has_opted_out, others_first, without_ties
 from yunikorn.scheduling.preemption.victims import room_on
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class KeptCandidates:
             return others_first([one for _, one in ranked])
         ordered: list[Allocation] = []
         for _, equals in groupby(ranked, key=itemgetter(0)):
-            ordered += order.reversed([one for _, one in equals])
+            ordered += without_ties(order.reversed([one for _, one in equals]))
         return others_first(ordered)
 
     def known(self, pairs: Pairs, eligible: EligibleLeaves, *, originators: bool) -> KnownNodes:

@@ -6,9 +6,9 @@ An allocation for which the plugin fails is protected, because work that is ende
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, filterfalse, islice, repeat
-from operator import attrgetter, le
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, filterfalse, groupby, islice, repeat
+from operator import attrgetter, eq, itemgetter, le
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import PreemptionPolicy
@@ -16,6 +16,7 @@ from yunikorn.clock import SECOND
 from yunikorn.containment import contained, number_or_none, read_attribute, safe_repr, text_or_none
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.model.ask import REQUIRED_NODE_TAG
+from yunikorn.model.creation_times import CREATION_TAG
 
 if TYPE_CHECKING:
     from yunikorn.api import PreemptionCause
@@ -28,6 +29,7 @@ PROTECTED = "originators are protected"
 """Reason of the protection of originators, where the policy protects them."""
 TREATMENTS = ("last", "protect")
 is_originator: Callable[[Allocation], bool] = attrgetter("spec.originator")
+_names: Callable[[Allocation], tuple[str, str, str]] = attrgetter("key", "app.id", "uuid")
 
 
 def may_go(allocation: Allocation) -> bool:
@@ -131,8 +133,8 @@ class VictimPolicy:
     def in_order(self, candidates: Iterable[Allocation], cause: PreemptionCause) -> list[Allocation]:
         """Return the candidates by rank, originators behind all others; of equal rank, in reverse.
 
-        An application's later allocations come later, so those of equal rank are first. Candidates for which
-        the plugin fails are left out.
+        An application's later allocations come later, so those of equal rank are first, unless
+        `without_ties` orders them. Candidates for which the plugin fails are left out.
         """
         return others_first(self._by_rank(candidates, cause))
 
@@ -144,8 +146,9 @@ class VictimPolicy:
             ranks = list(map(self._rank, found, repeat(cause)))
             order = sorted(range(len(ranks)), key=ranks.__getitem__)
             # A `StopIteration` of the plugin ends `map` without an error.
-            if len(ranks) == len(found) and (not ranks or _is_rising(list(map(ranks.__getitem__, order)))):
-                return list(map(found.__getitem__, order))
+            ordered = list(map(ranks.__getitem__, order))
+            if len(ranks) == len(found) and (not ranks or _is_rising(ordered)):
+                return _by_age(ordered, list(map(found.__getitem__, order)))
         except contained():
             pass  # found again below, with the allocation that caused it
         return self._in_order_checked(found, cause)
@@ -165,11 +168,11 @@ class VictimPolicy:
                 what = error
             self._report("ranking", what, victim)
         try:
-            ranked.sort(key=lambda entry: entry[0])
+            ranked.sort(key=itemgetter(0))
+            return _by_age([rank for rank, _ in ranked], [victim for _, victim in ranked])
         except contained() as error:
             self._failures.report(self._origin, "comparing the ranks of victims", error)
             return []
-        return [victim for _, victim in ranked]
 
     def constant_ranks(
         self, victims: Iterable[Allocation], cause: PreemptionCause
@@ -230,6 +233,33 @@ class VictimPolicy:
 
     def _report(self, operation: str, cause: BaseException | str, victim: Allocation) -> None:
         self._failures.report(self._origin, operation, cause, victim.label)
+
+
+def without_ties(equals: list[Allocation]) -> list[Allocation]:
+    """Return allocations of equal rank in their order; those whose creation the RM reports go by key.
+
+    Their creation has whole seconds, so that many are equal. The order in which they arrived would be another
+    one after a recovery.
+    """
+    reported = list(filter(_is_reported, equals))
+    if not reported:
+        return equals
+    reported.sort(key=_names, reverse=True)
+    return [*filterfalse(_is_reported, equals), *reported]
+
+
+def _is_reported(allocation: Allocation) -> bool:
+    return CREATION_TAG in allocation.spec.tags
+
+
+def _by_age(ranks: Sequence[Any], victims: list[Allocation]) -> list[Allocation]:
+    """Return victims in the order of their ranks, which are sorted, without ties."""
+    if not any(map(eq, ranks, islice(ranks, 1, None))) or not any(map(_is_reported, victims)):
+        return victims
+    found: list[Allocation] = []
+    for _, equals in groupby(zip(ranks, victims, strict=True), key=itemgetter(0)):
+        found += without_ties([victim for _, victim in equals])
+    return found
 
 
 def others_first(ordered: list[Allocation]) -> list[Allocation]:
