@@ -105,6 +105,7 @@ class GangFormation:
         spec = AskSpec(may_preempt=False)
         name = f"gang of {gang.app.id}"
         request = Ask(name, gang.app, amount, 1, first.priority, first.created, first.arrival, spec)
+        request.sort_key = first.sort_key
         ask_class = self._pending_classes.ask_classes.of(amount, classes=gang.classes(), kind=GangClass)
         assert isinstance(ask_class, GangClass)
         ask_class.members = tuple(dict.fromkeys(ask.ask_class for ask, _ in gang.members))

@@ -45,6 +45,15 @@ class AppSortPolicy(Plugin):
         """
         raise TypeError(f"{type(self).__name__} has no key(app)")
 
+    def ask_key(self, ask: Ask) -> Any:
+        """Return the sort key of a request among those of its application that have its priority.
+
+        A number, a text, a tuple of them, or None; all keys must have one form. The smallest key is first;
+        ties are broken by creation, then by arrival. The key must depend on the ask alone: the core computes
+        it when the ask arrives or is changed, and not again. By default, requests go by creation and arrival.
+        """
+        return None
+
     def subject(self, app: Application) -> Hashable:
         """Return what of the policy's books the key of `app` depends on, such as its user.
 

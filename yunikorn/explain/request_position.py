@@ -51,6 +51,8 @@ class RequestPosition:
     of: int
     queue: str
     queues: tuple[QueuePosition, ...]
+    ordered_by: str = ""
+    """Name of the sort policy of the queue, if it orders the requests of an application; else empty."""
 
     def __str__(self) -> str:
         return "; ".join([self._own, *map(str, self.queues)])
@@ -62,7 +64,10 @@ class RequestPosition:
         place = ordinal(self.first)
         if self.last != self.first:
             place = f"{place} to {ordinal(self.last)}"
-        return f"{place} of {self.of} pending requests in queue {self.queue}"
+        text = f"{place} of {self.of} pending requests in queue {self.queue}"
+        if self.ordered_by:
+            text += f", where {self.ordered_by} orders the requests of an application"
+        return text
 
 
 @attrs.frozen
@@ -91,10 +96,16 @@ def request_positions(app: Application, now: int) -> dict[str, RequestPosition]:
         total += sum(ask.pending for ask in other.asks.values())
     queues = tuple(_queue_positions(leaf, now))
     found: dict[str, RequestPosition] = {}
+    name = orders_requests(leaf)
     for ask in _in_order_of_app(app):
-        found[ask.key] = RequestPosition(ahead + 1, ahead + ask.pending, total, leaf.path, queues)
+        found[ask.key] = RequestPosition(ahead + 1, ahead + ask.pending, total, leaf.path, queues, name)
         ahead += ask.pending
     return found
+
+
+def orders_requests(leaf: Queue) -> str:
+    """Return the name of the sort policy of a queue if it orders the requests of an application; else ""."""
+    return "" if leaf.order.ask_order is None else leaf.settings.app_sort
 
 
 def _in_order_of_app(app: Application) -> list[Ask]:

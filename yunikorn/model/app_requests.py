@@ -1,17 +1,19 @@
 """Pending requests of one application, in order, grouped by pending class.
 
-Requests of one pending class form a run, sorted by priority, then creation time, then arrival
-(docs/decisions/0016). Runs are sorted by their first requests. The next request among any set of pending
-classes is therefore the first request of the first run whose class is in the set.
+Requests of one pending class form a run, sorted by priority, then by the key of the sort policy if it orders
+requests, then creation time, then arrival (docs/decisions/0016, 0203). Runs are sorted by their first
+requests. The next request among any set of pending classes is therefore the first request of the first run
+whose class is in the set.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from yunikorn.model.ask import BY_ARRIVAL
 from yunikorn.resources import INT32_MIN
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class Run:
         self.bit = bit
         self.asks = [ask]
         self.head = 0
-        self.order: Order = (-ask.priority, ask.created, ask.arrival)
+        self.order: Order = (-ask.priority, ask.sort_key, ask.created, ask.arrival)
         """Order of the first request; may be outdated while this is the only run (see `Requests._only`)."""
 
     def add(self, ask: Ask) -> None:
@@ -111,8 +113,12 @@ class Requests:
         heads = self._heads
         return 0 if heads[0][-1] is run else bisect_left(heads, run.order)
 
-    def add_all(self, asks: Iterable[Ask]) -> None:
+    def add_all(self, asks: Sequence[Ask]) -> None:
         """Add requests that start to wait; fastest for requests of one pending class in order."""
+        if asks and asks[0].sort_key is not BY_ARRIVAL:
+            for ask in asks:
+                self.add(ask)
+            return
         run: Run | None = None
         for ask in asks:
             bit = ask.pending_class.bit
@@ -128,6 +134,14 @@ class Requests:
                 run.asks.append(ask)
             else:
                 self.add(ask)
+
+    def sort_again(self) -> None:
+        """Sort the requests by their present orders, all of which may have changed."""
+        waiting = sorted(self, key=_ORDER)
+        self._runs.clear()
+        self._heads.clear()
+        self._only, self.bits = None, 0
+        self.add_all(waiting)
 
     def _move(self, run: Run, first: Ask) -> None:
         """Move a run after its first request changed."""

@@ -457,6 +457,15 @@ class Application(QueueMember):
                 self._queue.count_priority(self.priority, priority)
             self.priority = priority
 
+    def sort_asks_again(self) -> None:
+        """Sort the asks, their groups and gangs by the present orders of the asks."""
+        if self.gang is not None:
+            for group in self.gang.groups.values():
+                group.sort_again()
+        if self.atomic is not None:
+            self.atomic.sort_again()
+        self.requests.sort_again()
+
     def hold(self, hold: Hold) -> None:
         """Keep the application from being scheduled; it must not have pending asks yet."""
         self.held, self.paused = hold, True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
 from yunikorn.model.attempt_log import AttemptLog, FailedAttempts, merged
@@ -212,8 +212,13 @@ class Unpermitted(dict[str, int]):
     """Refusal of a placement by a permit policy, in place of the refusals by nodes: the reason, once."""
 
 
-Order = tuple[int, int, int]
-"""Sort key of a request: negated priority, creation time, arrival (docs/decisions/0016)."""
+AskKey = tuple[Any, ...]
+"""Part of the order of a request that its sort policy sets; keys of one application compare."""
+BY_ARRIVAL: AskKey = ()
+"""Key of all requests whose sort policy leaves them in order of arrival."""
+Order = tuple[int, AskKey, int, int]
+"""Sort key of a request: negated priority, key of the sort policy, creation time, arrival
+(docs/decisions/0016, 0203). Requests of one application compare, but not those of different queues."""
 
 
 class Ask(WithSpec):
@@ -230,6 +235,7 @@ class Ask(WithSpec):
         "pending_class",
         "priority",
         "resource",
+        "sort_key",
         "state",
     )
 
@@ -253,6 +259,8 @@ class Ask(WithSpec):
         self.priority = priority
         self.created = created
         self.arrival = arrival
+        self.sort_key = BY_ARRIVAL
+        """Key of the sort policy, which depends on the ask alone; see `scheduling.ask_order`."""
         self.pending_class: PendingClass
         """Set before the ask is accounted for."""
         self.state = ASK.initial
@@ -272,12 +280,13 @@ class Ask(WithSpec):
 
     @property
     def order(self) -> Order:
-        """Sort key among the requests of the application (docs/decisions/0016)."""
-        return (-self.priority, self.created, self.arrival)
+        """Sort key among the requests of the application (docs/decisions/0016, 0203)."""
+        return (-self.priority, self.sort_key, self.created, self.arrival)
 
     def precedes(self, other: Ask) -> bool:
         """Return True if the ask is ordered before `other`, which mostly arrived later."""
-        if self.priority == other.priority and self.created <= other.created:
+        same = self.priority == other.priority and self.sort_key is other.sort_key
+        if same and self.created <= other.created:
             return self.created < other.created or self.arrival <= other.arrival
         return self.order < other.order
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from yunikorn.clock import Timer
     from yunikorn.model.allocation import Allocation
     from yunikorn.model.application import Application
+    from yunikorn.model.ask import Order
     from yunikorn.model.ask_class import Key
     from yunikorn.model.node import Node
 
@@ -61,7 +62,7 @@ class TaskGroup:
         """Replaceable placeholders by uuid, in order of placement."""
         self.is_ready = False
         """True if the group is in `PartitionGangs.ready`."""
-        self._heap: list[tuple[tuple[int, int, int], int, Ask]] = []
+        self._heap: list[tuple[Order, int, Ask]] = []
         self._pushed = 0
 
     @property
@@ -83,6 +84,11 @@ class TaskGroup:
                 return ask
             heapq.heappop(heap)
         return None
+
+    def sort_again(self) -> None:
+        """Sort the real requests by their present orders."""
+        self._heap = [(ask.order, pushed, ask) for _, pushed, ask in self._heap]
+        heapq.heapify(self._heap)
 
     def put_aside(self) -> None:
         """Skip the first request until it is added again."""
@@ -270,6 +276,12 @@ class AtomicGang:
     def too_large(self) -> str:
         """Message that explains why a gang of this size is never placed."""
         return f"its gang has {self.size} members, and at most {MOST_MEMBERS} can be placed at once"
+
+    def sort_again(self) -> None:
+        """Sort the asks by their present orders; the request keeps its members, and follows the first one."""
+        self.asks.sort(key=_ORDER)
+        if self.request is not None:
+            self.request.sort_key = min((ask for ask, _ in self.members), key=_ORDER).sort_key
 
     def choose(self) -> tuple[Members, Resource]:
         """Return the members and their sum; each ask, in order, adds replicas that supply missing types."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from yunikorn.model.application import Application
     from yunikorn.model.ask_class import AskClass, PendingClass
     from yunikorn.scheduling.application_admission import MaxAppsEvents
+    from yunikorn.scheduling.ask_order import AskOrder
     from yunikorn.scheduling.node_orders import NodeOrders
     from yunikorn.scheduling.preemption.preemption import Preemption
 
@@ -196,6 +197,9 @@ class AskAdmission:
         if app.ask_priority is not None and not self.priorities_are_final:
             for ask in asks:
                 ask.priority = app.ask_priority
+        order: AskOrder | None = app.chain[0].order.ask_order
+        if order is not None:
+            order.set_keys(asks)
         self._partition.accounting.pending_accounting.add_all(app, asks, plain=batch.is_plain)
         if app.not_started and self._partition.changes.events.wants_waiting:
             self._max_apps_events.watch(app)
@@ -219,7 +223,10 @@ class AskAdmission:
             self._preemption.notice(earliest)
 
     def classify(self, ask: Ask) -> None:
-        """Compute the pending class of an ask of which no replica is pending."""
+        """Compute the sort key and the pending class of an ask of which no replica is pending."""
+        order: AskOrder | None = ask.app.chain[0].order.ask_order
+        if order is not None:
+            ask.sort_key = order.key_of(ask)
         ask_class = self.class_of_known(ask)
         ask.pending_class = self._partition.pending_classes.of(ask_class, ask.app.limit_trackers)
         ask.share_amount()
@@ -257,7 +264,8 @@ class AskAdmission:
         self._partition.held.take_back_of(ask.app, ask.key)
         same = (ask.resource, ask.priority, ask.tags) == (resource, priority, spec.tags)
         ask.spec = spec
-        if same:
+        order: AskOrder | None = ask.app.chain[0].order.ask_order
+        if same and (order is None or order.key_of(ask) == ask.sort_key):
             if not ask.pending:
                 # While no replica was pending, the ask class may have been dropped, or the limits may have
                 # changed.

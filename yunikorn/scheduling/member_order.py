@@ -34,6 +34,7 @@ from yunikorn.containment import (
 from yunikorn.framework.plugin_failures import read_flag, read_seconds
 from yunikorn.index.sorted_members import SortedKeys
 from yunikorn.resources import INT32_MIN as NO_PRIORITY
+from yunikorn.scheduling.ask_order import AskOrder
 
 if TYPE_CHECKING:
     from yunikorn.api import AppSortPolicy, QueueSortPolicy
@@ -64,6 +65,7 @@ class MemberOrder:
         "_tick",
         "admission_classes",
         "allows_gangs",
+        "ask_order",
         "half_life",
         "origin",
         "policy",
@@ -90,6 +92,8 @@ class MemberOrder:
         self._failures = failures
         self._priority_first = priority_first
         every = read_seconds(policy, "refresh_every", origin, failures)
+        self.ask_order = AskOrder.of(policy, origin, failures)
+        """Order of the requests of each application; None for that of arrival."""
         self.half_life = read_seconds(policy, "half_life", origin, failures)
         """Half-life (seconds) of the decayed usage that the policy reads; None if the policy reads none."""
         self.allows_gangs = read_flag(policy, "gangs", origin, failures)

@@ -33,6 +33,7 @@ from yunikorn.model.usage_history import UsageHistory
 from yunikorn.scheduling.application_checks import ApplicationChecks
 from yunikorn.scheduling.application_holds import AdmissionChain
 from yunikorn.scheduling.ask_checks import AskChecks
+from yunikorn.scheduling.ask_order import order_again
 from yunikorn.scheduling.counted_chain import make_chain
 from yunikorn.scheduling.member_order import AdmissionGate, MemberOrder
 from yunikorn.scheduling.node_orders import DEFAULT
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.framework.registry import Registry
     from yunikorn.model.queue import Queue
+    from yunikorn.scheduling.ask_order import AskOrder
 
 
 DEFAULT_VICTIMS = "standard"
@@ -203,7 +205,9 @@ class QueuePolicies:
             if queue.order is not None and queue.order.subjects is not None:
                 for app in queue.applications.values():
                     queue.order.subjects.forget(app)
+            ask_order = None if queue.order is None else queue.order.ask_order
             queue.order = self._order(queue)
+            self._order_asks(queue, ask_order)
             # Sort keys of different policies are not comparable, so the order starts empty. This also drops
             # members that left before the queue changed between leaf and parent.
             queue.sorted_members.clear()
@@ -215,6 +219,16 @@ class QueuePolicies:
                 app.admitted, app.admission_key = True, None
                 app.mark_dirty()
             queue.policy_excluded = 0
+
+    @staticmethod
+    def _order_asks(queue: Queue, before: AskOrder | None) -> None:
+        """Sort the requests of a queue again if the policy that orders them is another one than before."""
+        order: MemberOrder = queue.order
+        if before is not None and before.policy is order.policy:
+            order.ask_order = before
+        elif before is not None or order.ask_order is not None:
+            for app in queue.applications.values():
+                order_again(app, order.ask_order)
 
     def _update_histories(self, queue: Queue) -> None:
         """Keep the usage histories of the queue and its members if the policies that sort them need these."""

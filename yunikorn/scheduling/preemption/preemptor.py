@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from yunikorn.api import PreemptionCause
 from yunikorn.clock import SECOND
+from yunikorn.model.ask import BY_ARRIVAL
 from yunikorn.model.queue import Queue
 from yunikorn.resources import INT64_MIN
 from yunikorn.scheduling.obstacles import first_obstacle, obstacles
@@ -92,6 +93,10 @@ class _Round:
     def failures(self) -> int:
         """Number of failed attempts."""
         return len(self._failed)
+
+    def is_early(self, ask: Ask) -> bool:
+        """Return True if `ask` has not waited for the delay yet."""
+        return ask.created + self._delay > self._now
 
     def may_try(self, ask: Ask) -> bool:
         """Return True if `ask` may be tried now; False also rules out the requests after it in its run."""
@@ -267,7 +272,9 @@ class Preemptor:
                     attempts.eligible_at = min(attempts.eligible_at, until)
                 else:
                     if not attempts.may_try(ask):
-                        break
+                        if ask.sort_key is BY_ARRIVAL or not attempts.is_early(ask):
+                            break
+                        continue  # the policy does not order by age, so that older ones may follow
                     if not self._measured_attempt(ask, attempts):
                         pause = CROWDED_PAUSE if any(self.evictor.promised()) else RETRY_INTERVAL
                         attempts.failed(ask, now + pause)
@@ -484,7 +491,8 @@ class Preemptor:
         if node is None or not ready:
             attempts.retry = now
         else:
-            for ask in sorted(ready, key=lambda ask: ask.order):
+            # Requests of several applications, whose policies may order their requests differently.
+            for ask in sorted(ready, key=lambda ask: (-ask.priority, ask.created, ask.arrival)):
                 if now < ask.barred_until:
                     attempts.passed_over(ask)
                 elif self._may_make_room(ask):
