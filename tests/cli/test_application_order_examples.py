@@ -28,6 +28,14 @@ def module(name: str) -> ModuleType:
 
 def waits(run: Run, tmp_path: Path, example: str, policy: str, **options: str) -> dict[str, float]:
     """Return the mean wait in seconds until the last task starts, by user, of a run under a policy."""
+    report = simulated(run, tmp_path, example, policy, "workload", **options)
+    return {user["name"]: round(user["whole_wait"]["mean"]) for user in report["figures"]["users"]}
+
+
+def simulated(
+    run: Run, tmp_path: Path, example: str, policy: str, workload: str, **options: str
+) -> dict[str, Any]:
+    """Return the report of a run under a policy."""
     text = (EXAMPLES / f"{example}.yaml").read_text("utf-8").replace("./", f"{EXAMPLES}/")
     head, found, tail = text.partition("application.sort.policy: ")
     assert found
@@ -35,12 +43,12 @@ def waits(run: Run, tmp_path: Path, example: str, policy: str, **options: str) -
     file = tmp_path / "queues.yaml"
     file.write_text("\n".join([head + found + policy, *(lines or tail.splitlines()[1:])]), "utf-8")
     status, out, err = run(
-        *("simulate", "--config", str(file), "--workload", str(EXAMPLES / "workload.yaml"), "--json")
+        *("simulate", "--config", str(file), "--workload", str(EXAMPLES / f"{workload}.yaml"), "--json")
     )
     assert status == 0, err
-    report = json.loads(out)
+    report: dict[str, Any] = json.loads(out)
     assert report["plugin_faults"] == []
-    return {user["name"]: round(user["whole_wait"]["mean"]) for user in report["figures"]["users"]}
+    return report
 
 
 @pytest.mark.parametrize(
@@ -58,6 +66,21 @@ def test_past_service_decays(run: Run, tmp_path: Path) -> None:
 
 def test_users_take_turns(run: Run, tmp_path: Path) -> None:
     assert waits(run, tmp_path, "user_turns", "user-turns") == {"ann": 2330, "bob": 52}
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "end", "wait"),
+    [
+        ("fifo", {}, 420, 34.9),
+        ("expected-time", {"longest_first": "false"}, 420, 37.7),
+        ("expected-time", {"longest_first": "true"}, 300, 44.6),
+    ],
+)
+def test_requests_go_by_expected_time(
+    run: Run, tmp_path: Path, policy: str, options: dict[str, str], end: float, wait: float
+) -> None:
+    report = simulated(run, tmp_path, "expected_time", policy, "tasks", **options)
+    assert (report["times"]["makespan"], round(report["task_wait"]["mean"], 1)) == (end, wait)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +106,8 @@ def test_a_factor_of_our_own_joins_the_sum(run: Run, tmp_path: Path) -> None:
         ("least_attained", "LeastAttained", {"half_life": 600.0}),
         ("least_attained", "ShortestRemaining", {}),
         ("user_turns", "UserTurns", {}),
+        ("expected_time", "ExpectedTime", {}),
+        ("expected_time", "ExpectedTime", {"longest_first": False}),
         ("deadline", "MultifactorWithDeadline", {"weights": {"deadline": 2.0, "age": 1.0}}),
     ],
 )

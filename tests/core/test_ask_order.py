@@ -11,7 +11,7 @@ import pytest
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, Tree, configuration, queue, with_plugins
 from yunikorn.api import Application, AppSortPolicy, Ask
-from yunikorn.interface.messages import AllocationAsk, TerminationType, UpdateRequest
+from yunikorn.interface.messages import Allocation, AllocationAsk, NewNodeInfo, TerminationType, UpdateRequest
 from yunikorn.model.ask import REQUIRED_NODE_TAG
 from yunikorn.resources import Resource
 
@@ -181,6 +181,30 @@ def test_a_task_that_could_not_be_started_returns_to_its_place() -> None:
     rm.release(uuid=uuid, termination=TerminationType.SCHEDULING_FAILED_ON_RM)
     rm.node("n2", vcore=12)
     assert served(rm) == ["largest", "larger", "large"]
+
+
+def test_a_recovery_restores_the_order() -> None:
+    rm = RM(configuration(leaf()), PLUGINS)
+    asks = [AllocationAsk(f"t{size}", "app", resource_ask=Resource(vcore=size)) for size in (1, 3, 2)]
+    running = Allocation("t4", "app", "u1", "n1", Resource(vcore=4))
+    rm.app()
+    rm.update(
+        asks=asks,
+        new_schedulable_nodes=[NewNodeInfo("n1", {}, Resource(vcore=99), existing_allocations=[running])],
+    )
+    assert served(rm) == ["t3", "t2", "t1"]
+
+
+def test_queues_of_a_template_have_its_order() -> None:
+    template = {"properties": {"application.sort.policy": "sorted"}}
+    rule = {"name": "provided", "create": True}
+    parent = queue("p", parent=True, childtemplate=template)
+    rm = RM(configuration(parent, placementrules=[rule]), PLUGINS)
+    rm.node("n1", vcore=100)
+    rm.app(queue_name="root.p.x")
+    for size in (1, 3, 2):
+        rm.ask(key=f"t{size}", vcore=size)
+    assert served(rm) == ["t3", "t2", "t1"]
 
 
 # -- failures ----------------------------------------------------------------------------------------------
@@ -381,7 +405,7 @@ def test_a_drawn_history_serves_requests_as_a_sorted_list(seed: int) -> None:
     draw = random.Random(seed)
     Sorted.by = lambda ask: (int(ask.tags.get("stage", "0")), -ask.resource.get("vcore", 0))
     rm = cluster(vcore=0)
-    policies = {"sorted": Sorted.by, "fifo": lambda ask: ()}
+    policies: dict[str, Callable[[Any], Any]] = {"sorted": Sorted.by, "fifo": lambda ask: ()}
     policy = "sorted"
     rm.app()
     arrived: list[str] = []

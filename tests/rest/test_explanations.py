@@ -12,7 +12,7 @@ from tests.core.manual_workers import core_with_workers, registry_of
 from tests.core.reserving import big, cluster, reserved
 from tests.plugins.permit_kit import clear, holding
 from tests.rest.kit import Rest
-from yunikorn.api import AdmissionPolicy, Application, Predicate, SubmitPolicy, Wait
+from yunikorn.api import AdmissionPolicy, Application, AppSortPolicy, Ask, Predicate, SubmitPolicy, Wait
 from yunikorn.cli.explanation_text import explanation_lines
 from yunikorn.clock import SECOND
 from yunikorn.explain.grouped import KEYS, explain_in_groups
@@ -300,3 +300,29 @@ def test_plugins_may_not_call_the_scheduler_meanwhile() -> None:
     explain(rm)
     assert "while the core is explaining pending requests" in Caller.errors[0]
     Caller.errors.clear()
+
+
+class LargestFirst(AppSortPolicy):
+    """Serves large requests first."""
+
+    name = "largest-first"
+
+    def key(self, app: Application) -> int:
+        return app.submitted
+
+    def ask_key(self, ask: Ask) -> float:
+        return -ask.resource.get("vcore", 0)
+
+
+def test_policy_that_orders_requests_is_named() -> None:
+    leaf = queue("a", properties={"application.sort.policy": "largest-first"})
+    rm = RM(configuration(leaf), with_plugins(app_sort_policies=[LargestFirst]))
+    rm.app("app")
+    for size in (1000, 3000, 2000):
+        rm.ask("app", f"of-{size}", vcore=size)
+    found = explain(rm)
+    assert found["requestOrder"] == "largest-first"
+    ranks = {group["allocationKeys"][0]: group["firstRank"] for group in found["requests"]}
+    assert ranks == {"of-3000": 1, "of-2000": 2, "of-1000": 3}
+    lines = list(explanation_lines(found, 100))
+    assert "order:        largest-first orders the requests of an application" in lines

@@ -62,6 +62,8 @@ def _lines(found: Record) -> Iterator[tuple[str, int]]:
         of, parent = number(rank, "of"), shown(text(rank, "parent"))
         place = f"is {ordinal(number(rank, 'rank'))} of {of} queues" if of > 1 else "is the only queue"
         yield f"order:        {shown(text(rank, 'queueName'))} {place} in {parent} with waiting requests", 14
+    if policy := text(found, "requestOrder"):
+        yield f"order:        {shown(policy)} orders the requests of an application", 14
     yield f"waiting:      {_waiting(found, waiting)}", 14
     if awaited:
         unchecked = number(found, "uncheckedCount")

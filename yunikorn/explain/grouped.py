@@ -16,7 +16,7 @@ import attrs
 
 from yunikorn.explain.explanations import Reason, answers, likeness_of
 from yunikorn.explain.node_fit import SCAN, NodeScan, scan_for_gang, scan_in_slices
-from yunikorn.explain.request_position import QueuePosition, in_order
+from yunikorn.explain.request_position import QueuePosition, in_order, orders_requests
 from yunikorn.scheduling.questions import with_next_question
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ class GroupedExplanation:
     """Number of pending allocations that are in no group, because there are too many groups."""
     of: int = 0
     """Number of pending requests in the queue of the application."""
+    ordered_by: str = ""
+    """Name of the sort policy of the queue, if it orders the requests of an application; else empty."""
     queues: tuple[QueuePosition, ...] = ()
     """Rank of the queue and of each queue above among siblings with pending requests."""
 
@@ -92,6 +94,7 @@ def explain_in_groups(
     found = GroupedExplanation()
     if app.queue is not None:
         requests = yield from _in_order_of_app(app)
+        found.ordered_by = "" if app.queue is None else orders_requests(app.queue)
         ahead, found.of = yield from _ahead(app, at.partition.clock.now())
         found.queues = tuple((yield from _queue_positions(app, at.partition.clock.now())))
         yield from _explain_requests(at, requests, ahead, limit, found, most_keys)

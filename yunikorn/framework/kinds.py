@@ -71,7 +71,8 @@ APP_SORT = PluginKind(
     ),
     calls=(
         "`key(app)`; the smallest key is first. A policy that limits how many applications are scheduled "
-        "at a time also has `admission_class(app)` and `admission_limits(counts)`."
+        "at a time also has `admission_class(app)` and `admission_limits(counts)`, and one that orders the "
+        "requests of an application `ask_key(ask)`."
     ),
     base=api.AppSortPolicy,
     method="key",

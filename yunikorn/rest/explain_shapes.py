@@ -85,4 +85,7 @@ class WaitExplanation:
     omitted_count: int = always("number of allocations that are not in `requests`, because of `limit`", 0)
     requests: tuple[WaitingRequests, ...] = always("requests that wait, in their order; held ones last", ())
     pending_in_queue: int = always("number of pending allocations in the queue", 0)
+    request_order: str = optional(
+        "sort policy of the queue, if it orders the requests of an application among equal priorities", ""
+    )
     queue_ranks: tuple[QueueRank, ...] = always("rank of the queue, and of each queue above but root", ())

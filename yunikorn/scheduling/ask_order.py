@@ -3,7 +3,8 @@
 A key depends on the ask alone, so it is computed when the ask is taken in or changed, and again when a reload
 gives the queue another policy. Pending requests are sorted by their keys within every change of the accounts,
 where a comparison that raises would leave the change incomplete. Therefore only numbers, texts and tuples of
-them are keys, and the keys of a queue have one form: these always compare. See docs/decisions/0203.
+them are keys, and the keys of a queue have one form: these always compare. The form is a part of the key, so
+that keys of different policies compare as well, as after a reload. See docs/decisions/0203.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class AskOrder:
         """Return the sort key of an ask; failures of the policy are reported."""
         try:
             answer = self._key(ask)
-            form, key = _plain(answer)
+            form, key = plain_ask_key(answer)
         except contained() as error:
             self._failures.report(self._origin, "computing the key of", error, ask.label)
             return LAST
@@ -76,11 +77,14 @@ class AskOrder:
             cause = f"{safe_repr(answer)} does not compare with {self._shown}, the first key of its queue"
             self._failures.report(self._origin, "comparing keys of", cause, ask.label)
             return LAST
-        return (0, key)
+        return (0, self._form, key)
 
 
-def _plain(value: Any, levels: int = DEEPEST) -> tuple[str, Any]:
-    """Return the form of a key, and the key without objects of subclasses; raises `TypeError`."""
+def plain_ask_key(value: Any, levels: int = DEEPEST) -> tuple[str, Any]:
+    """Return the form of a key, and the key without objects of subclasses; raises `TypeError`.
+
+    Keys of one form compare with each other.
+    """
     if value is None:
         return "none", ()
     number = number_or_none(value)
@@ -89,7 +93,7 @@ def _plain(value: Any, levels: int = DEEPEST) -> tuple[str, Any]:
     if issubclass(type(value), str):
         return "text", exact_text(value)[:LONGEST_NAME]
     if issubclass(type(value), tuple) and levels:
-        parts = [_plain(part, levels - 1) for part in tuple.__iter__(value)]
+        parts = [plain_ask_key(part, levels - 1) for part in tuple.__iter__(value)]
         return f"({', '.join([form for form, _ in parts])})", tuple([key for _, key in parts])
     raise TypeError(f"ask_key returned {safe_repr(value)} instead of {FORM}")
 

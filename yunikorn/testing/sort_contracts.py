@@ -18,6 +18,7 @@ from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import APP_SORT, NODE_SORT, QUEUE_SORT
 from yunikorn.resources import INT64_MAX, Resource
 from yunikorn.testing.answers_contract import SLACK, AnswersContract, Question, calling, fault_of_class
+from yunikorn.testing.ask_order_contract import AskOrderContract
 from yunikorn.testing.books_contract import BooksContract
 from yunikorn.testing.costs import count_operations
 from yunikorn.testing.order_laws import Keyed, broken_laws
@@ -178,7 +179,7 @@ class SortContract(AnswersContract):
         )
 
 
-class AppSortPolicyContract(SortContract, BooksContract):
+class AppSortPolicyContract(SortContract, BooksContract, AskOrderContract):
     """Tests that an application sort policy must pass; set `policy = Mine(...)`."""
 
     kind = APP_SORT
@@ -194,10 +195,11 @@ class AppSortPolicyContract(SortContract, BooksContract):
         return beside_busier_applications(sample)
 
     def side_questions(self) -> Sequence[Question]:
-        """Return the admission class of each sample, if the policy has such classes."""
+        """Return calls of the books, the keys of requests, and the admission class of each sample."""
+        found = [*self.book_questions(), *self.ask_questions()]
         if type(self.policy).admission_class is AppSortPolicy.admission_class:
-            return []
-        return [
+            return found
+        return found + [
             Question(f"admission_class({sample.id})", calling("admission_class", sample), fault_of_class)
             for sample in self.samples()
         ]

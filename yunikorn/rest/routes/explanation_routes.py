@@ -69,6 +69,7 @@ def read_explanation(
         omitted_count=found.omitted,
         requests=tuple(map(_requests, found.groups)),
         pending_in_queue=found.of,
+        request_order=found.ordered_by,
         queue_ranks=tuple(map(_rank, found.queues)),
     )
 
