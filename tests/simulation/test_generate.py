@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from statistics import fmean
@@ -259,7 +260,7 @@ MANY_EACH = "{id: ID, count: 10000000, arrivals: {process: poisson, every: 1s}, 
 @pytest.mark.parametrize(
     ("text", "reported"),
     [
-        ("generate: [<a>, <b>]", "generate[1].count (line 2, column 11): expected at most 10,000,000"),
+        ("generate: [<a>, <b>]", "generate[1].count (line 2, column 141): expected at most 10,000,000"),
         ("generate: [<a>, <b>]", "there are 20,000,000 or more"),
         (
             "generate: [{id: a, during: 100h, arrivals: {process: regular, every: 1ms}, tasks: [TASK]}]",
@@ -270,13 +271,39 @@ MANY_EACH = "{id: ID, count: 10000000, arrivals: {process: poisson, every: 1s}, 
             "applications: [{id: x, tasks: [TASK]}, {id: y, count: 10000000, tasks: [TASK]}]",
             "applications[1].count (line 2, column 87): expected at most 10,000,000",
         ),
+        (
+            "applications: [{id: x, count: 9000000, tasks: [TASK]},"
+            " {id: y, count: 9000000, after: [x-77], tasks: [TASK]}]",
+            "there are 18,000,000 or more",
+        ),
+        (
+            "applications: [{id: x, count: 9000000, tasks: [TASK]}, {id: z, after: [x-77], tasks: [TASK]}]\n"
+            "generate: [{id: y, count: 9000000, after: [x-77],"
+            " arrivals: {process: regular, every: 1s}, tasks: [TASK]}]",
+            "generate[0].count (line 3, column 27): expected at most 10,000,000",
+        ),
     ],
 )
 def test_too_many_applications_in_all_are_refused_before_they_are_made(text: str, reported: str) -> None:
     for name in "ab":
         text = text.replace(f"<{name}>", MANY_EACH.replace("ID", name))
-    with pytest.raises(InputError, match=re.escape(reported)):
-        read(NODES + text.replace("TASK", "{resources: {vcore: 1}, runtime: 5s}"))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match=re.escape(reported)) as caught:
+            read(NODES + text.replace("TASK", "{resources: {vcore: 1}, runtime: 5s}"))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
+    assert len(caught.value.problems) == 1
+
+
+def test_too_many_nodes_in_all_are_refused_without_problems_of_their_events() -> None:
+    a, b = (f"{{name: {name}, count: 900000, resources: {{vcore: 1}}}}" for name in "ab")
+    text = f"nodes: [{a}, {b}]\nevents: [{{at: 1, node: a-000007, action: remove}}]"
+    with pytest.raises(InputError) as caught:
+        read_cluster(text, "file")
+    (found,) = caught.value.problems
+    assert str(found).startswith("nodes[1].count (line 1, column 75): expected at most 1,000,000 nodes")
 
 
 def test_nodes_fail_and_come_back(tmp_path: Path, registry: Registry) -> None:

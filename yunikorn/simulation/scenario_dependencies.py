@@ -25,7 +25,9 @@ CYCLE_SHOWN = 6
 class ScenarioDependencies:
     """The entries of `applications`, and the predecessors that entries name."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_complete: bool = True) -> None:
+        """Create an empty record; names are not checked unless it is to be complete."""
+        self._is_complete = is_complete
         self._entries: list[tuple[YamlTable, list[str]]] = []
         self._groups: dict[str, list[str]] = {}
         self._known: set[str] = set()
@@ -70,6 +72,8 @@ class ScenarioDependencies:
         """Return the ids of the predecessors of an entry, with the positions of their names."""
         if "thinktime" in table and "after" not in table:
             table.problem("thinktime", "applies only after predecessors: add after, with their ids")
+        if not self._is_complete:
+            return {}
         wrong = len(table.findings.problems)
         texts = table.texts("after")
         # The keys of the entry have been read before, so that a value that is no list is already reported.

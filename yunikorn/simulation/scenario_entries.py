@@ -6,8 +6,9 @@ that are removed with their tasks, and return, at random.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase
+from itertools import accumulate
 from pathlib import Path
 from typing import TypeVar
 
@@ -68,15 +69,17 @@ MANY = 200_000
 """Maximum number of failure events of one entry."""
 
 
-def read_applications(document: YamlTable, entries: ScenarioDependencies) -> list[WorkloadApplication]:
+def read_applications(
+    tables: Sequence[YamlTable], counts: Sequence[int], entries: ScenarioDependencies
+) -> list[WorkloadApplication]:
     """Read the applications in the order of the text, and add their entries to `entries`.
 
-    Duplicate ids and impossible predecessors are reported as problems.
+    `counts` has the number of each entry. Duplicate ids and impossible predecessors are reported as problems.
     """
     found: dict[str, WorkloadApplication] = {}
-    for table in document.tables("applications"):
+    for table, count in zip(tables, counts, strict=True):
         ids = []
-        for application in _read_alike(table, MAX_COUNT - len(found)):
+        for application in _read_alike(table, count):
             if application.id and application.id in found:
                 table.problem("id", f"duplicate application id '{application.id}'")
                 break
@@ -86,22 +89,37 @@ def read_applications(document: YamlTable, entries: ScenarioDependencies) -> lis
     return list(entries.resolve(found).values())
 
 
-def too_many(count: int) -> str:
+def too_many_applications(count: int) -> str:
     """Return the problem of a scenario with this number of applications."""
-    return (
-        f"expected at most {MAX_COUNT:,} applications in a scenario, and up to here there are {count:,} or "
-        "more: simulate a shorter time, or fewer applications with more tasks each"
-    )
+    remedy = "simulate a shorter time, or fewer applications with more tasks each"
+    return f"expected at most {MAX_COUNT:,} applications {_up_to_here(count)}: {remedy}"
 
 
-def _read_alike(table: YamlTable, left: int) -> Iterator[WorkloadApplication]:
-    """Yield the applications of an entry; `left` is the number that the scenario may still have."""
+def _too_many_nodes(count: int) -> str:
+    return f"expected at most {MAX_NODES:,} nodes {_up_to_here(count)}: simulate fewer, larger ones"
+
+
+def _up_to_here(count: int) -> str:
+    return f"in a scenario, and up to here there are {count:,} or more"
+
+
+def check_total(
+    tables: Sequence[YamlTable], counts: Sequence[int], most: int, problem: Callable[[int], str]
+) -> bool:
+    """Return False, and report it, if the numbers of these entries are too many together.
+
+    The caller makes nothing then: the objects of the first entries would fill the memory.
+    """
+    for table, total in zip(tables, accumulate(counts), strict=True):
+        if total > most:
+            table.problem("count", problem(total))
+            return False
+    return True
+
+
+def _read_alike(table: YamlTable, count: int) -> Iterator[WorkloadApplication]:
+    """Yield the applications of an entry, `count` in all."""
     table.only(APPLICATION_KEYS)
-    count = read_count(table, MAX_COUNT)
-    if count > left:
-        # The problem comes before the applications are made: they would fill the memory.
-        table.problem("count", too_many(MAX_COUNT - left + count))
-        count = 1
     every = read_time(table, "every", 0)
     values = read_keys(table, APPLICATION)
     application = WorkloadApplication(**values, tasks=read_tasks(table, _read_task))
@@ -145,11 +163,15 @@ def _read_task(table: YamlTable, name: str) -> WorkloadTaskGroup:
 def read_nodes(document: YamlTable) -> list[WorkloadNode]:
     """Read the initial nodes; duplicate names are reported as problems."""
     nodes: dict[str, WorkloadNode] = {}
-    for table in document.tables("nodes"):
+    tables = document.tables("nodes")
+    counts = [read_count(table, MAX_NODES) for table in tables]
+    if not check_total(tables, counts, MAX_NODES, _too_many_nodes):
+        counts = [0] * len(counts)
+    for table, count in zip(tables, counts, strict=True):
         table.only(NODE_KEYS)
         name = read_name(table, "name")
         alike = WorkloadNode(name, **read_keys(table, NODE))
-        for each in numbered(name, read_count(table, MAX_NODES)):
+        for each in numbered(name, count):
             if each and each in nodes:
                 table.problem("name", f"duplicate node name '{each}'")
                 break

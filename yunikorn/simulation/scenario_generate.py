@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import attrs
@@ -50,8 +50,19 @@ _FIXED = tuple(key for key in APPLICATION if key.name not in ("queue", "user"))
 _ONE = DrawnAmounts(Constant(1), 1, 1, 1)
 
 
+def known_count(table: YamlTable) -> int:
+    """Return the number of applications of an entry of `generate` as written; 0 if others decide it, too."""
+    if "count" not in table or "during" in table:
+        return 0
+    wrong = len(table.findings.problems)
+    count = read_count(table, MANY)
+    # The plan is read later, and reports a number that is none.
+    del table.findings.problems[wrong:]
+    return count
+
+
 def read_plans(
-    document: YamlTable, taken: Collection[str], entries: ScenarioDependencies
+    tables: Sequence[YamlTable], taken: Collection[str], entries: ScenarioDependencies
 ) -> list[ApplicationPlan]:
     """Read the entries of `generate`.
 
@@ -59,7 +70,7 @@ def read_plans(
     predecessors of generated applications.
     """
     plans: dict[str, ApplicationPlan] = {}
-    for table in document.tables("generate"):
+    for table in tables:
         table.only(ENTRY_KEYS)
         plan = _read_plan(table, tuple(entries.predecessors(table)))
         name = plan.pattern.id

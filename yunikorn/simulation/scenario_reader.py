@@ -18,7 +18,7 @@ from typing import IO, Any
 import attrs
 
 from yunikorn.config.document import Mapping, compose, show
-from yunikorn.config.yaml_reading import Findings, Spot, YamlTable
+from yunikorn.config.yaml_reading import Findings, YamlTable
 from yunikorn.errors import ConfigError, Problem, QuantityError
 from yunikorn.input_files import GZIP, HeldInput, InputFile
 from yunikorn.resources import INT64_MAX
@@ -30,14 +30,15 @@ from yunikorn.simulation.input_source import InputError, SeedWithoutEffect, desc
 from yunikorn.simulation.rng import streams
 from yunikorn.simulation.scenario_dependencies import ScenarioDependencies
 from yunikorn.simulation.scenario_entries import (
+    check_total,
     read_applications,
     read_events,
     read_failures,
     read_nodes,
     read_reloads,
-    too_many,
+    too_many_applications,
 )
-from yunikorn.simulation.scenario_generate import read_plans
+from yunikorn.simulation.scenario_generate import known_count, read_plans
 from yunikorn.simulation.scenario_keys import (
     APPLICATION,
     MAX_COUNT,
@@ -47,7 +48,7 @@ from yunikorn.simulation.scenario_keys import (
     Unusual,
     convert_keys,
 )
-from yunikorn.simulation.scenario_values import read_startup
+from yunikorn.simulation.scenario_values import read_count, read_startup
 from yunikorn.simulation.workload import (
     ConfigEvent,
     NodeEvent,
@@ -121,10 +122,15 @@ def read_scenario(
 
 def _read_arrivals(document: YamlTable, seed: int) -> Sequence[WorkloadApplication]:
     wrong = len(document.findings.problems)
-    entries = ScenarioDependencies()
-    applications = read_applications(document, entries)
+    listed, planned = document.tables("applications"), document.tables("generate")
+    counts = [read_count(table, MAX_COUNT) for table in listed]
+    fits = check_total(
+        [*listed, *planned], [*counts, *map(known_count, planned)], MAX_COUNT, too_many_applications
+    )
+    entries = ScenarioDependencies(is_complete=fits)
+    applications = read_applications(listed, counts if fits else [0] * len(counts), entries)
     applications.sort(key=lambda application: application.submit)
-    plans = read_plans(document, [application.id for application in applications], entries)
+    plans = read_plans(planned, [application.id for application in applications], entries)
     if len(document.findings.problems) != wrong:
         return []
     if not plans:
@@ -132,21 +138,19 @@ def _read_arrivals(document: YamlTable, seed: int) -> Sequence[WorkloadApplicati
             document.problem("applications", "contains no applications")
         return applications
     generated = Generated(applications, plans, seed)
-    if _check_total(document, plans, [plan.known_size() for plan in plans], len(applications)):
-        _check_total(document, plans, generated.sizes, len(applications))
+    if _check_plans(planned, plans, [plan.known_size() for plan in plans], len(applications)):
+        _check_plans(planned, plans, generated.sizes, len(applications))
     return generated
 
 
-def _check_total(
-    document: YamlTable, plans: Sequence[ApplicationPlan], sizes: Sequence[int], total: int
+def _check_plans(
+    tables: Sequence[YamlTable], plans: Sequence[ApplicationPlan], sizes: Sequence[int], total: int
 ) -> bool:
     """Return True if the sizes of the plans and the listed applications are not too many in `total`."""
-    for index, (plan, size) in enumerate(zip(plans, sizes, strict=True)):
+    for table, plan, size in zip(tables, plans, sizes, strict=True):
         total += size
         if total > MAX_COUNT:
-            key = "count" if plan.during is None else "during"
-            entry = Spot(f"generate[{index}].{key}", document.spot("generate").node)
-            document.findings.problem(entry, too_many(total))
+            table.problem("count" if plan.during is None else "during", too_many_applications(total))
             return False
     return True
 
@@ -207,6 +211,9 @@ def _raise_problems(document: YamlTable, file: str) -> None:
 def _read_cluster(document: YamlTable, file: str, seed: int) -> ScenarioCluster:
     wrong = len(document.findings.problems)
     nodes = read_nodes(document)
+    if not nodes and len(document.findings.problems) != wrong:
+        # Events name nodes, and each would be reported as one of an unknown node.
+        return ScenarioCluster([])
     events = read_events(document, nodes)
     if not nodes and not events and len(document.findings.problems) == wrong:
         document.problem("nodes", "contains no nodes")
