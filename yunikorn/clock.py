@@ -62,6 +62,34 @@ class ManualClock:
         self.set(self._now + round(seconds * SECOND))
 
 
+class SteadyClock:
+    """Clock that never goes back, whatever happens to the clock that it follows.
+
+    After that was set back, time passes at half its speed until both agree. Use is then never negative and
+    never counted twice, and timers are late by twice their delay at most.
+    """
+
+    def __init__(self, source: Clock, stopwatch: Callable[[], int] = stopwatch) -> None:
+        """Follow a clock; `stopwatch` returns a time (ns) that never goes back."""
+        self._source = source
+        self._stopwatch = stopwatch
+        self._latest = source.now(), stopwatch()
+        """Latest time, and that of the stopwatch."""
+
+    def now(self) -> int:
+        """Return the current time in nanoseconds."""
+        (latest, begin), found, elapsed = self._latest, self._source.now(), self._stopwatch()
+        if found < latest:
+            found = latest + (elapsed - begin) // 2
+        self._latest = found, elapsed
+        return found
+
+
+def steady(clock: Clock) -> Clock:
+    """Return a clock that never goes back: `clock` itself if that is known of it, else one that follows."""
+    return clock if isinstance(clock, (ManualClock, SteadyClock)) else SteadyClock(clock)
+
+
 class Timer:
     """Scheduled call; `call` is None after the call or after `cancel()`."""
 

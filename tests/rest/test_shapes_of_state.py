@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.core.gangs import GangRM
-from tests.core.kit import RM, document, partition, queue
+from tests.core.kit import RM, configuration, document, partition, queue
 from tests.rest.kit import Rest
 from yunikorn.clock import SECOND
 from yunikorn.interface.constants import HOST_NAME, INSTANCE_TYPE, RACK_NAME
@@ -497,3 +497,14 @@ def test_placeholders() -> None:
     assert (real["requestTime"], real["allocationDelay"]) == (START, 10 * SECOND)
     (holder,) = [one for one in app["allocations"] if one["allocationKey"] != "real"]
     assert holder["placeholder"] is True
+
+
+def test_delay_of_a_request_that_the_rm_created_in_our_future_is_zero() -> None:
+    rm = RM(configuration(queue("a")))
+    rm.node("n1", vcore=4)
+    rm.app()
+    rm.ask(vcore=1, tags={"creationTime": "50"})
+    rm.schedule()
+    (found,) = Rest(rm).json("partition/default/application/app")["allocations"]
+    assert found["requestTime"] == 50 * SECOND
+    assert "allocationDelay" not in found

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from yunikorn.clock import Clock
+from yunikorn.clock import Clock, steady
 from yunikorn.config.load import DEFAULT_TEXT, load_config
 from yunikorn.config.queues_yaml import SchedulerConfig
 from yunikorn.errors import UsageError
@@ -69,7 +69,8 @@ class Scheduler:
         replay passes `NoWakeRequests`.
         """
         self.registry = registry
-        self.clock = clock
+        # Use and waits would be negative, or count twice, after a system clock was set back.
+        self.clock = clock = steady(clock)
         self.started = clock.now()
         """Time at which the scheduler was created (ns)."""
         self.configurations = configurations

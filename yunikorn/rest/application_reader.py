@@ -251,7 +251,8 @@ def read_allocation(allocation: Allocation) -> shapes.Allocation:
         allocation_tags=allocation.tags,
         request_time=requested,
         allocation_time=allocation.placed,
-        allocation_delay=allocation.placed - requested,
+        # The clock of a resource manager may be ahead.
+        allocation_delay=max(allocation.placed - requested, 0),
         resource=allocation.resource,
         priority=str(allocation.priority),
         node_id=allocation.node.id,

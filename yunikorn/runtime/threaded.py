@@ -24,7 +24,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from yunikorn.clock import SECOND, Clock, ManualClock
+from yunikorn.clock import SECOND, Clock, ManualClock, steady
 from yunikorn.clock import stopwatch as real_stopwatch
 from yunikorn.errors import UsageError, YunikornError
 from yunikorn.framework.plugin_failures import PluginFailures
@@ -93,8 +93,8 @@ class ThreadedScheduler:
     ) -> None:
         """Create a core that does not run; `workers` are those of the scheduler that `make` returns."""
         self._reads = SlicedReads(stopwatch)
-        self._source = clock
-        self._clock = ManualClock(clock.now())
+        self._source = steady(clock)
+        self._clock = ManualClock(self._source.now())
         self._scheduler = make(self._clock)
         self._inbox: Inbox[_Entry] = Inbox(capacity)
         self._scheduler.wake_requests.connect(self._woken)
@@ -301,7 +301,7 @@ class ThreadedScheduler:
 
     def _step(self, more: bool) -> bool:
         """Set the time, run entries, make decisions; return True if more may be possible at once."""
-        self._clock.set(max(self._source.now(), self._clock.now()))
+        self._clock.set(self._source.now())
         measurements = self._scheduler.measurements
         begin = 0 if measurements is None else measurements.stopwatch()
         fired = self._scheduler.fire_timers()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from yunikorn.background import BackgroundTasks
-from yunikorn.clock import Clock, SystemClock, stopwatch
+from yunikorn.clock import Clock, SystemClock, steady, stopwatch
 from yunikorn.config.load import DEFAULT_TEXT
 from yunikorn.errors import UsageError
 from yunikorn.framework.plugin_statistics import PluginStatistics
@@ -152,7 +152,7 @@ def serve(
     """
 
     async def run() -> int:
-        return await _Service(options, registry, clock or SystemClock()).run(announce)
+        return await _Service(options, registry, steady(clock or SystemClock())).run(announce)
 
     return asyncio.run(run())
 
