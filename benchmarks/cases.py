@@ -132,12 +132,6 @@ def _scheduling() -> list[Case]:
         ],
         Case("P-predicates", "undeclared", attrs.evolve(ZONED, predicates=UNDECLARED), measure),
         Case("P-predicates", "tenth", attrs.evolve(TENTH, predicates=("one-slot",)), measure),
-        Case(
-            "P-predicates",
-            "hidden",
-            attrs.evolve(TENTH, nodes=1_000, tasks=1_000, predicates=("one-slot-hidden",)),
-            measure,
-        ),
     ]
 
 

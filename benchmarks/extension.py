@@ -138,17 +138,6 @@ class OneSlot(Predicate):
 
 
 @attrs.frozen
-class OneSlotHidden(OneSlot):
-    """As `OneSlot`, in a way that shows nothing about its inputs."""
-
-    name = "one-slot-hidden"
-
-    def check(self, ask: Ask, node: Node) -> str | None:
-        """Check the attribute `slot` of the node."""
-        return super().check(ask, node)
-
-
-@attrs.frozen
 class AnyRack(Predicate):
     """Every node that is in a rack; declares its classes."""
 
@@ -230,4 +219,4 @@ def yunikorn_node_sort_policies() -> list[type[NodeSortPolicy]]:
 @hookimpl
 def yunikorn_predicates() -> list[type[Predicate]]:
     """Return the predicates."""
-    return [EastOnly, EastOnlySilent, OneSlot, OneSlotHidden, AnyRack]
+    return [EastOnly, EastOnlySilent, OneSlot, AnyRack]

@@ -202,7 +202,7 @@ class AskClasses:
         if ask_class is None:
             if self._idle >= IDLE_ASK_CLASSES and self._idle * 2 > len(self._ask_classes):
                 self._drop_idle()
-            ask_class = self._ask_classes[key] = kind(key, resource, self.take_bit())
+            ask_class = self._ask_classes[key] = kind(key, resource, self._take_bit())
             self._idle += 1
         return ask_class
 
@@ -216,21 +216,11 @@ class AskClasses:
             found.avoid(nodes)
         return found
 
-    def take_bit(self) -> int:
-        """Return a bit that no ask class has, until `return_bits` or the end of its ask class."""
+    def _take_bit(self) -> int:
         if self._free:
             return self._free.pop()
         self._used += 1
         return 1 << (self._used - 1)
-
-    def return_bits(self, bits: list[int]) -> None:
-        """Give back bits of `take_bit`; they are cleared wherever they are set."""
-        gone = 0
-        for bit in bits:
-            gone |= bit
-        for forget in self._bits_dropped:
-            forget(gone)
-        self._free += bits
 
     def refresh_unfit(self, node: Node) -> int:
         """Add the known ask classes that do not fit to `node.unfit`, and return the result as bits."""

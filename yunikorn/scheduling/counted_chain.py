@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -52,29 +51,8 @@ class CountedChain(PredicateChain):
         super()._refuse_all(condition, message)
         self._choices = [one for one in self._choices if one[0] is not condition]
 
-    def _ask_readable(
-        self, conditions: Sequence[Condition], ask: Ask, node: Node, refusing: list[tuple[Node, str]]
-    ) -> str | None:
-        for condition in conditions:
-            searches = condition.searches
-            try:
-                reason = condition.search_check(ask, node)
-            except contained() as error:
-                searches.failed += 1
-                return self._failed(condition, ask, node, error)
-            if reason is not None:
-                searches.refused += 1
-                if type(reason) is not str or len(reason) > LONGEST_TEXT:
-                    return self._useless(condition, ask, node, reason)
-                refusing.append((node, reason))
-                return reason
-            searches.accepted += 1
-        return None
-
-    def _who_refuses(
-        self, ask: Ask, node: Node, *, reserve: bool = False, start: int = 0
-    ) -> tuple[Condition, str] | None:
-        for condition in islice(self._passing, start, None) if start else self._passing:
+    def _who_refuses(self, ask: Ask, node: Node, *, reserve: bool = False) -> tuple[Condition, str] | None:
+        for condition in self._passing:
             reason: str | None
             if condition.by_ask:
                 reason = self._remembered(condition, ask, node)

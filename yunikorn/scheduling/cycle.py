@@ -308,7 +308,9 @@ class Cycle:
         if extras is not None and (extras.quota_reported or extras.limit_reported):
             self._report_room(ask, extras)
         chain = self._orders.chain
-        node = self._orders.find(ask) if chain is None else self._orders.find_alone(ask, chain)
+        if chain is not None:
+            chain.begin()
+        node = self._orders.find(ask)
         if node is None:
             self._give_up(ask)
             return None

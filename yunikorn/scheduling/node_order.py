@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
-from itertools import dropwhile, islice
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.clock import SECOND
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from yunikorn.model.ask import Ask
     from yunikorn.model.ask_class import AskClass, AskClasses
     from yunikorn.model.node import Node
-    from yunikorn.scheduling.known_refusals import RefusalClass
     from yunikorn.scheduling.node_policies import Scorer
     from yunikorn.scheduling.predicate_chain import PredicateChain
 
@@ -361,10 +359,6 @@ class NodeOrder:
             if predicates.asks_ahead and not predicates.expects:
                 with predicates.expecting(ask, lambda: self._with_room(ask_class)):
                     return self.find(ask_class, ask, predicates)
-            if predicates.known is not None and predicates.is_alone:
-                known = predicates.known.of(ask)
-                if known is not None:
-                    return self._find_beyond(ask_class, ask, predicates, known)
         elif self._first.entries:
             first: Node = self._first.entries[0][2]
             if not first.unfit & bit:
@@ -427,94 +421,6 @@ class NodeOrder:
             block.bits |= bit
         return None
 
-    def _find_beyond(
-        self, ask_class: AskClass, ask: Ask, predicates: PredicateChain, known: RefusalClass
-    ) -> Node | None:
-        """Search as `find`, but pass nodes that are known to refuse; record their reasons if none accepts."""
-        bit, both = ask_class.bit, ask_class.bit | known.bit
-        # Assigned here, None would be the only value that compiled code expects below.
-        predicates.forget_change()
-        passed: list[Node] = []
-        passed_blocks: list[NodeBlock] = []
-        for group in self._groups.blocks:
-            if group.bits & both:
-                if not group.bits & bit:
-                    passed_blocks += group.blocks
-                continue
-            settled = True
-            for block in group.blocks:
-                if block.bits & both:
-                    if not block.bits & bit:
-                        passed_blocks.append(block)
-                    continue
-                node = self._scan_beyond(block, ask_class, ask, predicates, known, passed)
-                if node is not None:
-                    return node
-                if predicates.changed_at is not None:
-                    break
-                if not block.bits & both:
-                    settled = False
-            if predicates.changed_at is not None:
-                # The nodes before had refused; those behind may not refuse any more.
-                node = predicates.first(ask, self._behind(predicates.changed_at, ask_class))
-                if node is not None:
-                    return node
-                break
-            if settled:
-                group.tighten()
-        for block in passed_blocks:
-            if not block.bits & bit:
-                passed += [entry[2] for entry in block.entries]
-        predicates.record_passed([node for node in passed if self._may_take(node, ask_class)], known)
-        return None
-
-    def _scan_beyond(
-        self,
-        block: NodeBlock,
-        ask_class: AskClass,
-        ask: Ask,
-        predicates: PredicateChain,
-        known: RefusalClass,
-        passed: list[Node],
-    ) -> Node | None:
-        """Scan a block as `_scan`; add the nodes that are known to refuse to `passed`."""
-        bit, both = ask_class.bit, ask_class.bit | known.bit
-        roomy: list[Node] = []
-        refusing: list[Node] = []
-        for entry in block.entries:
-            node: Node = entry[2]
-            if node.unfit & both:
-                if not node.unfit & bit:
-                    refusing.append(node)
-            elif self._may_take(node, ask_class):
-                roomy.append(node)
-        unsettled = predicates.unsettled
-        taking = predicates.first_beyond(ask, roomy, known)
-        if taking is not None:
-            return taking
-        changed_at = predicates.changed_at
-        if changed_at is not None:
-            before = [entry[2] for entry in block.entries]
-            passed += [node for node in before[: before.index(changed_at)] if node in refusing]
-            return None
-        passed += refusing
-        block.tighten()
-        if predicates.unsettled == unsettled and not any(
-            self._may_take(node, ask_class) for node in refusing
-        ):
-            block.bits |= bit
-        return None
-
-    def _may_take(self, node: Node, ask_class: AskClass) -> bool:
-        """Return True if a node has room; mark the node as unfit if not."""
-        if node.unfit & ask_class.bit:
-            return False
-        if _has_room(node, ask_class):
-            return True
-        node.unfit |= ask_class.bit
-        self._ask_classes.refresh_unfit(node)
-        return False
-
     def _scan_by_domain(
         self, block: NodeBlock, ask_class: AskClass, ask: Ask, predicates: PredicateChain
     ) -> Node | None:
@@ -547,10 +453,6 @@ class NodeOrder:
             block.tighten()
             block.bits |= bit
         return None
-
-    def _behind(self, last: Node, ask_class: AskClass) -> Iterator[Node]:
-        """Yield the nodes with room that a search visits after `last`."""
-        return islice(dropwhile(lambda one: one is not last, self._with_room(ask_class)), 1, None)
 
     def _with_room(self, ask_class: AskClass) -> Iterator[Node]:
         """Yield the nodes with room for this ask class in the order of a search."""

@@ -59,7 +59,7 @@ class NodeOrders:
         """True if the ask class depends on nothing but resources, node order and required node."""
         self._nodes = nodes
         self._pending_classes = pending_classes
-        self._ask_classes = ask_classes = pending_classes.ask_classes
+        self._ask_classes = pending_classes.ask_classes
         self._clock = clock
         self._failures = failures
         self._orders: dict[tuple[str, int], NodeOrder] = {}
@@ -78,7 +78,6 @@ class NodeOrders:
         self.regained: list[Node] = []
         """Reserved nodes that gained room since the cycle last tried their reservations."""
         readers.ask_bits_dropped.append(self.forget_ask_classes)
-        predicates.use_bits(ask_classes)
         readers.ask_class_dropped.append(self._drop_ask_class)
 
     def find(self, ask: Ask) -> Node | None:
@@ -105,15 +104,6 @@ class NodeOrders:
                 # The search passes nodes that are known not to fit the class.
                 node.unfit |= ask_class.bit
         return self.of(ask_class).find(ask_class, ask, self.chain)
-
-    def find_alone(self, ask: Ask, chain: PredicateChain) -> Node | None:
-        """As `find`, beginning a search of its own: only a search without result has to record refusals."""
-        chain.begin()
-        chain.is_alone = True
-        try:
-            return self.find(ask)
-        finally:
-            chain.is_alone = False
 
     def _is_by_resources(self) -> bool:
         return self.chain is None and not any(named.declares for named in self.policies.values())
@@ -303,8 +293,6 @@ class NodeOrders:
 
     def replace(self, policies: dict[str, NamedPolicy], predicates: PredicateChain) -> None:
         """Use these policies and predicates from now on."""
-        self.predicates.release_bits()
-        predicates.use_bits(self._ask_classes)
         self.policies = policies
         self.predicates, self.chain = predicates, predicates if predicates else None
         self.by_resources = self._is_by_resources()

@@ -364,7 +364,6 @@ class PartitionScheduler:
             node.classes = ()
             return
         node.classes = predicates.node_classes(node)
-        predicates.forget_node(node)
         if predicates.has_domains or node.domains:
             predicates.join_domains(node)
             node.unfit = 0

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from inspect import getattr_static
 from itertools import islice
-from types import FunctionType, MethodType
 from typing import Any, Protocol
 
 import attrs
@@ -23,8 +21,7 @@ from yunikorn.accounting.books import Keeper
 from yunikorn.api import AppSortPolicy, NodeSortPolicy, PermitPolicy, Predicate
 from yunikorn.containment import contained, entries_of, is_plugin_of, read_attribute, safe_repr
 from yunikorn.framework.plugin_failures import PluginFailures, read_flag, read_version
-from yunikorn.framework.plugin_statistics import SearchCount, uncounted
-from yunikorn.framework.purity import Inputs, inputs_of
+from yunikorn.framework.plugin_statistics import SearchCount
 
 FIRST, MOST = 16, 512
 """Number of nodes in the first batch of a search, and the largest number of nodes in a batch."""
@@ -212,21 +209,6 @@ class Condition:
             kind.on_reservation,
             partial(failures.report, origin, "comparing classes"),
         )
-
-    def inputs(self) -> Inputs | None:
-        """Return the inputs of a predicate that declares nothing, if its code shows them."""
-        kind = type(self.predicate)
-        plain = kind.check_reservation is Predicate.check_reservation and kind.prepare is Predicate.prepare
-        if self.by_ask or self.keeps_books or not plain:
-            return None
-        if getattr_static(self.predicate, "refresh_every") is not getattr_static(Predicate, "refresh_every"):
-            return None  # answers change with time
-        # Neither an adapter, nor a method that the object itself has.
-        used, own = self.check, getattr_static(kind, "check")
-        if type(used) is not MethodType or used.__self__ is not self.predicate or used.__func__ is not own:
-            return None
-        check = getattr_static(uncounted(kind), "check")
-        return inputs_of(MethodType(check, self.predicate)) if isinstance(check, FunctionType) else None
 
 
 class ClassVersions:

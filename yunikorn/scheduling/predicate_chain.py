@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.api import Predicate
@@ -24,7 +23,6 @@ from yunikorn.containment import (
 )
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.scheduling.domain_tables import DomainTables
-from yunikorn.scheduling.known_refusals import KnownRefusals, RefusalClass
 from yunikorn.scheduling.predicate_calls import AskedAhead, ClassVersions, Condition, Prepared, keeper_of
 from yunikorn.scheduling.reservation_checks import ReservationChecks
 from yunikorn.scheduling.shared_verdicts import SharedVerdicts
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from yunikorn.accounting.books import Keeper
     from yunikorn.framework.plugin_failures import PluginFailures
     from yunikorn.model.ask import Ask
-    from yunikorn.model.ask_class import AskClass, AskClasses
+    from yunikorn.model.ask_class import AskClass
     from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
     from yunikorn.scheduling.predicate_calls import SearchState
@@ -78,19 +76,10 @@ class PredicateChain:
         """Number of refusals since `begin` that any change may undo."""
         self.personal = False
         """True if a refusal since `begin` is specific to one ask."""
-        self.is_alone = False
-        """True during a search after which the recorded refusals count only if no node was found."""
         self.asks_ahead = False
         """True if a predicate benefits from `expect`."""
         self.expects = False
         """True between `expect` and `forget`."""
-        self._ask_classes: AskClasses | None = None
-        self.known: KnownRefusals | None = None
-        """Refusals of the first predicates that declare nothing, if their code shows their inputs."""
-        self._readable = 0
-        """Number of these predicates, the first in `_passing`."""
-        self.changed_at: Node | None = None
-        """Node at which a predicate has changed what a readable one reads, during the latest search."""
         self.refresh: int | None = None
         """Interval (ns) after which refusals may change without a change in the core; None if unused."""
         self.bind()
@@ -135,41 +124,11 @@ class PredicateChain:
             if not condition.by_ask
         ]
         self.refresh = min((round(one * SECOND) for one in seconds if one), default=None)
-        self._read_inputs()
-
-    def _read_inputs(self) -> None:
-        """Keep known refusals if the code of all predicates without classes shows their inputs."""
-        self.release_bits()
-        if self._ask_classes is not None and self._passing and not self._domains:
-            # A predicate behind one that has to be asked is asked as often as before.
-            inputs = takewhile(bool, (condition.inputs() for condition in self._passing))
-            found = [one for one in inputs if one is not None]
-            self._readable = len(found)
-            if found:
-                self.known = KnownRefusals(found, self._ask_classes, by_class=bool(self._lasting))
-
-    def use_bits(self, ask_classes: AskClasses) -> None:
-        """Take bits for known refusals from now on."""
-        self._ask_classes = ask_classes
-        # Not `bind`, because nodes have joined the domains already.
-        self._read_inputs()
 
     def ask_again(self) -> None:
         """Forget all answers; refusals of domains are checked again by `review_domains`."""
         self._verdicts = SharedVerdicts(self._classifying, self._lasting)
         self._domains.touch_all()
-
-    def release_bits(self) -> None:
-        """Forget all known refusals."""
-        known, self.known = self.known, None
-        if known is not None:
-            known.drop()
-
-    def forget_node(self, node: Node) -> None:
-        """Forget the refusals of a node, which is new or has other attributes."""
-        if self.known is not None:
-            self.known.forget_node(node.id)
-            node.unfit = 0
 
     def _asked_ahead(self, predicate: Predicate) -> AskedAhead:
         asked = AskedAhead(predicate, self.excludes)
@@ -259,10 +218,6 @@ class PredicateChain:
         self.unsettled, self.personal = 0, False
         if self.prepared:
             self.prepare_again()
-
-    def forget_change(self) -> None:
-        """Forget that a predicate changed what another one reads."""
-        self.changed_at = None
 
     def prepare_again(self) -> None:
         """Discard the states of predicates with `prepare`, because something has changed."""
@@ -403,65 +358,6 @@ class PredicateChain:
                 return reason
         return None
 
-    def first_beyond(self, ask: Ask, nodes: Sequence[Node], known: RefusalClass) -> Node | None:
-        """Return the first of `nodes` as `first`; remember refusals in `known`, and mark the nodes."""
-        start = self._readable
-        readable, asks_others = self._passing[:start], start < len(self._passing)
-        refusing: list[tuple[Node, str]] = []
-        taking: Node | None = None
-        asked_others = False
-        for node in nodes:
-            reason = self._lasting_refusal(ask, node)
-            if reason is None:
-                reason = known.reasons.get(node.id)
-                if reason is not None:
-                    node.unfit |= known.bit
-                else:
-                    reason = self._ask_readable(readable, ask, node, refusing)
-                if reason is not None:
-                    self.personal = True
-                else:
-                    found = self._who_refuses(ask, node, start=start) if asks_others else None
-                    if found is None:
-                        taking = node
-                        break
-                    self.personal = self.personal or not found[0].by_ask
-                    reason = found[1]
-                    asked_others = True
-                self.unsettled += 1
-            self._reasons.append(reason)
-            if asked_others:
-                asked_others = False
-                if self.known is not None and not self.known.are_constant():
-                    self.changed_at = node
-                    break
-        if refusing and self.known is not None:
-            self.known.remember(known, refusing)
-        return taking
-
-    def record_passed(self, nodes: Sequence[Node], known: RefusalClass) -> None:
-        """Record the refusals of nodes with room that a search has passed."""
-        for node in nodes:
-            self._reasons.append(known.reasons[node.id])
-            self.unsettled += 1
-            self.personal = True
-
-    def _ask_readable(
-        self, conditions: Sequence[Condition], ask: Ask, node: Node, refusing: list[tuple[Node, str]]
-    ) -> str | None:
-        """Return the answer of predicates whose inputs are known; add a refusal, but no failure."""
-        for condition in conditions:
-            try:
-                reason = condition.check(ask, node)
-            except contained() as error:
-                return self._failed(condition, ask, node, error)
-            if reason is not None:
-                if type(reason) is not str or len(reason) > LONGEST_TEXT:
-                    return self._useless(condition, ask, node, reason)
-                refusing.append((node, reason))
-                return reason
-        return None
-
     def refusal(self, ask: Ask, node: Node) -> str | None:
         """Return None if `ask` may be placed on `node`, else the reason, which is also recorded."""
         reason = self._lasting_refusal(ask, node)
@@ -541,10 +437,8 @@ class PredicateChain:
             self.personal = True
         return found[1]
 
-    def _who_refuses(
-        self, ask: Ask, node: Node, *, reserve: bool = False, start: int = 0
-    ) -> tuple[Condition, str] | None:
-        for condition in islice(self._passing, start, None) if start else self._passing:
+    def _who_refuses(self, ask: Ask, node: Node, *, reserve: bool = False) -> tuple[Condition, str] | None:
+        for condition in self._passing:
             if condition.by_ask:
                 reason = self._remembered(condition, ask, node)
             else:
