@@ -11,6 +11,7 @@ NO_MEMBERS: Mapping[str, Any] = {}
 TEMPLATES = {
     "Deployment": ("spec", "template"),
     "ReplicaSet": ("spec", "template"),
+    "ReplicationController": ("spec", "template"),
     "StatefulSet": ("spec", "template"),
     "DaemonSet": ("spec", "template"),
     "Job": ("spec", "template"),

@@ -62,12 +62,12 @@ def review_pod(request: Request, rules: Rules, cluster: ReviewedCluster) -> Revi
     if pod is None:
         return ALLOWED
     if request.operation == UPDATE:
-        return _review_update(request, pod, rules, cluster) if kind == "Pod" else ALLOWED
+        review = _review_update if kind == "Pod" else _review_workload_update
+        return review(request, pod, rules, cluster)
     if request.operation != CREATE:
         return ALLOWED
-    if kind == "Pod":
-        return _review_new_pod(request, pod, rules, cluster)
-    return _review_workload(request, pod, rules, cluster)
+    review = _review_new_pod if kind == "Pod" else _review_workload
+    return review(request, pod, rules, cluster)
 
 
 def _review_new_pod(request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster) -> ReviewAnswer:
@@ -115,6 +115,22 @@ def _review_update(request: Request, pod: PodLike, rules: Rules, cluster: Review
     if not (_is_processed(request.effective_namespace, rules, cluster) or _is_ours(before) or _is_ours(pod)):
         return ALLOWED
     return ReviewAnswer(allowed=False, reason=f"the annotation {USER_INFO} of a pod cannot be changed")
+
+
+def _review_workload_update(
+    request: Request, pod: PodLike, rules: Rules, cluster: ReviewedCluster
+) -> ReviewAnswer:
+    """Review an update that changes the owner in the template as the creation of the workload.
+
+    Another template keeps the owner: a patch would replace all pods of workloads that are older than the
+    admission controller. The owner of a template that turns to this scheduler was not checked before.
+    """
+    before = pod_like(request.kind.kind, request.old_object) or PodLike((), {})
+    is_checked = _is_ours(before) or _is_processed(request.effective_namespace, rules, cluster)
+    is_same = pod.annotations.get(USER_INFO) == before.annotations.get(USER_INFO)
+    if is_same and (is_checked or not _is_ours(pod)):
+        return ALLOWED
+    return _review_workload(request, pod, rules, cluster)
 
 
 def _is_processed(namespace: str, rules: Rules, cluster: ReviewedCluster) -> bool:

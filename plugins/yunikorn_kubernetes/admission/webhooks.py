@@ -79,6 +79,7 @@ def mutations(reachable: Reachable, authorities: bytes) -> Json:
             "pods",
             "deployments",
             "replicasets",
+            "replicationcontrollers",
             "statefulsets",
             "daemonsets",
             "jobs",

@@ -113,6 +113,40 @@ def test_pods_and_workloads_are_prepared(cluster: Cluster, deployed: Kubectl, tm
             deployed.patch("Pod", made["metadata"]["name"], {"metadata": {"annotations": {USER_INFO: None}}})
 
 
+def test_owner_in_a_template_is_that_of_who_sets_it(
+    cluster: Cluster, deployed: Kubectl, tmp_path: Path
+) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    with serving(cluster, tmp_path):
+        mutated(deployed)
+        made = deployed.create(web)
+        owner = made["spec"]["template"]["metadata"]["annotations"]
+
+        def set_owner(text: str | None) -> Obj:
+            changed = {"spec": {"template": {"metadata": {"annotations": {USER_INFO: text}}}}}
+            return deployed.patch("Deployment", "web", changed)
+
+        with pytest.raises(ApiFault, match="may not set the annotation"):
+            set_owner('{"user": "root"}')
+        assert set_owner(None)["spec"]["template"]["metadata"]["annotations"] == owner
+        assert (
+            deployed.patch("Deployment", "web", {"spec": {"replicas": 2}})["spec"]["template"]
+            == (made["spec"]["template"])
+        )
+        # The controllers of the cluster go on: there is one replica set, and it has its pods.
+        pods = deployed.wait("Pod", lambda found: _of(found, "web", 2))
+        assert {one["metadata"]["annotations"][USER_INFO] for one in pods} == {owner[USER_INFO]}
+        assert len(deployed.list("ReplicaSet")) == 1
+
+
+def _of(pods: Any, label: str, number: int) -> Any:
+    found = [one for one in pods if one["metadata"]["labels"].get("app") == label]
+    return found if len(found) == number else None
+
+
 def test_namespaces_can_opt_out_and_in(cluster: Cluster, deployed: Kubectl, tmp_path: Path) -> None:
     with serving(cluster, tmp_path):
         mutated(deployed)

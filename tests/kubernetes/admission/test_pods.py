@@ -316,7 +316,91 @@ class TestUpdates:
         owned = pod(None, {USER_INFO: JANE_OWNS})
         assert self.review(owned, pod(), "kube-system").allowed
         assert self.review(pod({"applicationId": "a"}), owned, "kube-system").allowed
-        assert self.review(owned, pod(), kind="Deployment").allowed
+        assert self.review(owned, pod(), kind="PodGroup").allowed
+
+
+def workload(owner: str | None = None, *, kind: str = "Deployment", **spec: Any) -> Json:
+    """Return a workload with this owner in its template."""
+    template = pod(None, None if owner is None else {USER_INFO: owner}, **spec)
+    if kind == "CronJob":
+        return {"metadata": {}, "spec": {"jobTemplate": {"spec": {"template": template}}}}
+    return {"metadata": {}, "spec": {"template": template}}
+
+
+BOB = Submitter("bob", ("staff",))
+ROOT_OWNS = '{"user":"root"}'
+BOB_OWNS = '{"user":"bob","groups":["staff"]}'
+
+
+class TestUpdatedWorkloads:
+    def review(
+        self,
+        before: Json,
+        now: Json,
+        *,
+        kind: str = "Deployment",
+        namespace: str = "lab",
+        by: Submitter = BOB,
+        rules: Rules = RULES,
+    ) -> ReviewAnswer:
+        request = Request(
+            "1", ObjectKind(kind=kind), "UPDATE", namespace, user_info=by, object=now, old_object=before
+        )
+        return review_pod(request, rules, Known())
+
+    @pytest.mark.parametrize(
+        "kind",
+        [
+            "Deployment",
+            "ReplicaSet",
+            "StatefulSet",
+            "DaemonSet",
+            "Job",
+            "CronJob",
+            "ReplicationController",
+        ],
+    )
+    def test_users_cannot_name_another_owner(self, kind: str) -> None:
+        forged = workload(ROOT_OWNS, kind=kind)
+        for owner in None, JANE_OWNS:
+            answer = self.review(workload(owner, kind=kind), forged, kind=kind)
+            assert not answer.allowed
+            assert "user bob (groups: staff) may not set" in answer.reason
+        assert not created(forged, kind=kind).allowed
+
+    def test_those_who_may_name_an_owner_can(self) -> None:
+        before, now = workload(JANE_OWNS), workload(ROOT_OWNS)
+        assert self.review(before, now, by=CONTROLLER).allowed
+        rules = attrs.evolve(RULES, external_users=expressions("^bob$"))
+        assert self.review(before, now, rules=rules).allowed
+        assert not self.review(before, workload("{"), rules=rules).allowed
+        assert self.review(before, now, rules=attrs.evolve(RULES, bypass_auth=True)).allowed
+
+    def test_an_update_without_the_owner_is_that_of_its_submitter(self) -> None:
+        for owner, by in (BOB_OWNS, BOB), (JANE_OWNS, JANE):
+            answer = self.review(workload(JANE_OWNS), workload(), by=by)
+            assert answer.allowed
+            assert patched(workload(), answer.patch) == workload(owner)
+
+    def test_an_update_that_keeps_the_owner_is_left_alone(self) -> None:
+        for owner in JANE_OWNS, None:
+            answer = self.review(workload(owner), workload(owner, priorityClassName="high"))
+            assert answer.allowed
+            assert not answer.patch
+
+    def test_replica_sets_are_left_to_controllers(self) -> None:
+        answer = self.review(workload(JANE_OWNS), workload(), kind="ReplicaSet", by=CONTROLLER)
+        assert answer.allowed
+        assert not answer.patch
+
+    def test_an_owner_is_checked_when_the_template_turns_to_this_scheduler(self) -> None:
+        other, ours = workload(ROOT_OWNS), workload(ROOT_OWNS, schedulerName="yunikorn")
+        namespace = "kube-system"
+        assert created(other, kind="Deployment", namespace=namespace, by=BOB).allowed
+        assert not self.review(other, ours, namespace=namespace).allowed
+        assert self.review(ours, ours, namespace=namespace).allowed
+        assert self.review(ours, other, namespace=namespace).allowed
+        assert self.review(workload(), other, namespace=namespace).allowed
 
 
 class TestWorkloads:
