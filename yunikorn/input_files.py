@@ -92,6 +92,11 @@ def hold(path: Path, largest: int = LARGEST) -> InputFile:
     return HeldInput(str(path), read_input(path, largest)) if _is_stream(mode) else path
 
 
+def name_of(file: Path) -> str:
+    """Return the name of an input file in messages."""
+    return STANDARD_INPUT if file == DASH else str(file)
+
+
 def read_input(file: InputFile, largest: int = LARGEST) -> bytes:
     """Return the content of a file, or of standard input for `-`; raises `UnreadableInput`."""
     if isinstance(file, HeldInput):

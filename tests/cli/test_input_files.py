@@ -67,6 +67,25 @@ def test_nodes_from_standard_input(stdin: io.BytesIO, capsys: pytest.CaptureFixt
     assert "standard input: surplus (line 2, column 1): unknown key" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["simulate", "compare", "size", "replay", "validate", "place", "plugins"])
+def test_problems_of_a_configuration_from_standard_input_name_it(
+    command: str, stdin: io.BytesIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    give(stdin, b"partitions: [[[}\n")
+    more = {
+        "replay": [str(Path(__file__))],
+        "size": ["--workload", WORKLOAD, "--target", "wait.max < 1h"],
+        "place": ["--user", "ann"],
+        "plugins": [],
+        "validate": [],
+    }.get(command, ["--workload", WORKLOAD])
+    main([command, *([] if command == "validate" else ["--config"]), "-", *more])
+    captured = capsys.readouterr()
+    first, *_ = (captured.err or captured.out).splitlines()
+    assert first.removeprefix("Error: ").startswith("standard input: "), first
+    assert "line 1, column 16: this is not valid YAML" in captured.err + captured.out
+
+
 def test_a_compressed_trace_from_standard_input_is_unpacked(
     stdin: io.BytesIO, capsys: pytest.CaptureFixture[str]
 ) -> None:

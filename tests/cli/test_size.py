@@ -265,3 +265,13 @@ def test_sizes_are_compared_as_finished_runs(
         f"is the folder of a whole search; name its runs, such as {folder / 'nodes-1'}"
         in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("options", [(), ("--jobs", "2")])
+def test_problems_of_the_configuration_come_first_and_name_the_file(
+    call: Call, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    status, out, err = call("wait.max < 1h", config="partitions: [[[}\n", options=options)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"Error: {tmp_path / 'queues.yaml'}: line 1, column 16: ")
+    assert err.count("\n") == 1, err

@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from yunikorn.cli.config_input import name_of
 from yunikorn.cli.workload import WorkloadSource
 from yunikorn.config.durations import spell_duration
 from yunikorn.framework.installed import chosen_plugins
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import DASH, HeldInput
+from yunikorn.input_files import DASH, HeldInput, name_of
 from yunikorn.reporting.provenance import (
     NODES,
     WORKLOAD,

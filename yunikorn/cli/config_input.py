@@ -13,13 +13,8 @@ from yunikorn.config.load import Outcome
 from yunikorn.config.source import LocatedText, read_source
 from yunikorn.errors import ConfigError, Problem, UsageError
 from yunikorn.framework.registry import Registry
-from yunikorn.input_files import DASH, LARGEST_CONFIG, STANDARD_INPUT, read_input
+from yunikorn.input_files import DASH, LARGEST_CONFIG, name_of, read_input
 from yunikorn.simulation.input_source import InputError
-
-
-def name_of(file: Path) -> str:
-    """Return the name of an input file in messages."""
-    return STANDARD_INPUT if file == DASH else str(file)
 
 
 def folder_of(file: Path) -> Path:

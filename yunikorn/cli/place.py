@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from yunikorn.cli.config_input import ConfigInput, folder_of, name_of
+from yunikorn.cli.config_input import ConfigInput, folder_of
 from yunikorn.cli.output import echo
 from yunikorn.cli.path_types import INPUT
 from yunikorn.config.document import decode
 from yunikorn.errors import ConfigError, Problem, UsageError, printable
 from yunikorn.framework.options import UNKNOWN_KEY, faults, make_converter, show
-from yunikorn.input_files import read_input
+from yunikorn.input_files import name_of, read_input
 from yunikorn.simulation.input_source import InputError
 from yunikorn.text import suggest
 

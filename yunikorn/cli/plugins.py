@@ -166,7 +166,8 @@ def command(
     used = None
     if config is not None:
         # Imported here because only --config needs it.
-        from yunikorn.cli.config_input import folder_of, name_of, read_config
+        from yunikorn.cli.config_input import folder_of, read_config
+        from yunikorn.input_files import name_of
         from yunikorn.simulation.input_source import InputError
 
         registry = registry.trusting(folder_of(config))

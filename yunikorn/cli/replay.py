@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yunikorn.cli.allowed_plugins import load_registry
-from yunikorn.cli.config_input import folder_of, name_of, read_config
+from yunikorn.cli.config_input import folder_of, read_config
 from yunikorn.cli.load_plugins import LOAD_PLUGINS
 from yunikorn.cli.output import echo, notes
 from yunikorn.cli.path_types import INPUT
@@ -22,6 +22,7 @@ from yunikorn.config.load import load_config
 from yunikorn.errors import ConfigError, UsageError, printable
 from yunikorn.framework.plugin_code import CodePermission
 from yunikorn.framework.registry import Registry
+from yunikorn.input_files import name_of
 from yunikorn.simulation.input_source import InputError
 from yunikorn.text import number_of
 

@@ -11,7 +11,7 @@ from yunikorn.cli.configured_queues import creates_queues
 from yunikorn.cli.option_groups import option_group
 from yunikorn.cli.output import echo
 from yunikorn.config.load import load_config
-from yunikorn.errors import ConfigError, UsageError, printable
+from yunikorn.errors import UsageError, printable
 from yunikorn.framework.registry import Registry
 from yunikorn.reporting.full_report import FullReport
 from yunikorn.reporting.report_assertions import Assertion, check_queues, judge, parse_assertions
@@ -64,10 +64,7 @@ class RunConditions:
         assertions = parse_assertions(asserted)
         if not any(assertion.queue for assertion in assertions):
             return cls(fail_on, assertions)
-        try:
-            config = load_config(text, registry)
-        except ConfigError:
-            return cls(fail_on, assertions)  # the run reports it
+        config = load_config(text, registry)
         queues = frozenset(
             (partition.name, path) for partition in config.partitions for path, _ in partition.root.walk()
         )

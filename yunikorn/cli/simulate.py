@@ -19,7 +19,7 @@ import click
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.call_provenance import RunInputs
 from yunikorn.cli.cluster_notes import cluster_notes
-from yunikorn.cli.config_input import folder_of, name_of, read_config
+from yunikorn.cli.config_input import folder_of, read_config
 from yunikorn.cli.configured_queues import read_targets, slo_option
 from yunikorn.cli.gantt_options import GanttOptions, gantt_options
 from yunikorn.cli.input_checks import InputChecks
@@ -33,6 +33,7 @@ from yunikorn.cli.workload import WorkloadSource, remark_lines, workload_options
 from yunikorn.clock import SECOND, Clock, SystemClock
 from yunikorn.errors import ConfigError
 from yunikorn.framework.registry import Registry
+from yunikorn.input_files import name_of
 from yunikorn.reporting.full_report import FullReport, study
 from yunikorn.reporting.result_files import ResultFiles
 from yunikorn.reporting.variants import check_configs
@@ -160,7 +161,7 @@ def read_simulation(config: Path, source: WorkloadSource, registry: Registry) ->
         text = read_config(config, registry)
     with input_checks.part():
         plan = source.read()
-    if input_checks and text:
+    if text:
         with input_checks.part():
             check_configs([(config, text)], registry)
     input_checks.check()

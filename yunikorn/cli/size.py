@@ -15,7 +15,7 @@ import click
 from yunikorn.cli.allowed_plugins import load_registry
 from yunikorn.cli.call_provenance import RunInputs
 from yunikorn.cli.cluster_notes import cluster_notes
-from yunikorn.cli.config_input import folder_of, name_of
+from yunikorn.cli.config_input import folder_of
 from yunikorn.cli.configured_queues import configured_queues
 from yunikorn.cli.executors import executor_for, jobs_option, working
 from yunikorn.cli.output import echo, notes, results
@@ -27,6 +27,7 @@ from yunikorn.cli.simulate import read_simulation
 from yunikorn.cli.size_runs import SizeRuns, shown
 from yunikorn.cli.workload import WorkloadSource, workload_options
 from yunikorn.errors import UsageError
+from yunikorn.input_files import name_of
 from yunikorn.reporting.cluster_search import SizeSearch, describe, search
 from yunikorn.reporting.report_assertions import check_queues, parse_assertions
 from yunikorn.reporting.size_files import SizeResult, size_folder, untested_sizes, write_size

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from yunikorn.errors import Problem, UsageError, YunikornError, printable
-from yunikorn.input_files import DASH, STANDARD_INPUT, read_input
+from yunikorn.input_files import name_of, read_input
 from yunikorn.interface.commands import RegisterResourceManager, Update
 from yunikorn.recording.recorded_commands import addressed
 from yunikorn.recording.recorded_entry import OF_NONE, Part, RecordedEntry, read_line
@@ -49,7 +49,7 @@ def read_recording(*paths: Path) -> Recording:
     reader = _Reader(has_parts=len(paths) > 1)
     _check_named_once(paths)
     for path in paths:
-        reader.read(read_input(path), STANDARD_INPUT if path == DASH else str(path))
+        reader.read(read_input(path), name_of(path))
     return reader.finished()
 
 

@@ -21,6 +21,7 @@ from yunikorn.config.load import check_config
 from yunikorn.config.properties import KNOWN, POLICIES
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.framework.registry import Registry
+from yunikorn.input_files import name_of
 from yunikorn.reporting.queue_paths import is_queue_path, numbered_path
 from yunikorn.simulation.input_source import InputError
 from yunikorn.text import suggest
@@ -287,7 +288,7 @@ class VariantPlan:
 def check_configs(configs: Sequence[tuple[Path, str]], registry: Registry) -> None:
     """Raise `InputError` that lists all problems of the configurations, given as paths and texts."""
     outcomes = [(path, check_config(text, registry.trusting(path.parent))) for path, text in configs]
-    invalid = [InputError(str(path), outcome.problems) for path, outcome in outcomes if not outcome.valid]
+    invalid = [InputError(name_of(path), outcome.problems) for path, outcome in outcomes if not outcome.valid]
     if invalid:
         raise InputError.joined(invalid)
 
