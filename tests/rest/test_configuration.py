@@ -13,8 +13,11 @@ from tests.rest.kit import Rest
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import RegisterResourceManagerRequest
 from yunikorn.rest.app import rest_app
+from yunikorn.rest.config_shapes import shape_of, to_yaml
 from yunikorn.rest.paced_work import PacedWork, WorkClock
 from yunikorn.rest.routes.all_routes import ENDPOINTS
+from yunikorn.rest.routes.configuration_routes import read_configs
+from yunikorn.runtime.sliced_reads import read_at_once
 
 CONFIG = document(
     partition(
@@ -237,6 +240,15 @@ def test_configuration_as_yaml_can_be_used_again(accept: str, config: str) -> No
     assert rest.request("POST", "validate-conf", content=answer.content).json()["allowed"] is True
     again = Rest(RM(answer.text)).request("GET", "config", JSON).json()
     assert again["Partitions"] == rest.request("GET", "config", JSON).json()["Partitions"]
+
+
+def test_an_answer_is_kept_until_the_configuration_changes() -> None:
+    rm = RM(CONFIG)
+    configs, _ = read_at_once(rm.scheduler, read_configs)
+    assert shape_of(configs, {}).partitions is shape_of(configs, {}).partitions
+    assert to_yaml(configs) is to_yaml(configs)
+    rm.reload(document(partition(queue("b"))))
+    assert b"name: b" in to_yaml(read_at_once(rm.scheduler, read_configs)[0])
 
 
 def test_without_resource_managers_there_is_no_configuration() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import attrs
@@ -141,10 +142,6 @@ class Configuration:
     deadlock_timeout_seconds: int = always("always 0", 0, name="DeadlockTimeoutSeconds")
 
 
-ONLY_JSON = {"Checksum", "Extra", "DeadlockDetectionEnabled", "DeadlockTimeoutSeconds"}
-"""Keys that are no part of a configuration file."""
-
-
 # -- from the text of configurations to shapes -----------------------------------------------------------
 
 
@@ -154,13 +151,23 @@ def shape_of(configs: tuple[SchedulerConfig, ...], extra: Mapping[str, str]) -> 
     Values are as written: the answer of YuniKorn 1.9 equals the file, and has no defaults.
     """
     return Configuration(
-        partitions=tuple(one for config in configs for one in _partitions(config.text)),
+        partitions=_partitions(_texts(configs)),
         checksum=configs[0].checksum if configs else "",
         extra=extra,
     )
 
 
-def _partitions(text: str) -> list[Partition]:
+def _texts(configs: tuple[SchedulerConfig, ...]) -> tuple[str, ...]:
+    return tuple(config.text for config in configs)
+
+
+@lru_cache(maxsize=1)
+def _partitions(texts: tuple[str, ...]) -> tuple[Partition, ...]:
+    """Return the partitions of all texts; kept, since anybody may ask, and large ones take seconds."""
+    return tuple(one for text in texts for one in _read_partitions(text))
+
+
+def _read_partitions(text: str) -> list[Partition]:
     root, _ = compose(text)
     if not isinstance(root, document.Mapping):
         return []
@@ -221,13 +228,16 @@ _READERS: Mapping[Any, Callable[[YamlTable, str], object]] = {
 # -- YAML ------------------------------------------------------------------------------------------------
 
 
-def to_yaml(config: Configuration) -> str:
-    """Return the configuration as the text of a file, which can be used again."""
-    whole = {name: value for name, value in _tree(config).items() if name not in _ABSENT}
-    return yaml.safe_dump(whole, indent=4, sort_keys=False, allow_unicode=True)
+def to_yaml(configs: tuple[SchedulerConfig, ...]) -> bytes:
+    """Return the configurations as the text of a file, which can be used again."""
+    return _yaml(_texts(configs))
 
 
-_ABSENT = {name.lower() for name in ONLY_JSON}
+@lru_cache(maxsize=1)
+def _yaml(texts: tuple[str, ...]) -> bytes:
+    whole = _tree(Configuration(partitions=_partitions(texts)))
+    text = yaml.safe_dump(whole, indent=4, sort_keys=False, allow_unicode=True)
+    return text.encode("utf-8", "replace")
 
 
 def _tree(shape: Any) -> dict[str, Any]:

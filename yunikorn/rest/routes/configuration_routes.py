@@ -38,19 +38,18 @@ def read_configs(scheduler: Scheduler) -> Generator[None, None, Configs]:
 async def read_configuration(call: Call) -> Configuration:
     """Return the shape of the configuration in use."""
     configs, extra = await call.read(read_configs)
-    # Configurations never change, so they can be read again outside of the core's thread. That takes as long
-    # as a validation.
+    # Configurations never change, so they can be read again outside of the core's thread.
     return await call.apart(lambda: shape_of(configs, extra))
 
 
 @Route("/ws/v1/config", Configuration, other_content_type="application/x-yaml")
 async def configuration(call: Call) -> Answer:
     """Configuration in use; JSON if `Accept` is exactly `application/json`, else YAML."""
-    found = await read_configuration(call)
     if call.request.headers.get("accept") == "application/json":
-        return await call.json(found)
-    text = await call.apart(lambda: to_yaml(found))
-    return Answer(pieces=(text.encode("utf-8", "replace"),), content_type=YAML, conditional=True)
+        return await call.json(await read_configuration(call))
+    configs, _ = await call.read(read_configs)
+    text = await call.apart(lambda: to_yaml(configs))
+    return Answer(pieces=(text,), content_type=YAML, conditional=True)
 
 
 @Route(
