@@ -258,6 +258,7 @@ def test_users_and_groups() -> None:
 def test_events(web: Web) -> None:
     page = web.page("/events")
     assert "application app" in page.words
+    assert '>app</span><br><span class="quiet">Request &#39;large&#39; does not fit in queue' in page.html
     assert "/application?id=app" in page.links
     nodes = web.page("/events?type=node&q=n2")
     assert set(nodes.links) >= {"/node?id=n2"}
