@@ -25,10 +25,16 @@ class LeastAttained(AppSortPolicy):
         default=None, validator=attrs.validators.optional(attrs.validators.gt(0))
     )
     """Seconds after which past service counts half; by default service counts over the whole life."""
+    most: float = attrs.field(default=36_000.0, validator=attrs.validators.gt(0))
+    """Service from which applications are alike, where the policy is a factor of `multifactor`."""
 
     @property
     def refresh_every(self) -> float:
         return self.refresh
+
+    @property
+    def key_range(self) -> tuple[float, float]:
+        return 0.0, self.most
 
     def key(self, app: Application) -> float:
         """Return the amount of the resource, times seconds, that the application has received."""

@@ -7,13 +7,19 @@
 
 The largest sum goes first. Each factor is between 0 and 1. Sum and factors are those of Slurm's priority
 plugin of the same name ("Multifactor Priority Plugin" and "Classic Fairshare Algorithm", slurm.schedmd.com).
-A subclass with further methods `NAME_factor(app)`, and a name of its own, has further factors.
+The keys of other sort policies are further factors, if these declare the range of their keys:
+
+      application.sort.policy.weights: age=1000, least-attained=500
+      application.sort.policy.factors: least-attained
+
+A subclass with further methods `NAME_factor(app)`, and a name of its own, has further factors as well.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 import attrs
@@ -34,15 +40,58 @@ refresh_range = [attrs.validators.ge(0.1), attrs.validators.lt(1e9)]
 
 
 def _check_weights(policy: Any, attribute: attrs.Attribute[Any], weights: Mapping[str, float]) -> None:
-    known = sorted(
-        name.removesuffix(FACTOR).replace("_", "-") for name in dir(type(policy)) if name.endswith(FACTOR)
-    )
+    known = sorted([*_own_factors(policy), *policy.factors])
     unknown = [name for name in weights if name not in known]
     if unknown:
         names = ", ".join(map(repr, unknown))
-        raise ValueError(f"weights: there is no factor {names}; known: {', '.join(known)}")
+        raise ValueError(
+            f"weights: there is no factor {names}; known: {', '.join(known)}; a sort policy is one if it is "
+            "named in 'factors', too"
+        )
     if not weights or not all(map(math.isfinite, weights.values())):
         raise ValueError("weights: name at least one factor, and a finite number for each")
+
+
+def _own_factors(policy: Any) -> list[str]:
+    """Return the names of the factors that the class computes itself."""
+    return [
+        name.removesuffix(FACTOR).replace("_", "-") for name in dir(type(policy)) if name.endswith(FACTOR)
+    ]
+
+
+def _check_factors(
+    policy: Any, attribute: attrs.Attribute[Any], factors: Mapping[str, AppSortPolicy]
+) -> None:
+    faults = [fault for name, one in factors.items() for fault in _faults_of(policy, name, one)]
+    if faults:
+        raise ValueError(f"factors: {'; '.join(faults)}")
+
+
+def _faults_of(policy: Any, name: str, one: AppSortPolicy) -> Iterator[str]:
+    """Yield why a sort policy cannot be a factor."""
+    if name in _own_factors(policy):
+        yield f"{name!r} is a factor already: write another name, as in my-{name}={one.name}"
+    elif name not in policy.weights:
+        yield f"{name!r} has no weight: add {name}=NUMBER to 'weights'"
+    for method in ("placed", "ask_key", "admission_class"):
+        if getattr(type(one), method) is not getattr(AppSortPolicy, method):
+            yield (
+                f"{one.name!r} has {method}(), which works only where the policy is named by itself: write a "
+                "subclass of multifactor that has it"
+            )
+    if not _is_range(one.key_range):
+        yield (
+            f"the keys of {one.name!r} have no known range ({one.key_range!r}): set key_range = (lowest, "
+            f"highest) in its class {type(one).__name__}, if its keys are numbers, or write the factor as a "
+            "method of a subclass of multifactor"
+        )
+
+
+def _is_range(found: Any) -> bool:
+    """Return True for two finite numbers, the lower first."""
+    if not isinstance(found, tuple) or not all(isinstance(end, (int, float)) for end in found):
+        return False
+    return len(found) == 2 and bool(-math.inf < found[0] < found[1] < math.inf)
 
 
 @attrs.define(eq=False)
@@ -64,28 +113,73 @@ class Multifactor(AppSortPolicy):
     """Priority from which the factor `priority` is 1."""
     refresh: float = attrs.field(default=60.0, validator=refresh_range)
     """Seconds after which sums are computed again, if they change with time."""
+    factors: Mapping[str, AppSortPolicy] = attrs.field(factory=dict, validator=_check_factors)
+    """Sort policies whose keys are further factors: `POLICY`, or `NAME=POLICY`."""
     _terms: list[tuple[float, Callable[[Application], float]]] = attrs.field(init=False, repr=False)
     _now: Callable[[], int] = attrs.field(init=False, default=lambda: 0, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        """Look up the methods of the factors."""
-        self._terms = [
-            (weight, getattr(self, name.replace("-", "_") + FACTOR)) for name, weight in self.weights.items()
-        ]
+        """Look up the methods of the factors, and check that one history of usage serves all of them."""
+        self._terms = [(weight, self._term(name)) for name, weight in self.weights.items()]
+        found = self._half_lives()
+        if len(set(found.values())) > 1:
+            text = ", ".join(f"{name} {seconds:g}" for name, seconds in found.items())
+            raise ValueError(
+                f"factors: one half-life applies to all recent usage, but there are several ({text}): give "
+                "usage_half_life and the factors the same number of seconds"
+            )
+
+    def _term(self, name: str) -> Callable[[Application], float]:
+        if name in self.factors:
+            return _scaled(name, self.factors[name])
+        found: Callable[[Application], float] = getattr(self, name.replace("-", "_") + FACTOR)
+        return found
 
     def opened(self, context: Context) -> None:
-        """Keep the clock of the core."""
+        """Keep the clock of the core, and open the factors; if one fails, those before are closed."""
         self._now = context.now
+        with ExitStack() as undo:
+            for one in self.factors.values():
+                one.opened(context)
+                undo.callback(one.closed)
+            undo.pop_all()
+
+    def reloaded(self, context: Context) -> None:
+        """Tell the factors."""
+        for one in self.factors.values():
+            one.reloaded(context)
+
+    def closed(self) -> None:
+        """Close the factors, all of them if one fails."""
+        with ExitStack() as stack:
+            for one in self.factors.values():
+                stack.callback(one.closed)
 
     @property
     def refresh_every(self) -> float | None:
-        """Seconds between updates; None if neither age nor past usage nor a factor of a subclass counts."""
-        return None if set(self.weights) <= {"size", "priority"} else self.refresh
+        """Seconds between updates, the smallest of all; None if no factor that counts depends on the time."""
+        found = [one.refresh_every for one in self.factors.values()]
+        if not set(self.weights) <= {"size", "priority", *self.factors}:
+            found.append(self.refresh)
+        return min(filter(None, found), default=None)
 
     @property
     def half_life(self) -> float | None:
-        """Half-life of the recorded usage; None if `fair-share` does not count."""
-        return self.usage_half_life if "fair-share" in self.weights else None
+        """Half-life of the recorded usage; None if no factor that counts reads it."""
+        return next(iter(self._half_lives().values()), None)
+
+    def _half_lives(self) -> dict[str, float]:
+        found = {name: one.half_life for name, one in self.factors.items()}
+        if "fair-share" in self.weights:
+            found["fair-share"] = self.usage_half_life
+        return {name: seconds for name, seconds in found.items() if seconds is not None}
+
+    @property
+    def key_range(self) -> tuple[float, float] | None:
+        """Range of the negated sum; None if all weights are 0."""
+        weights = self.weights.values()
+        low, high = -sum(max(0.0, one) for one in weights), -sum(min(0.0, one) for one in weights)
+        return (low, high) if low < high else None
 
     def key(self, app: Application) -> float:
         """Return the negated sum; a factor outside of 0 to 1 counts as the nearer end."""
@@ -112,3 +206,21 @@ class Multifactor(AppSortPolicy):
     def priority_factor(self, app: Application) -> float:
         """Return the highest priority of the pending requests, relative to `top_priority`."""
         return app.priority / self.top_priority
+
+
+def _scaled(name: str, policy: AppSortPolicy) -> Callable[[Application], float]:
+    """Return the factor of a sort policy: 1 at its lowest key, 0 at the highest."""
+    assert policy.key_range is not None
+    low, high = policy.key_range
+    span, key = high - low, policy.key
+
+    def factor(app: Application) -> float:
+        try:
+            found: float = (high - key(app)) / span
+        except Exception as error:
+            raise ValueError(f"factor {name!r}: {type(error).__name__}: {error}") from error
+        if found != found:
+            raise ValueError(f"factor {name!r}: the key of {policy.name!r} is NaN")
+        return found
+
+    return factor

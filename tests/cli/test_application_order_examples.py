@@ -93,6 +93,10 @@ def test_factors_weigh_age_use_and_size(
     assert waits(run, tmp_path, "deadline", "multifactor", weights=weights) == {"ann": ann, "bob": bob}
 
 
+def test_a_policy_is_a_factor(run: Run, tmp_path: Path) -> None:
+    assert waits(run, tmp_path, "weighted_service", "multifactor") == {"ann": 2680, "bob": 195}
+
+
 def test_a_factor_of_our_own_joins_the_sum(run: Run, tmp_path: Path) -> None:
     options = {"weights": "size=100, deadline=1000", "favor_small": "true"}
     found = waits(run, tmp_path, "deadline", "multifactor-deadline", **options)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 
 from tests.testing.test_contract_violations import broken_promises
 from yunikorn.api import (
+    Application,
+    AppSortPolicy,
     Ask,
     AskSubmission,
     Context,
@@ -56,6 +59,40 @@ class RangedAndNormalised(NodeSortPolicy):
 def test_a_range_without_effect_is_found() -> None:
     found = broken_promises(RangedAndNormalised())["test_normalised_scores_need_no_range"]
     assert "remove score_range, or normalised" in found
+
+
+@attrs.frozen
+class RangedKeys(AppSortPolicy):
+    """Declares a range of keys that is not theirs."""
+
+    name = "ranged-keys"
+    low: float = 0.0
+    high: float = 1.0
+    text: str = ""
+
+    @property
+    def key_range(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def key(self, app: Application) -> int | str:
+        """Return the number of seconds since the start of time."""
+        return self.text or 1000 + app.submitted
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (RangedKeys(), "all of them would count alike"),
+        (RangedKeys(1.0, 0.0), "the lower first"),
+        (RangedKeys(0.0, 2000.0, "text"), "return numbers, or no range"),
+    ],
+)
+def test_untrue_ranges_of_keys_are_found(policy: RangedKeys, words: str) -> None:
+    assert words in broken_promises(policy)["test_key_range_is_two_numbers_or_none"]
+
+
+def test_true_ranges_of_keys_pass() -> None:
+    assert broken_promises(RangedKeys(0.0, 2000.0)) == {}
 
 
 class EnlargesAsks(SubmitPolicy):

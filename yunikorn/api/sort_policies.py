@@ -37,6 +37,14 @@ class AppSortPolicy(Plugin):
         """
         return None
 
+    @property
+    def key_range(self) -> tuple[float, float] | None:
+        """Lowest and highest key, if keys are numbers, so that the policy can be a factor of `multifactor`.
+
+        Keys outside count as the nearer end. A policy with a constant range writes `key_range = (0.0, 1.0)`.
+        """
+        return None
+
     def key(self, app: Application) -> Any:
         """Return the sort key of `app`, any comparable value.
 

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,7 @@ class Used:
         enabled = registry.configured(config.disabled, config.overriding, config.loaded)
         places: dict[tuple[str, str, str], list[str]] = {}
         left_out: dict[str, str] = {}
-        for use in plugin_uses(config):
+        for use in chain.from_iterable(use.with_nested(enabled) for use in plugin_uses(config)):
             offer = next((one for one in CORE if (one.kind, one.name) == (use.kind, use.name)), None)
             try:
                 offer = offer or enabled.find(use.kind, use.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -12,7 +12,10 @@ from yunikorn.config.properties import APP_SORT as APP_SORT_PROPERTY
 from yunikorn.config.properties import QUEUE_SORT as QUEUE_SORT_PROPERTY
 from yunikorn.config.properties import QUOTA_POLICY, InForce, read_settings
 from yunikorn.config.queues_yaml import SECTIONS, PluginRef, QueueConfig, SchedulerConfig, WeightedRef
+from yunikorn.errors import UnknownPlugin
 from yunikorn.framework.kinds import APP_SORT, QUEUE_SORT, QUOTA, PluginKind
+from yunikorn.framework.nested_policies import NestedOptions
+from yunikorn.framework.registry import Registry
 
 
 @attrs.frozen
@@ -24,6 +27,22 @@ class PluginUse:
     """Name in the form in which names of the kind are compared."""
     place: str
     """Path in the file, or for policies of queues the path of the queue and the property."""
+    options: Mapping[str, str] = attrs.field(factory=dict, eq=False)
+    """Options of a sort policy of a queue, which may name further policies."""
+
+    def with_nested(self, registry: Registry) -> Iterator[PluginUse]:
+        """Yield this use, and those of the policies that its options name, as far as they are known."""
+        yield self
+        if not self.options:
+            return
+        try:
+            parts = NestedOptions.of(registry.find(self.kind, self.name), self.options)
+        except UnknownPlugin:
+            return
+        for option, entries in parts.nested.items():
+            for name, (policy, options) in entries.items():
+                place = f"{self.place}.{option}.{name}"
+                yield from PluginUse(self.kind, policy, place, options).with_nested(registry)
 
 
 def plugin_uses(config: SchedulerConfig) -> list[PluginUse]:
@@ -85,9 +104,11 @@ _KINDS = {section.name: section.options_of for section in SECTIONS if section.op
 def _walk_queues(queue: QueueConfig, above: InForce, path: str, found: list[PluginUse]) -> None:
     here = above.below(queue.properties)
     if queue.parent:
-        found.append(PluginUse(QUEUE_SORT, here.settings.queue_sort, f"{path}: {QUEUE_SORT_PROPERTY}"))
+        named = here.settings.queue_sort, f"{path}: {QUEUE_SORT_PROPERTY}", here.settings.queue_sort_options
+        found.append(PluginUse(QUEUE_SORT, *named))
     else:
-        found.append(PluginUse(APP_SORT, here.settings.app_sort, f"{path}: {APP_SORT_PROPERTY}"))
+        named = here.settings.app_sort, f"{path}: {APP_SORT_PROPERTY}", here.settings.app_sort_options
+        found.append(PluginUse(APP_SORT, *named))
     templates = queue.child_template.properties if queue.child_template is not None else {}
     for place, name in (
         (path, here.settings.quota_policy),

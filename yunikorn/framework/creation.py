@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from copy import deepcopy
+from types import MappingProxyType
 from typing import Any
 
 import cattrs
 
+from yunikorn.api import Plugin
 from yunikorn.containment import contained
 from yunikorn.errors import OptionError, PluginError
 from yunikorn.framework.kinds import EVENT_SINK
@@ -18,9 +20,15 @@ from yunikorn.framework.plugin_code import same_folder
 from yunikorn.text import listed, suggest
 
 
-def create(offer: Offer, options: Mapping[str, Any], converter: cattrs.Converter) -> Any:
+def create(
+    offer: Offer,
+    options: Mapping[str, Any],
+    converter: cattrs.Converter,
+    policies: Mapping[str, Mapping[str, Plugin]] = MappingProxyType({}),
+) -> Any:
     """Return a new object of the class of an offer, with options that `converter` has structured.
 
+    `policies` are the options that consist of policies (`framework.nested_policies`).
     Raises `OptionError` (with paths below the options), or `PluginError` if the class raises an unexpected
     exception.
     """
@@ -30,7 +38,7 @@ def create(offer: Offer, options: Mapping[str, Any], converter: cattrs.Converter
         return _create_plain(offer)
     try:
         with same_folder():
-            made: Any = converter.structure(deepcopy(dict(options)), offer.cls)
+            made: Any = converter.structure({**deepcopy(dict(options)), **policies}, offer.cls)
     except contained() as error:
         raise _refusal(offer, error) from error
     if offer.kind is EVENT_SINK and "wants" in options:

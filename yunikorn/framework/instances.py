@@ -49,6 +49,8 @@ class PluginInstance:
     name: str
     options: Mapping[str, Any]
     cls: type[Any]
+    classes: tuple[type[Any], ...]
+    """The class, and those of policies in the options."""
     plugin: Any
     """The object, or its wrapper."""
     origin: str
@@ -167,7 +169,7 @@ class InstancePlan:
         if found is None:
             found = self._shared_in_use.get(key)
             if found is not None and (
-                found.is_distrusted or found.cls is not self.registry.find(kind, name).cls
+                found.is_distrusted or found.classes != self.registry.classes_of(kind, name, options)
             ):
                 # Its books are unknown, or the name means another class now: a file changed, or an override.
                 self.replaced.append(found)
@@ -362,12 +364,11 @@ def make_instance(
 ) -> PluginInstance:
     """Return a new instance that is not open; see `Registry.make`."""
     offer = registry.find(kind, name)
-    plugin = registry.make(kind, name, options, comma_lists=comma_lists)
-    if registry.statistics is not None:
-        registry.statistics.count(plugin, kind, offer.origin)
+    plugin = registry.make_counted(kind, name, options, comma_lists=comma_lists)
+    classes = registry.classes_of(kind, name, options)
     if wrap is not None:
         plugin = wrap(plugin, offer.origin)
-    return PluginInstance(kind, name, dict(options), offer.cls, plugin, offer.origin)
+    return PluginInstance(kind, name, dict(options), offer.cls, classes, plugin, offer.origin)
 
 
 def _key(kind: PluginKind, name: str, options: Mapping[str, str]) -> Key:

@@ -11,6 +11,7 @@ from collections import abc
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
@@ -19,7 +20,9 @@ import attrs
 import cattrs
 from cattrs.gen import make_dict_structure_fn
 
-from yunikorn.containment import safe_repr, safe_text
+from yunikorn.api import Plugin
+from yunikorn.containment import is_plugin_of, safe_repr, safe_text
+from yunikorn.framework.kinds import KINDS
 from yunikorn.text import suggest
 
 TRUE = frozenset({"true", "yes", "on", "y"})
@@ -90,8 +93,20 @@ def make_converter(*, comma_lists: bool = False) -> cattrs.Converter:
     converter.register_structure_hook_factory(
         _is_mapping, lambda kind: _mapping_hook(converter, kind, comma_lists)
     )
+    converter.register_structure_hook_factory(_is_policy, lambda base: partial(_made, base))
     converter.register_structure_hook_factory(attrs.has, lambda cls: _class_hook(converter, cls))
     return converter
+
+
+def _is_policy(kind: Any) -> bool:
+    return any(kind is known.base for known in KINDS)
+
+
+def _made(base: type[Plugin], policy: object, _: Any) -> object:
+    """Return a policy that `framework.nested_policies` has made."""
+    if not is_plugin_of(policy, base):
+        raise ValueError(f"expected a policy, got {show(policy)}")
+    return policy
 
 
 def _is_choice(kind: Any) -> bool:

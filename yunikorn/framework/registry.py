@@ -27,6 +27,7 @@ from yunikorn.framework.defaults import DEFAULT_PLUGINS, PendingDefaults, import
 from yunikorn.framework.hook_manager import plugin_manager
 from yunikorn.framework.installed import InstalledPlugin, PendingPlugins
 from yunikorn.framework.kinds import KINDS, PluginKind
+from yunikorn.framework.nested_policies import NestedOptions
 from yunikorn.framework.offers import (
     Broken,
     InvalidOffer,
@@ -448,7 +449,31 @@ class Registry:
         `UnknownPlugin`, `OptionError` (with paths below the options), or `PluginError` if the class raises
         an unexpected exception.
         """
-        return create(self.find(kind, name), options, self._comma if comma_lists else self._plain)
+        offer = self.find(kind, name)
+        parts = NestedOptions.of(offer, options)
+        policies = parts.make(partial(self.make_counted, kind, comma_lists=comma_lists))
+        return create(offer, parts.own, self._comma if comma_lists else self._plain, policies)
+
+    def make_counted(
+        self, kind: PluginKind, name: str, options: Mapping[str, Any], *, comma_lists: bool = False
+    ) -> Any:
+        """Return a new object as `make`, whose calls are counted if the registry counts."""
+        made = self.make(kind, name, options, comma_lists=comma_lists)
+        if self.statistics is not None:
+            self.statistics.count(made, kind, self.find(kind, name).origin)
+        return made
+
+    def classes_of(self, kind: PluginKind, name: str, options: Mapping[str, Any]) -> tuple[type[Any], ...]:
+        """Return the class called `name`, and those of the policies that its options name.
+
+        Raises as `make`.
+        """
+        offer = self.find(kind, name)
+        found = [offer.cls]
+        for entries in NestedOptions.of(offer, options).nested.values():
+            for policy, further in entries.values():
+                found += self.classes_of(kind, policy, further)
+        return tuple(found)
 
 
 MOST_BROKEN = 5

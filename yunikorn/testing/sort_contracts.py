@@ -209,6 +209,22 @@ class AppSortPolicyContract(SortContract, BooksContract, AskOrderContract):
         gangs: object = self.fresh().gangs
         assert isinstance(gangs, bool), f"gangs is {gangs!r}: set True or False"
 
+    def test_key_range_is_two_numbers_or_none(self) -> None:
+        """Check that `key_range` is None, or a lowest and a highest key that some sample is between."""
+        policy = self.fresh()
+        said: Any = policy.key_range
+        if said is None:
+            return
+        fits = isinstance(said, tuple) and len(said) == 2 and float("-inf") < said[0] < said[1] < float("inf")
+        assert fits, f"key_range is {said!r}: return None, or two finite numbers, the lower first"
+        keys = self._keys(policy, self.samples())
+        odd = [key for key in keys if number_or_none(key) is None]
+        assert not odd, f"key_range is {said!r}, but a key is {odd[0]!r}: return numbers, or no range"
+        assert any(said[0] <= key <= said[1] for key in keys), (
+            f"key_range is {said!r}, but the keys of the samples are from {min(keys)!r} to {max(keys)!r}: "
+            "all of them would count alike as a factor beside others"
+        )
+
     def samples(self) -> Sequence[ApplicationSample]:
         """Return applications of different age and size, without resources, and with rare resource types."""
         used: Amounts = {"vcore": 12, "memory": "6Gi", "gpu": 9}

@@ -118,8 +118,9 @@ def _uses_of(configs: Iterable[tuple[str, SchedulerConfig, Registry]]) -> Used:
     found: Used = defaultdict(list)
     for rm_id, config, plugins in configs:
         places: dict[tuple[PluginKind, str, str], list[str]] = {}
-        for partition, use in uses_by_partition(config):
-            places.setdefault((use.kind, use.name, partition), []).append(use.place)
+        for partition, named_use in uses_by_partition(config):
+            for use in named_use.with_nested(plugins):
+                places.setdefault((use.kind, use.name, partition), []).append(use.place)
         for (kind, name, partition), named in places.items():
             # The name may be that of several offers, of which the configuration chooses one. A plugin that is
             # not required may be missing, and the core's own order `weighted` is no plugin.
