@@ -291,7 +291,7 @@ def test_a_disabled_policy_is_no_factor() -> None:
         ({"factors": "classes"}, "", "admission_class()"),
         ({"factors": "level", "weights": "age=1"}, "", "level=NUMBER"),
         ({"factors": "age=level"}, "", "my-age=level"),
-        ({"factors": "levell"}, ".factors", "level"),
+        ({"factors": "levell"}, "", "factors: no application sort policy is called 'levell'"),
         ({"factors": "level, level"}, ".factors", "given twice"),
         ({"factors": "level="}, ".factors", "NAME=POLICY"),
         ({"factors": "service", "factors__service__tops": "1"}, ".factors.service.tops", "top"),

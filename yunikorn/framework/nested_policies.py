@@ -49,9 +49,10 @@ class NestedOptions:
     def make(self, make: Callable[[str, Mapping[str, Any]], Any]) -> dict[str, dict[str, Any]]:
         """Return the policies by option and name; `make` returns the policy of a name and options.
 
-        Raises `OptionError` with all problems.
+        Raises `OptionError` with all problems of options, or `UnknownPlugin`.
         """
         faults: list[tuple[str, str]] = []
+        unknown: UnknownPlugin | None = None
         found: dict[str, dict[str, Any]] = {}
         for option, entries in self.nested.items():
             made = found[option] = {}
@@ -59,11 +60,14 @@ class NestedOptions:
                 try:
                     made[name] = make(policy, options)
                 except UnknownPlugin as error:
-                    faults.append((f".{option}", str(error)))
+                    # The class says whether it is disabled, or perhaps in a file that was not loaded.
+                    unknown = unknown or type(error)(f"{option}: {error}")
                 except OptionError as error:
                     faults += [(f".{option}.{name}{path}", text) for path, text in error.faults]
         if faults:
             raise OptionError(faults)
+        if unknown is not None:
+            raise unknown
         return found
 
 
