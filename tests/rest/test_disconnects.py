@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import attrs
 import pytest
+from starlette.requests import Request
 from starlette.types import Message, Scope
 
 from tests.core.kit import RM
@@ -19,7 +20,7 @@ from yunikorn.clock import SystemClock
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
 from yunikorn.rest.app import rest_app
-from yunikorn.rest.endpoints import EXPLANATIONS, READINGS
+from yunikorn.rest.endpoints import EXPLANATIONS, READINGS, Call
 from yunikorn.rest.guards import SharedPlaces, unless_gone
 from yunikorn.rest.loop_turns import LoopTurns
 from yunikorn.rest.paced_work import Pace, PacedWork
@@ -179,6 +180,29 @@ def test_validation_of_a_client_that_leaves_ends() -> None:
 
     asyncio.run(scenario())
     assert gone.is_set()
+
+
+def test_work_of_a_client_that_leaves_keeps_others_waiting_until_it_ends() -> None:
+    begun, end = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        end.wait()
+
+    async def leave() -> None:
+        call = Call(Rest(RM()).site, Request({"type": "http"}))
+        gone = asyncio.create_task(call.apart(work))
+        await asyncio.to_thread(begun.wait)
+        gone.cancel()
+        await asyncio.wait([gone])
+        try:
+            assert call.site.computing.locked()
+        finally:
+            end.set()
+        async with asyncio.timeout(PATIENCE):
+            assert await call.apart(lambda: "next") == "next"
+
+    asyncio.run(leave())
 
 
 def test_reading_of_a_client_that_leaves_ends_in_the_core(registry: Registry) -> None:

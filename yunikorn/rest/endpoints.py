@@ -128,10 +128,14 @@ class Call:
     async def apart(self, work: Callable[[], T]) -> T:
         """Return the result of some work, done in another thread when no other work is.
 
-        Threads of Python share one processor with the core, so that more of them only delay the core.
+        Threads of Python share one processor with the core, so that more of them only delay the core. Nothing
+        stops a thread, so the work of a client that has gone still keeps others waiting.
         """
-        async with self.site.computing:
-            return await asyncio.to_thread(work)
+        computing = self.site.computing
+        await computing.acquire()
+        working = begin_shared(asyncio.to_thread(work))
+        working.add_done_callback(lambda _: computing.release())
+        return await asyncio.shield(working)
 
     async def gather(self, reading: Callable[[Scheduler, Gathering], Slices[T]]) -> tuple[T, Gathering]:
         """Carry out a reading that passes parts of its answer on, and return its result and the parts."""
