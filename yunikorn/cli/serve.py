@@ -288,8 +288,7 @@ def _welcome(options: ServiceOptions, addresses: BoundAddresses) -> str:
     groups = ", ".join(group or "default" for group in options.files.paths())
     lines = [f"yunikorn {__version__} serves the scheduler interface {where}"]
     if addresses.rest:
-        scheme = "http" if settings.tls is None else "https"
-        lines.append(f"REST: {scheme}://{addresses.rest}/ws/v1")
+        lines.append(f"REST: {addresses.rest}/ws/v1")
     if groups:
         lines.append(f"policy groups: {groups}")
     if options.demo:

@@ -82,7 +82,7 @@ class Rest:
         self._server: RestServer | None = None
 
     async def start(self) -> str:
-        """Listen; returns the address with the bound port, or "" if the default address is in use.
+        """Listen; returns the URL with the bound port, or "" if the default address is in use.
 
         Raises `UsageError` if the service cannot listen at the address that was given.
         """
@@ -106,7 +106,8 @@ class Rest:
         if file is not None:
             changed = watch(lambda: [file], self._credentials_changed)
             self._tasks.begin(changed, "the watch of the file of credentials")
-        return address.at_port(listening.getsockname()[1])
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://{address.at_port(listening.getsockname()[1])}"
 
     async def stop(self) -> None:
         """Answer the requests in progress, and close all connections."""

@@ -115,6 +115,7 @@ class BoundAddresses:
 
     grpc: str
     rest: str = ""
+    """URL of REST without a path."""
 
 
 @attrs.frozen

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import tracemalloc
+from functools import partial
 
 from yunikorn.rest.answers import TEXT, Answer, RequestRefused, plain_error
 from yunikorn.rest.endpoints import Call, Endpoint, Query, Route
@@ -50,26 +51,23 @@ Not available: {", ".join(MISSING)}.
 """
 
 
+# Pages of other sites cannot read profiles.
+_OwnRoute = partial(Route, cross_origin=False)
+
+
 def _profile(data: bytes, name: str) -> Answer:
     headers = {"content-disposition": f'attachment; filename="{name}.pb.gz"', "cache-control": "no-store"}
     # Compressed already.
     return Answer(pieces=(data,), content_type=CONTENT_TYPE, headers=headers, compressible=False)
 
 
-@Route(PPROF, content_type="text/plain", cross_origin=False)
+@_OwnRoute(PPROF, content_type="text/plain")
 async def index(call: Call) -> Answer:
     """List of profiles."""
     return Answer(pieces=(INDEX.encode(),), content_type=TEXT)
 
 
-@Route(
-    PPROF + "profile",
-    content_type=CONTENT_TYPE,
-    queries=(SECONDS,),
-    errors=(400,),
-    plain_errors=True,
-    cross_origin=False,
-)
+@_OwnRoute(PPROF + "profile", content_type=CONTENT_TYPE, queries=(SECONDS,), errors=(400,), plain_errors=True)
 async def profile(call: Call) -> Answer:
     """Time by function, in the format of pprof; one at a time."""
     given = call.query("seconds")
@@ -83,13 +81,7 @@ async def profile(call: Call) -> Answer:
     return _profile(await profiler.take(seconds, call.request.is_disconnected), "profile")
 
 
-@Route(
-    PPROF + "goroutine",
-    content_type=CONTENT_TYPE,
-    other_content_type="text/plain",
-    queries=(DEBUG,),
-    cross_origin=False,
-)
+@_OwnRoute(PPROF + "goroutine", content_type=CONTENT_TYPE, other_content_type="text/plain", queries=(DEBUG,))
 async def threads(call: Call) -> Answer:
     """Stacks of all threads, in the format of pprof."""
     if call.query("debug") not in ("", "0"):
@@ -97,7 +89,7 @@ async def threads(call: Call) -> Answer:
     return _profile(await call.apart(thread_profile), "goroutine")
 
 
-@Route(PPROF + "heap", content_type=CONTENT_TYPE, errors=(501,), plain_errors=True, cross_origin=False)
+@_OwnRoute(PPROF + "heap", content_type=CONTENT_TYPE, errors=(501,), plain_errors=True)
 async def heap(call: Call) -> Answer:
     """Allocated memory, in the format of pprof."""
     if not tracemalloc.is_tracing():
@@ -105,7 +97,7 @@ async def heap(call: Call) -> Answer:
     return _profile(await call.apart(heap_profile), "heap")
 
 
-@Route(PPROF + "cmdline", content_type="text/plain", cross_origin=False)
+@_OwnRoute(PPROF + "cmdline", content_type="text/plain")
 async def cmdline(call: Call) -> Answer:
     """Command line of the process.
 
@@ -120,9 +112,7 @@ def _refusal(name: str, reason: str) -> Endpoint:
     async def refuse(call: Call) -> Answer:
         return plain_error(501, reason, FOR_PPROF)
 
-    route = Route(
-        PPROF + name, errors=(501,), plain_errors=True, content_type="text/plain", cross_origin=False
-    )
+    route = _OwnRoute(PPROF + name, errors=(501,), plain_errors=True, content_type="text/plain")
     return route(refuse, f"Refused: {reason}")
 
 
