@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -131,6 +131,39 @@ def test_requests_over_a_quota_say_so_together_and_count_the_attempts() -> None:
         rm.release(uuid=uuid)
     assert [key for _, key, _ in rm.schedule()] == ["first"]
     assert log_of(rm, "second") == [("Not enough queue quota", 2, 2)]
+
+
+class Regrouping(Predicate):
+    """Changes the classes of all requests when told."""
+
+    name = "regrouping"
+    version: ClassVar[int] = 0
+
+    @property
+    def classes_version(self) -> int:
+        return self.version
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return None
+
+    def ask_class(self, ask: Ask) -> int:
+        return self.version
+
+
+def test_attempts_count_on_when_a_predicate_changes_the_class_of_a_request() -> None:
+    rm = RM(
+        configuration(queue("a", resources={"max": {"vcore": "2"}}), predicates=["regrouping"]),
+        with_plugins(predicates=[Regrouping]),
+    )
+    rm.node("n1", vcore=8_000)
+    rm.app()
+    rm.ask(key="runs", vcore=1_000)
+    rm.ask(key="waits", vcore=2_000)
+    for count in (1, 2, 3):
+        Regrouping.version += 1
+        rm.pass_time(1)
+        rm.schedule()
+        assert log_of(rm, "waits") == [("Not enough queue quota", count, count)]
 
 
 def test_request_over_a_limit_says_so() -> None:

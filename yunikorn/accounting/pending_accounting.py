@@ -233,7 +233,7 @@ class PendingAccounting:
         """Move a waiting ask to another pending class, and make the ask schedulable."""
         if ask.gang_blocked:
             self.pending_classes.leave(ask.pending_class)
-            ask.pending_class = pending_class
+            ask.move_to(pending_class)
             self.pending_classes.wait(pending_class)
             return
         if ask.unschedulable:
@@ -243,7 +243,7 @@ class PendingAccounting:
         if ask.reserved is not None:
             self.node_reservations.unreserve(ask)
         self.pending_classes.leave(ask.pending_class)
-        ask.pending_class = pending_class
+        ask.move_to(pending_class)
         app.requests.add(ask)
         self.pending_classes.wait(pending_class)
         app.learn_bits()

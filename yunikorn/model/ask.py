@@ -351,9 +351,23 @@ class Ask(WithSpec):
             return self.extras.refusals
         return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
 
+    def move_to(self, pending_class: PendingClass) -> None:
+        """Join another pending class; failed attempts so far stay in the ask's own log."""
+        if pending_class is not self.pending_class and (attempts := self._attempts_by_class()):
+            extras = self.ensure_extras()
+            extras.log = extras.log or AttemptLog()
+            extras.log.keep(merged(attempts))
+        self.pending_class = pending_class
+
     @property
     def failed_attempts(self) -> list[FailedAttempts]:
         """Failed attempts to place the ask or equivalent ones, by reason, the latest last."""
+        found, gang = self._attempts_by_class(), self.app.atomic
+        if gang is not None and self.key in gang.needed and gang.request is not None:
+            found += gang.request.failed_attempts
+        return merged(found)
+
+    def _attempts_by_class(self) -> list[FailedAttempts]:
         pending_class, created = self.pending_class, self.created
         ask_class, number, found = pending_class.ask_class, pending_class.number, list[FailedAttempts]()
         if self.extras is not None and self.extras.log is not None:
@@ -365,10 +379,7 @@ class Ask(WithSpec):
         for queue in self.app.chain:
             if number in queue.attempts:
                 found += queue.attempts[number].since(created, is_stopped=number in queue.over_quota)
-        gang = self.app.atomic
-        if gang is not None and self.key in gang.needed and gang.request is not None:
-            found += gang.request.failed_attempts
-        return merged(found)
+        return found
 
     @property
     def failed_starts(self) -> FailedStarts | None:
