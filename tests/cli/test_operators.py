@@ -549,15 +549,15 @@ def test_a_shell_gets_completions(run: Run, asked: list[str], monkeypatch: pytes
 
 
 @contextmanager
-def settings_sent() -> Iterator[int]:
-    """Run a server that sends the first frame of HTTP/2 to every client, and return its port."""
+def server_that_sends(first: bytes) -> Iterator[int]:
+    """Run a server that sends something to every client, ends the connection, and return its port."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
             with contextlib.suppress(OSError):
                 while True:
                     connected, _ = listening.accept()
-                    connected.sendall(b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+                    connected.sendall(first)
                     connected.close()
 
         thread = threading.Thread(target=serve)
@@ -571,10 +571,20 @@ def settings_sent() -> Iterator[int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="shutdown of a listening socket")
 def test_the_address_of_grpc_is_named(run: Run) -> None:
-    with settings_sent() as port:
+    with server_that_sends(b"\x00\x00\x00\x04\x00\x00\x00\x00\x00") as port:
         status, out, err = run("get", "nodes", "--server", f"127.0.0.1:{port}")
     assert (status, out) == (2, "")
     assert err == (
         f"Error: http://127.0.0.1:{port} is the gRPC address of a scheduler, for resource managers: --server"
         " is the address of REST, http://127.0.0.1:9080 unless `yunikorn serve --rest` says otherwise\n"
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="shutdown of a listening socket")
+def test_a_server_that_may_want_tls_is_named(run: Run) -> None:
+    alert = b"\x15\x03\x03\x00\x02\x02\x32"
+    with server_that_sends(alert) as port:
+        status, out, err = run("get", "nodes", "--server", f"127.0.0.1:{port}")
+    assert (status, out) == (2, "")
+    assert err.startswith(f"Error: http://127.0.0.1:{port}: ")
+    assert err.endswith(" (a server with TLS has an address with https://)\n")

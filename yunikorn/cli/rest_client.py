@@ -318,9 +318,12 @@ class RestConnection:
                 " (--server or YUNIKORN_SERVER has the address)"
             ) from error
         except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL) as error:
+            hint = ""
             if isinstance(error, httpx.RemoteProtocolError):
                 self._check_grpc()
-            raise UsageError(f"{self._shown}: {_brief(error)}{unknown}") from error
+                if self._client.base_url.scheme == "http":
+                    hint = " (a server with TLS has an address with https://)"
+            raise UsageError(f"{self._shown}: {_brief(error)}{unknown}{hint}") from error
 
     def _check_grpc(self) -> None:
         """Raise `UsageError` if the address is that of gRPC; used after a failure."""
