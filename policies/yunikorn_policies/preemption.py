@@ -5,9 +5,11 @@ A partition selects a policy in its preemption settings:
     partitions:
       - name: default
         preemption:
-          policy: {name: standard, originators: protect}
+          policy: {name: standard, originators: protect, mode: requeue}
 
 With `originators: protect`, originators (drivers) are never victims; by default they are, after all others.
+With `mode: requeue` victims start again from their beginning, with `mode: suspend` they continue later; by
+default they end, and what follows is up to the resource manager.
 
 A policy ranks the allocations that may be preempted; the smallest rank is preempted first. It may also
 protect allocations, and give each a cost, by which the node is chosen. To write a policy, copy this class
@@ -33,6 +35,8 @@ class StandardPreemption(PreemptionPolicy):
     is_constant = True
     originators: Literal["last", "protect"] = "last"
     """Victims after all others (`last`), or never victims (`protect`)."""
+    mode: Literal["end", "requeue", "suspend"] = "end"
+    """Way in which victims make room: `end`, `requeue` or `suspend`."""
 
     def rank(self, victim: Allocation, cause: PreemptionCause) -> tuple[float, ...]:
         """Return the order of YuniKorn 1.9 for the cause.

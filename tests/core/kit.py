@@ -30,6 +30,7 @@ from yunikorn.interface.messages import (
     AllocationReleasesRequest,
     NewNodeInfo,
     NodeAction,
+    PreemptionMode,
     PreemptionPolicy,
     RegisterResourceManagerRequest,
     RemoveApplicationRequest,
@@ -114,6 +115,7 @@ class RM:
         rm_id: str = "rm",
         timeouts: Timeouts | None = None,
         scheduler: Scheduler | None = None,
+        modes: Sequence[PreemptionMode] = (),
     ) -> None:
         self.rm_id = rm_id
         self.clock = ManualClock()
@@ -130,7 +132,9 @@ class RM:
         """Releases by uuid that the scheduler has requested and this RM has not confirmed yet."""
         self.policy: PreemptionPolicy | None = None
         """Preemption policy of all asks that name none themselves."""
-        request = RegisterResourceManagerRequest(rm_id, config=config or configuration())
+        request = RegisterResourceManagerRequest(
+            rm_id, config=config or configuration(), preemption_modes=[*modes]
+        )
         self.scheduler.register_resource_manager(request, self)
 
     # -- messages from the scheduler -----------------------------------------------------------------------

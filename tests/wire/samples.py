@@ -17,6 +17,7 @@ from yunikorn.interface.messages import (
     FailedNodeUpdate,
     NewNodeInfo,
     NodeAction,
+    PreemptionMode,
     PreemptionPolicy,
     RegisterResourceManagerRequest,
     RejectedAllocationAsk,
@@ -41,7 +42,11 @@ AMOUNTS = st.dictionaries(TEXT, INT64, max_size=3).map(Resource)
 POLICIES = st.none() | st.builds(PreemptionPolicy, st.booleans(), st.booleans())
 TERMINATIONS = st.sampled_from(TerminationType)
 
-REGISTRATIONS = st.builds(RegisterResourceManagerRequest, TEXT, TEXT, TEXT, TEXT, TAGS, TAGS)
+MODES = st.sampled_from(PreemptionMode)
+
+REGISTRATIONS = st.builds(
+    RegisterResourceManagerRequest, TEXT, TEXT, TEXT, TEXT, TAGS, TAGS, st.lists(MODES, max_size=2)
+)
 NEW_APPLICATIONS = st.builds(
     AddApplicationRequest,
     TEXT,
@@ -87,7 +92,7 @@ ALLOCATIONS = st.builds(
     st.booleans(),
     POLICIES,
 )
-RELEASES = st.builds(AllocationRelease, TEXT, TEXT, TEXT, TERMINATIONS, TEXT, TEXT)
+RELEASES = st.builds(AllocationRelease, TEXT, TEXT, TEXT, TERMINATIONS, TEXT, TEXT, MODES)
 ASK_RELEASES = st.builds(AllocationAskRelease, TEXT, TEXT, TEXT, TERMINATIONS, TEXT)
 NEW_NODES = st.builds(
     NewNodeInfo, TEXT, TAGS, AMOUNTS, AMOUNTS, st.lists(ALLOCATIONS, max_size=2), st.booleans()

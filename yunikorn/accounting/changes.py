@@ -14,7 +14,7 @@ from yunikorn.accounting.event_recorder import EventRecorder
 from yunikorn.accounting.outbox import AskRelease, Outbox, Refusal, Release, UnknownRelease, lists_of
 from yunikorn.accounting.request_events import RequestEvents
 from yunikorn.event_types import EventChange, EventDetail, EventType
-from yunikorn.model.allocation import TerminationType
+from yunikorn.model.allocation import PreemptionMode, TerminationType
 from yunikorn.model.change_readers import ChangeReaders
 from yunikorn.model.usage_tracker import USER
 from yunikorn.resources import NOTHING
@@ -169,9 +169,15 @@ class Changes:
         if self.events.wants_releases:
             self.events.released(allocation, _END_DETAIL[termination], message)
 
-    def released(self, allocation: Allocation, termination: TerminationType, message: str) -> None:
-        """Tell the RM that an allocation has ended, or that it should end the allocation."""
-        self.outbox.releases.append(Release(allocation, termination, message))
+    def released(
+        self,
+        allocation: Allocation,
+        termination: TerminationType,
+        message: str,
+        mode: PreemptionMode = PreemptionMode.END,
+    ) -> None:
+        """Tell the RM that an allocation has ended, or that it should end the allocation, and how."""
+        self.outbox.releases.append(Release(allocation, termination, message, mode))
 
     def release_unknown(self, app_id: str, uuid: str, key: str, message: str) -> None:
         """Tell the RM that the allocation it wanted to end is unknown, or ended before it was booked."""

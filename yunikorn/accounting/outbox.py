@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from yunikorn.model.allocation import PreemptionMode
+
 if TYPE_CHECKING:
     from yunikorn.model.allocation import Allocation, TerminationType
     from yunikorn.states import StateLogEntry
@@ -20,6 +22,7 @@ class Release:
     allocation: Allocation
     termination: TerminationType
     message: str
+    mode: PreemptionMode = PreemptionMode.END
 
 
 @attrs.frozen(slots=True)

@@ -54,6 +54,16 @@ class PreemptionPolicy(Plugin):
         return "last"
 
     @property
+    def mode(self) -> Literal["end", "requeue", "suspend"]:
+        """Way in which victims make room: `end`, `requeue`, or `suspend`; `end` unless overridden.
+
+        A victim that is requeued starts again from its beginning; one that is suspended continues later. Both
+        ask for their room again. The resource manager must have declared the mode. Read once, when a
+        configuration is loaded. A policy with this name as an option leaves the choice to the configuration.
+        """
+        return "end"
+
+    @property
     def refresh_every(self) -> float | None:
         """Seconds after which a failed search for victims is repeated without a change; None for never.
 
@@ -73,6 +83,14 @@ class PreemptionPolicy(Plugin):
         or `refresh_every`, and if ranks are neither numbers nor tuples of numbers.
         """
         return False
+
+    def mode_of(self, victim: Allocation, cause: PreemptionCause) -> Literal["end", "requeue", "suspend"]:
+        """Return the way in which a chosen victim makes room; by default the `mode` of all victims.
+
+        Called once for each victim, when all victims of a preemption are chosen; never for placeholders,
+        which have no progress. If an answer is not valid, nothing is preempted.
+        """
+        return self.mode
 
     def protects(self, victim: Allocation, cause: PreemptionCause) -> str | None:
         """Return why `victim` must not be preempted for `cause`, or None if it may be.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
@@ -404,6 +404,11 @@ class ResourceManager(Protocol):
     @property
     def answers_at_once(self) -> bool:
         """True if the callback prefers one call for many nodes."""
+        ...
+
+    @property
+    def preemption_modes(self) -> Collection[str]:
+        """Modes of preemption that the resource manager can carry out; `end` is always among them."""
         ...
 
     def refusal(self, ask: Ask, node: Node, *, allocate: bool) -> str | None:

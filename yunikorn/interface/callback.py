@@ -49,6 +49,7 @@ from yunikorn.interface.messages import (
     EventRecord,
     NodePredicatesArgs,
     PredicatesArgs,
+    PreemptionMode,
     ReSyncSchedulerCacheArgs,
     UpdateConfigurationRequest,
     UpdateConfigurationResponse,
@@ -294,8 +295,16 @@ def _useless(operation: str, whose: str, answer: str) -> CallbackError:
 class RMFacade:
     """Implementation of `yunikorn.api.ResourceManager` for one session; its callback can be replaced."""
 
-    def __init__(self, callback_adapter: CallbackAdapter, queue_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        callback_adapter: CallbackAdapter,
+        queue_of: Callable[[str], str],
+        preemption_modes: Iterable[int],
+    ) -> None:
         self.callback_adapter = callback_adapter
+        declared = frozenset(preemption_modes) | {PreemptionMode.END}
+        self.preemption_modes = tuple(mode.name.lower() for mode in PreemptionMode if mode in declared)
+        """Modes of preemption that the RM has declared, and `end`, which needs no declaration."""
         self._records = EventRecords(queue_of)
 
     @property

@@ -31,6 +31,7 @@ from yunikorn.interface.messages import (
     AllocationReleasesRequest,
     NewNodeInfo,
     NodeAction,
+    PreemptionMode,
     PreemptionPolicy,
     RegisterResourceManagerRequest,
     RemoveApplicationRequest,
@@ -255,12 +256,15 @@ def allocation_fault(one: Allocation) -> str:
 
 def release_fault(gone: AllocationRelease) -> str:
     """Return the problem of the release of an allocation or of its confirmation, or an empty text."""
-    return _names_fault(
+    fault = _names_fault(
         applicationID=gone.application_id,
         UUID=gone.uuid,
         allocationKey=gone.allocation_key,
         partitionName=gone.partition_name,
     ) or _ending_fault(gone)
+    if fault or gone.preemption_mode is PreemptionMode.END:
+        return fault
+    return _choice_fault("preemptionMode", gone.preemption_mode, PreemptionMode)
 
 
 def ask_release_fault(gone: AllocationAskRelease) -> str:
@@ -276,6 +280,12 @@ def _ending_fault(gone: AllocationRelease | AllocationAskRelease) -> str:
     if gone.message != "" and (fault := _message_fault(gone.message)):
         return fault
     return _choice_fault("terminationType", gone.termination_type, TerminationType)
+
+
+def _modes_fault(modes: object) -> str:
+    if isinstance(modes, list | tuple) and all(isinstance(mode, PreemptionMode) for mode in modes):
+        return ""
+    return "preemption_modes is not a list of PreemptionMode"
 
 
 def _message_fault(message: object) -> str:
@@ -324,6 +334,7 @@ def check_registration(request: RegisterResourceManagerRequest) -> None:
         name_fault("policy_group", request.policy_group),
         _texts_fault("build_info", request.build_info),
         _texts_fault("extra_config", request.extra_config),
+        _modes_fault(request.preemption_modes),
     ]
     if not isinstance(request.config, str | bytes):
         faults.append(f"config is {_kind(request.config)}, not text")

@@ -122,5 +122,5 @@ def _policy(spec: AskSpec) -> PreemptionPolicy:
 def _release(release: Release, name: str) -> AllocationRelease:
     placed = release.allocation
     return AllocationRelease(
-        placed.app.id, placed.uuid, name, release.termination, release.message, placed.key
+        placed.app.id, placed.uuid, name, release.termination, release.message, placed.key, release.mode
     )

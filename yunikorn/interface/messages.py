@@ -12,6 +12,7 @@ import enum
 
 import attrs
 
+from yunikorn.model.allocation import PreemptionMode as PreemptionMode
 from yunikorn.model.allocation import TerminationType as TerminationType
 from yunikorn.resources import NOTHING, Resource
 
@@ -60,6 +61,8 @@ class RegisterResourceManagerRequest:
     config: str = ""
     extra_config: dict[str, str] = attrs.Factory(dict)
     build_info: dict[str, str] = attrs.Factory(dict)
+    preemption_modes: list[PreemptionMode] = attrs.Factory(list)
+    """Modes of preemption that the RM can carry out besides `END`."""
 
 
 @attrs.define
@@ -139,6 +142,8 @@ class AllocationRelease:
     termination_type: TerminationType = TerminationType.STOPPED_BY_RM
     message: str = ""
     allocation_key: str = ""
+    preemption_mode: PreemptionMode = PreemptionMode.END
+    """How a preempted task makes room, from the scheduler; the confirmation need not repeat it."""
 
 
 @attrs.define

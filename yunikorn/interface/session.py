@@ -100,7 +100,9 @@ class Session:
         unrouted.events.listen(NOTHING_WANTED)
         self.partitions = RMPartitions(rm_id, unrouted)
         self.partitions.priority_classes = config.priority_classes
-        self._rm_facade = RMFacade(self.callback_adapter, self.partitions.queue_of)
+        self._rm_facade = RMFacade(
+            self.callback_adapter, self.partitions.queue_of, self.introduction.preemption_modes
+        )
         enabled = registry.configured(config.disabled, config.overriding, config.loaded)
         self.enabled = enabled
         """Plugins of the configuration in use."""

@@ -32,6 +32,17 @@ class TerminationType(enum.IntEnum):
     """The RM could not start the task: the request waits again (`docs/decisions/0120`)."""
 
 
+class PreemptionMode(enum.IntEnum):
+    """How a victim of preemption makes room: an instruction to the RM (`docs/decisions/0204`)."""
+
+    END = 0
+    """The task ends; what follows is up to the RM."""
+    REQUEUE = 1
+    """The task ends, and the RM asks for it again: it starts from its beginning."""
+    SUSPEND = 2
+    """The task keeps its progress, and the RM asks for it again: it continues."""
+
+
 ALLOCATION_EVENT: dict[TerminationType, AllocationEvent] = {
     TerminationType.UNKNOWN: "stop",
     TerminationType.STOPPED_BY_RM: "stop",

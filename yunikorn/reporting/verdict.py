@@ -17,6 +17,7 @@ from yunikorn.reporting.run_history import PartitionHistory, RunHistory
 from yunikorn.reporting.tables import duration, percent, ratio, whole_percent
 from yunikorn.simulation.counters import RefusalReason
 from yunikorn.simulation.report import Report
+from yunikorn.simulation.rm_state import RESTARTS
 from yunikorn.simulation.scenario_keys import NOBODY
 from yunikorn.text import number_of
 
@@ -279,9 +280,10 @@ def _idle(report: Report, figures: Figures, history: RunHistory) -> Iterator[str
 
 
 def _losses(report: Report, _: Figures, __: RunHistory) -> Iterator[str]:
-    lost = sum(loss.seconds for loss in report.lost_work if loss.reason == "preempted")
-    if report.preemptions and report.preemptions >= PREEMPTED * report.tasks.ended:
-        ended = number_of(report.preemptions, "task")
+    losses = [loss for loss in report.lost_work if loss.reason in RESTARTS]
+    preempted, lost = sum(loss.tasks for loss in losses), sum(loss.seconds for loss in losses)
+    if preempted and preempted >= PREEMPTED * report.tasks.ended:
+        ended = number_of(preempted, "task")
         yield f"Preemption ended {ended}; {duration(lost)} of work were lost. {fixes.PREEMPTION}"
     if report.gangs is not None and report.gangs.given_up:
         yield f"Gangs that were given up: {report.gangs.given_up} of {report.gangs.submitted}. {fixes.GANGS}"

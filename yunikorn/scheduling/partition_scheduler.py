@@ -97,7 +97,7 @@ class PartitionScheduler:
             self.context, failures, calls=self.questions, shared=self.decision_states.of
         )
         plan = self.instances.plan(registry, opening=opening)
-        self.policies = Policies.of(config, plan, tree, clock, failures)
+        self.policies = Policies.of(config, plan, tree, clock, failures, rm)
         self.queue_policies = QueuePolicies(self.instances, registry, failures, clock.now)
         self._is_open = False
         self.orders = make_orders(self.partition, self.policies, failures)

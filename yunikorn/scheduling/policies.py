@@ -41,7 +41,7 @@ from yunikorn.scheduling.node_policies import CombinedPolicy, NamedPolicy, Weigh
 from yunikorn.scheduling.permits import PermitChain
 from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_calls import keeper_of, keeps_books
-from yunikorn.scheduling.preemption.victim_policy import VictimPolicy
+from yunikorn.scheduling.preemption.victim_policy import MODES, VictimPolicy
 from yunikorn.scheduling.queue_quotas import check_declarations
 from yunikorn.scheduling.reservation_rules import ReservationRules
 from yunikorn.scheduling.subject_index import SubjectIndex
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from yunikorn.accounting.books import Keeper
     from yunikorn.accounting.queue_tree import QueueTree
+    from yunikorn.api import ResourceManager
     from yunikorn.clock import Clock
     from yunikorn.config.queues_yaml import PartitionConfig, PluginRef, QueueConfig
     from yunikorn.framework.instances import InstancePlan, PluginInstance, PluginInstances
@@ -76,6 +77,7 @@ class Policies:
         tree: QueueTree,
         clock: Clock,
         failures: PluginFailures,
+        rm: ResourceManager | None,
     ) -> None:
         """Plan the instances of a configuration, those of its queues included, without any effect.
 
@@ -89,7 +91,8 @@ class Policies:
         predicates = self._usable(PREDICATE, config.predicates)
         self.predicates = make_chain([(one.plugin, one.origin) for one in predicates], failures)
         victims = self._usable_or(PREEMPTION, config.preemption.policy, DEFAULT_VICTIMS)
-        self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures)
+        possible = MODES if rm is None else rm.preemption_modes
+        self.preemption = VictimPolicy(victims.plugin, victims.name, victims.origin, failures, possible)
         reserving = self._usable_or(RESERVATION, config.reservations, DEFAULT_RESERVATIONS)
         self.reservations = ReservationRules(reserving.plugin, reserving.name, reserving.origin, failures)
         self.placement = PlacementChain(config.placement_rules, plan, tree, failures)
@@ -128,10 +131,11 @@ class Policies:
         tree: QueueTree,
         clock: Clock,
         failures: PluginFailures,
+        rm: ResourceManager | None,
     ) -> Policies:
         """Return the policies; if that raises, everything that the plan has opened is closed."""
         try:
-            return cls(config, plan, tree, clock, failures)
+            return cls(config, plan, tree, clock, failures, rm)
         except BaseException:
             plan.discard()
             raise

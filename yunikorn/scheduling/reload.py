@@ -65,7 +65,8 @@ class Reload:
         _check_types(tree.root, config.root, path, problems)
         try:
             plan = running.instances.plan(self._registry, opening=self._opening)
-            policies = Policies.of(config, plan, tree, running.partition.clock, running.failures)
+            clock, failures, rm = running.partition.clock, running.failures, running.context.rm
+            policies = Policies.of(config, plan, tree, clock, failures, rm)
             self._changes.append(_Change(running, config, policies))
         except (UnknownPlugin, OptionError, PluginError) as error:
             problems.append(Problem(path, str(error)))

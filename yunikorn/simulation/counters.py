@@ -8,7 +8,8 @@ import attrs
 
 from yunikorn.resources import Tally, grow
 from yunikorn.simulation.rm_state import (
-    PREEMPTED,
+    PREEMPTIONS,
+    SUSPENDED,
     GangFigures,
     LostWorkTotals,
     Running,
@@ -174,8 +175,8 @@ class Counters:
         grow(figures.usage, task.allocation.resource_per_alloc, moment - task.started)
         self.releases += 1
         if lost:
-            self.lost_work.add(lost, task.ran(moment))
-            figures.preempted += lost == PREEMPTED
+            self.lost_work.add(lost, 0 if lost == SUSPENDED else task.ran(moment))
+            figures.preempted += lost in PREEMPTIONS
         else:
             figures.ended += 1
             self.tasks.ended += 1

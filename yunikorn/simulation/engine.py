@@ -37,7 +37,7 @@ from yunikorn.simulation.limit_waits import LimitReport, LimitWaits
 from yunikorn.simulation.recorder import Recorder, Recorders
 from yunikorn.simulation.report import Report, make_report
 from yunikorn.simulation.rm_state import Running
-from yunikorn.simulation.simulated_rm import RM_ID, SimulatedRM
+from yunikorn.simulation.simulated_rm import PREEMPTION_MODES, RM_ID, SimulatedRM
 from yunikorn.simulation.survey import survey
 from yunikorn.simulation.workload import RESTART, Reloaded, Workload
 
@@ -165,7 +165,8 @@ class Simulation:
     def run(self) -> Report:
         """Simulate the workload to its end; raises `ConfigError` if the core refuses the configuration."""
         self._core.register_resource_manager(
-            RegisterResourceManagerRequest(RM_ID, config=self._config), self._manager
+            RegisterResourceManagerRequest(RM_ID, config=self._config, preemption_modes=PREEMPTION_MODES),
+            self._manager,
         )
         self._recorder.begin()
         outcome = "complete"

@@ -16,7 +16,7 @@ from yunikorn.simulation.dependencies import DependencyReport
 from yunikorn.simulation.explain_requests import ExplainAnswer
 from yunikorn.simulation.limit_waits import LimitReport
 from yunikorn.simulation.offered_load import OfferedLoad
-from yunikorn.simulation.rm_state import PREEMPTED, GangReport, LostWork, partition_name
+from yunikorn.simulation.rm_state import PREEMPTIONS, GangReport, LostWork, partition_name
 from yunikorn.simulation.statistics import Summary, seconds, used_share
 from yunikorn.simulation.survey import Survey
 from yunikorn.simulation.workload import ReloadReport, Workload
@@ -78,7 +78,7 @@ class Report:
     """Number of preempted tasks, without placeholders."""
     preempted_placeholders: int
     lost_work: list[LostWork]
-    """Tasks that lost their allocation before their end, by reason, with the time they had run."""
+    """Tasks that lost their allocation before their end, by reason, with the run time that was lost."""
     gangs: GangReport | None
     """None if there were no gangs."""
     limit_waits: LimitReport
@@ -162,7 +162,7 @@ def make_report(
         refusals=counters.refusals.ranked(),
         application_wait=everything.application_waits.summary(),
         task_wait=everything.task_waits.summary(),
-        preemptions=counters.lost_work.tasks(PREEMPTED),
+        preemptions=counters.lost_work.tasks(*PREEMPTIONS),
         preempted_placeholders=counters.lost_work.preempted_places,
         lost_work=counters.lost_work.listed(),
         gangs=counters.gangs.report(),

@@ -16,7 +16,7 @@ from yunikorn.interface.messages import (
 from yunikorn.model.gang import ATOMIC
 from yunikorn.simulation.rng import Rng
 from yunikorn.simulation.statistics import Summary, Waits, seconds
-from yunikorn.simulation.workload import WorkloadApplication, WorkloadTaskGroup
+from yunikorn.simulation.workload import FOREVER, WorkloadApplication, WorkloadTaskGroup
 
 
 class ProtocolError(YunikornError):
@@ -109,6 +109,16 @@ class Running:
         """Return the time for which the task has run at `moment`, without its start-up (ns)."""
         return max(moment - self.started - self.startup, 0)
 
+    def rest(self, moment: int) -> WorkloadTaskGroup:
+        """Return the group of the task, with the run time and the time limit that are left at `moment`."""
+        group = self.ask.group
+        runtime, timeout = group.runtime, group.timeout
+        if runtime != FOREVER:
+            runtime = max(runtime - round(self.ran(moment) * self.speed), 0)
+        if timeout:
+            timeout = max(timeout - (moment - self.started), 1)
+        return attrs.evolve(group, runtime=runtime, timeout=timeout)
+
 
 PLACEHOLDER = "~placeholder"
 """Marker in the key of a placeholder ask, after the name of its task group."""
@@ -181,11 +191,19 @@ def _milliseconds(time: int) -> int:
 
 
 PREEMPTED = "preempted"
+REQUEUED = "requeued"
+"""Reason of the loss of a preempted task that starts again, whatever the setting for preempted tasks."""
+SUSPENDED = "suspended"
+"""Reason of the loss of an allocation whose task continues later."""
+RESTARTS = (PREEMPTED, REQUEUED)
+"""Reasons of preempted tasks whose work is lost."""
+PREEMPTIONS = (*RESTARTS, SUSPENDED)
+"""Reasons of preempted tasks."""
 
 
 @attrs.frozen
 class LostWork:
-    """Tasks that lost their allocation for one reason, and the total time they had run (seconds)."""
+    """Tasks that lost their allocation for one reason, and the total run time lost with it (seconds)."""
 
     reason: str
     tasks: int
@@ -205,9 +223,9 @@ class LostWorkTotals:
         tasks, time = self._found.get(reason, (0, 0))
         self._found[reason] = tasks + 1, time + ran
 
-    def tasks(self, reason: str) -> int:
-        """Return the number of tasks lost for this reason."""
-        return self._found.get(reason, (0, 0))[0]
+    def tasks(self, *reasons: str) -> int:
+        """Return the number of tasks lost for these reasons."""
+        return sum(self._found.get(reason, (0, 0))[0] for reason in reasons)
 
     def listed(self) -> list[LostWork]:
         """Return the totals in alphabetical order of the reasons."""

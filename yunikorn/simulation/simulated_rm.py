@@ -1,9 +1,10 @@
 """Simulated resource manager, which exchanges messages with the core and uses no other source of information.
 
 An application is submitted together with all its asks. A task that loses its allocation (its node left, or it
-was preempted) is asked for again and starts from its beginning, unless preempted tasks fail by setting.
-Placeholders are asked for again while their gang waits for all of them. Confirmations that the core expects
-are sent at once.
+was preempted) is asked for again and starts from its beginning, unless preempted tasks fail by setting. The
+core may say otherwise: a task that is requeued never fails, and one that is suspended continues where it
+stopped. Placeholders are asked for again while their gang waits for all of them. Confirmations that the core
+expects are sent at once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from yunikorn.interface.messages import (
     AllocationAsk,
     AllocationAskRelease,
     AllocationRelease,
+    PreemptionMode,
     RejectedAllocationAsk,
     TerminationType,
     UpdatedApplication,
@@ -29,6 +31,8 @@ from yunikorn.simulation.limit_waits import LimitWaits
 from yunikorn.simulation.recorder import Recorder
 from yunikorn.simulation.rm_state import (
     PREEMPTED,
+    REQUEUED,
+    SUSPENDED,
     ProtocolError,
     Running,
     SentAsk,
@@ -60,6 +64,9 @@ _WHY = {
     TerminationType.PLACEHOLDER_REPLACED: "replaced",
     TerminationType.SCHEDULING_FAILED_ON_RM: "not started",
 }
+_MODES = {PreemptionMode.REQUEUE: REQUEUED, PreemptionMode.SUSPEND: SUSPENDED}
+PREEMPTION_MODES = [*_MODES]
+"""Modes of preemption that the resource manager declares at its registration."""
 
 _RESTARTED = (TerminationType.STOPPED_BY_RM, TerminationType.PREEMPTED_BY_SCHEDULER)
 """Termination types after which placeholders are asked for again."""
@@ -306,11 +313,12 @@ class SimulatedRM:
         owner.members.pop(release.uuid, None)
         owner.running -= 1
         kind = release.termination_type
-        self._recorder.released(moment, task.allocation, _WHY[kind])
-        self._recorder.left(moment, task, _WHY[kind])
+        why = _MODES.get(release.preemption_mode, _WHY[kind])
+        self._recorder.released(moment, task.allocation, why)
+        self._recorder.left(moment, task, why)
         self._confirm(release)
         timed_out = kind is TerminationType.TIMEOUT and not owner.failing
-        self._counters.left(task, moment, "" if timed_out else FAILED if owner.failing else _WHY[kind])
+        self._counters.left(task, moment, "" if timed_out else FAILED if owner.failing else why)
         if timed_out:
             owner.unfinished -= 1
             owner.ended += 1
@@ -319,13 +327,13 @@ class SimulatedRM:
         elif owner.failing:
             owner.unfinished -= 1
             self._counters.tasks.dropped += 1
-        elif _WHY[kind] == PREEMPTED and (owner.plan.preempted or self._preempted) == FAIL:
+        elif why == PREEMPTED and (owner.plan.preempted or self._preempted) == FAIL:
             owner.unfinished -= 1
             owner.failed += 1
             self._counters.tasks.failed += 1
             self._close_if_done(owner)
         else:
-            self._ask_again(owner, task.ask.group, moment)
+            self._ask_again(owner, task.rest(moment) if why == SUSPENDED else task.ask.group, moment)
 
     def _ask_again(self, owner: Submitted, group: WorkloadTaskGroup, moment: int) -> None:
         owner.restarts += 1

@@ -25,6 +25,7 @@ from yunikorn.interface.messages import (
     EventRecord,
     NewNodeInfo,
     NodeAction,
+    PreemptionMode,
     RegisterResourceManagerRequest,
     RemoveApplicationRequest,
     TerminationType,
@@ -57,6 +58,8 @@ class Placement:
     ask: str
     node: str
     uuid: str
+    mode: str = "end"
+    """How the allocation made room, if it was preempted: `end`, `requeue` or `suspend`."""
 
 
 class Cluster:
@@ -84,7 +87,8 @@ class Cluster:
         """Reasons of rejections, by id of the application or node or by key of the request."""
         self._running: dict[str, Placement] = {}
         self._leaving: list[AllocationRelease] = []
-        self.scheduler.register_resource_manager(RegisterResourceManagerRequest(RM_ID, config=config), self)
+        request = RegisterResourceManagerRequest(RM_ID, config=config, preemption_modes=[*PreemptionMode])
+        self.scheduler.register_resource_manager(request, self)
         self.partition = next(iter(self.scheduler.partitions(RM_ID))).name
         """Name of the partition that all methods use: the first of the configuration."""
         self.add(*nodes)
@@ -101,7 +105,8 @@ class Cluster:
             if release.termination_type in TO_CONFIRM:
                 self._leaving.append(release)
                 if release.termination_type == TerminationType.PREEMPTED_BY_SCHEDULER:
-                    self.preempted.append(self._running[release.uuid])
+                    mode = release.preemption_mode.name.lower()
+                    self.preempted.append(attrs.evolve(self._running[release.uuid], mode=mode))
             else:
                 self._running.pop(release.uuid, None)
         for app in response.rejected_applications:

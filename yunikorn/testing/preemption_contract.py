@@ -12,6 +12,7 @@ from yunikorn.api import PreemptionCause, PreemptionPolicy
 from yunikorn.clock import ManualClock
 from yunikorn.containment import number_or_none
 from yunikorn.framework.kinds import PREEMPTION
+from yunikorn.model.allocation import PreemptionMode
 from yunikorn.resources import Resource
 from yunikorn.testing.answers_contract import AnswersContract, Question, calling
 from yunikorn.testing.order_laws import Keyed, broken_laws
@@ -48,7 +49,17 @@ def _fault_of_cost(cost: Any) -> str:
     return "" if fits else "return a finite number of 0 or more"
 
 
-FAULTS = {"rank": _fault_of_rank, "protects": _fault_of_protection, "cost": _fault_of_cost}
+def _fault_of_mode(mode: Any) -> str:
+    names = [one.name.lower() for one in PreemptionMode]
+    return "" if isinstance(mode, str) and mode in names else f"return one of {', '.join(names)}"
+
+
+FAULTS = {
+    "rank": _fault_of_rank,
+    "protects": _fault_of_protection,
+    "cost": _fault_of_cost,
+    "mode_of": _fault_of_mode,
+}
 """Methods of the policy, each with a function that returns why an answer is not valid."""
 REMEDIES = (
     "candidates are kept from one search to the next, so set is_constant = False, or read only what never "
@@ -177,6 +188,13 @@ class PreemptionPolicyContract(AnswersContract):
     def test_cost_is_a_number_of_zero_or_more(self) -> None:
         """Check that `cost` returns a finite number of 0 or more."""
         self._check(self._questions("cost"))
+
+    def test_modes_are_valid(self) -> None:
+        """Check that `mode` and `mode_of` are `end`, `requeue` or `suspend`."""
+        mode = self.fresh().mode
+        fault = _fault_of_mode(mode)
+        assert not fault, f"mode is {mode!r}: {fault}"
+        self._check(self._questions("mode_of"))
 
     def test_time_dependent_answer_declares_its_refresh_interval(self) -> None:
         """Check that a policy whose protection changes with time alone sets `refresh_every`."""

@@ -62,7 +62,12 @@ _ALLOCATION = codec(
 _TERMINATION = enum(messages.TerminationType, messages.TerminationType.UNKNOWN)
 """The numbers of this layout are the values of `TerminationType`."""
 _RELEASE = codec(
-    messages.AllocationRelease, wire.AllocationRelease, uuid=ABSENT, termination_type=_TERMINATION
+    messages.AllocationRelease,
+    wire.AllocationRelease,
+    rarely=("preemption_mode",),
+    uuid=ABSENT,
+    termination_type=_TERMINATION,
+    preemption_mode=v0_11.MODE,
 )
 _ASK_RELEASE = codec(messages.AllocationAskRelease, wire.AllocationRelease, termination_type=_TERMINATION)
 _REQUESTED_RELEASE = codec(
@@ -70,6 +75,7 @@ _REQUESTED_RELEASE = codec(
     wire.AllocationRelease,
     uuid=_refused("{a} and not {e}.allocation_key", "a release by UUID (use the allocation key)"),
     termination_type=_TERMINATION,
+    preemption_mode=v0_11.MODE,
 )
 _REQUESTED_ASK_RELEASE = codec(
     messages.AllocationAskRelease,

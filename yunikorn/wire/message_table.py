@@ -183,6 +183,15 @@ def enum(kinds: Mapping[int, object] | type[IntEnum], unknown: object = None) ->
     )
 
 
+def enums(kinds: type[IntEnum]) -> Row:
+    """Return the row of a list of enums, whose numbers are their values; other numbers are left out."""
+    return Row(
+        decode="[{kinds}[one] for one in {f} if one in {kinds}]",
+        encode="{f}.extend({a})",
+        using={"kinds": {kind.value: kind for kind in kinds}},
+    )
+
+
 def _guarded(condition: str, statements: str) -> str:
     return f"if {condition}:\n{textwrap.indent(statements, '    ')}"
 

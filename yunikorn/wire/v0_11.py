@@ -14,7 +14,7 @@ import attrs
 
 from yunikorn.interface import messages
 from yunikorn.wire.generated import si_v0_11_pb2 as wire
-from yunikorn.wire.message_table import Row, codec, enum, group, many, optional, single
+from yunikorn.wire.message_table import Row, codec, enum, enums, group, many, optional, single
 
 # -- applications -----------------------------------------------------------------------------------------
 
@@ -86,7 +86,15 @@ _TERMINATION = enum(
     messages.TerminationType.UNKNOWN,
 )
 """Termination types by their numbers, which differ from those of the newer layout."""
-RELEASE = codec(messages.AllocationRelease, wire.AllocationRelease, termination_type=_TERMINATION)
+MODE = enum(messages.PreemptionMode, messages.PreemptionMode.END)
+"""Row of a preemption mode; an unknown one is that of every RM."""
+RELEASE = codec(
+    messages.AllocationRelease,
+    wire.AllocationRelease,
+    rarely=("preemption_mode",),
+    termination_type=_TERMINATION,
+    preemption_mode=MODE,
+)
 ASK_RELEASE = codec(messages.AllocationAskRelease, wire.AllocationAskRelease, termination_type=_TERMINATION)
 REJECTED_ASK = codec(messages.RejectedAllocationAsk, wire.RejectedAllocationAsk)
 
@@ -108,7 +116,11 @@ REJECTED_NODE = codec(messages.RejectedNode, wire.RejectedNode)
 
 # -- whole messages ---------------------------------------------------------------------------------------
 
-REGISTER_REQUEST = codec(messages.RegisterResourceManagerRequest, wire.RegisterResourceManagerRequest)
+REGISTER_REQUEST = codec(
+    messages.RegisterResourceManagerRequest,
+    wire.RegisterResourceManagerRequest,
+    preemption_modes=enums(messages.PreemptionMode),
+)
 REGISTER_RESPONSE = codec(messages.RegisterResourceManagerResponse, wire.RegisterResourceManagerResponse)
 UPDATE_REQUEST = codec(
     messages.UpdateRequest,

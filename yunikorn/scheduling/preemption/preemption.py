@@ -100,7 +100,7 @@ class Preemption:
         if timer is not None:
             timer.cancel()
         if self._config.shrunk_nodes and any(amount < 0 for amount in node.available.values()):
-            victims = victims_of(node, self.policy)
+            victims = self.policy.modes(*victims_of(node, self.policy))
             if victims:
                 self._evictor.evict(
                     victims,

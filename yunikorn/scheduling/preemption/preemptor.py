@@ -359,12 +359,15 @@ class Preemptor:
         plan = self._plan(ask, attempts)
         if plan is None:
             return False
+        victims = self.policy.modes(plan.victims, plan.cause)
+        if victims is None:
+            return False
         attempts.takes(plan, ask)
         if plan.node is not None:
             for other in [other for other in plan.node.reservations if other is not ask]:
                 self._partition.accounting.node_reservations.unreserve(other)
             self._cycle.reservations.keep_for_victims(ask, plan.node)
-        self.evictor.evict_for(ask, plan.node, plan.victims)
+        self.evictor.evict_for(ask, plan.node, victims)
         return True
 
     def _plan(self, ask: Ask, attempts: _Round) -> PreemptionPlan | None:
@@ -425,7 +428,7 @@ class Preemptor:
         cause = PreemptionCause(kind, leaf, ask.priority)
         pool: Pool | KeptPool | None = self._kept.find(leaf, cause, eligible, ask.ask_class.pairs)
         pool = pool or attempts.pool(ask, eligible, cause)
-        return Search(ask, snapshot, bounds, pool, eligible, self._accepts)
+        return Search(ask, snapshot, bounds, pool, eligible, self._accepts, cause)
 
     def _may_host(self, ask: Ask, node: Node) -> bool:
         """Return True if victims on `node` could make room for `ask`."""
@@ -518,7 +521,8 @@ class Preemptor:
         if not node.could_host(pairs) or ask.ask_class.fits(node):
             return
         rivals = [other for other in self.evictor.promised() if other.reserved is node]
-        victims = victims_on(node, ask, self.policy, rivals)
+        chosen, cause = victims_on(node, ask, self.policy, rivals)
+        victims = None if chosen is None else self.policy.modes(chosen, cause)
         if victims:
             self.evictor.evict_for(ask, node, victims, kind="daemon set ask")
         elif victims is None:

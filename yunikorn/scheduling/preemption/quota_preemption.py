@@ -209,7 +209,9 @@ class QuotaPreemption:
         over = excess(queue)
         if not over:
             return
-        victims = select_for_quota(queue, over, self.policy)
+        chosen = select_for_quota(queue, over, self.policy)
+        cause = PreemptionCause("quota", queue, amount=MappingProxyType(over))
+        victims = self.policy.modes(chosen, cause) or {}
         path = queue.path
         if victims:
             message = f"preempting allocations to enforce new max quota for queue : {path}"

@@ -8,11 +8,11 @@ Evictor: requests the release of victims, and tracks the requests that wait for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from yunikorn.clock import SECOND
-from yunikorn.model.allocation import Eviction, TerminationType
+from yunikorn.model.allocation import Eviction, PreemptionMode, TerminationType
 from yunikorn.resources import INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from yunikorn.model.node import Node
 
 
+_IN_WORDS = {
+    PreemptionMode.END: "",
+    PreemptionMode.REQUEUE: ", to start again from its beginning",
+    PreemptionMode.SUSPEND: ", to continue later",
+}
+"""End of the message of an event about a victim."""
+
+
 class Evictor:
     """Executes preemption plans: accounting, events and messages."""
 
@@ -33,17 +41,17 @@ class Evictor:
 
     def evict(
         self,
-        victims: Sequence[Allocation],
+        victims: Mapping[Allocation, PreemptionMode],
         message: str,
         event: str,
         ask: Ask | None = None,
         node: Node | None = None,
     ) -> None:
-        """Ask the RM to release `victims`, with `message`; `event` is recorded for each victim."""
+        """Ask the RM to release `victims` in their modes, with `message`; `event` is recorded for each."""
         partition = self._partition
         eviction = Eviction(ask, node, partition.clock.now())
         eviction.add(victims)
-        for victim in victims:
+        for victim, mode in victims.items():
             hold = victim.hold
             victim.mark_releasing(TerminationType.PREEMPTED_BY_SCHEDULER)
             if hold is not None:
@@ -53,14 +61,15 @@ class Evictor:
                     one.mark_releasing(TerminationType.PREEMPTED_BY_SCHEDULER)
                 partition.held.take_back(hold, event)
             elif victim.uuid in eviction.outstanding:
-                partition.changes.released(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message)
-            partition.changes.requests.preempted(victim, event)
+                partition.changes.released(victim, TerminationType.PREEMPTED_BY_SCHEDULER, message, mode)
+            what = event if hold is not None else f"{event}{_IN_WORDS[mode]}"
+            partition.changes.requests.preempted(victim, what)
         if ask is not None:
             ask.ensure_extras().eviction = eviction
             self._evictions[ask] = eviction
 
     def evict_for(
-        self, ask: Ask, node: Node | None, victims: Sequence[Allocation], *, kind: str = "ask"
+        self, ask: Ask, node: Node | None, victims: Mapping[Allocation, PreemptionMode], *, kind: str = "ask"
     ) -> None:
         """Ask the RM to release `victims` so that `ask` can run, on `node` if that is reserved for it."""
         message = f"preempting allocations to free up resources to run {kind}: {ask.key}"

@@ -6,7 +6,7 @@ An allocation for which the plugin fails is protected, because work that is ende
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain, filterfalse, groupby, islice, repeat
 from operator import attrgetter, eq, itemgetter, le
 from typing import TYPE_CHECKING, Any
@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any
 from yunikorn.api import PreemptionPolicy
 from yunikorn.clock import SECOND
 from yunikorn.containment import contained, number_or_none, read_attribute, safe_repr, text_or_none
+from yunikorn.errors import PluginError
 from yunikorn.framework.plugin_failures import read_seconds
+from yunikorn.model.allocation import PreemptionMode
 from yunikorn.model.ask import REQUIRED_NODE_TAG
 from yunikorn.model.creation_times import CREATION_TAG
+from yunikorn.text import listed
 
 if TYPE_CHECKING:
     from yunikorn.api import PreemptionCause
@@ -28,6 +31,8 @@ FAILED = "the preemption policy failed"
 PROTECTED = "originators are protected"
 """Reason of the protection of originators, where the policy protects them."""
 TREATMENTS = ("last", "protect")
+MODES = {mode.name.lower(): mode for mode in PreemptionMode}
+"""Modes by the names that policies use."""
 is_originator: Callable[[Allocation], bool] = attrgetter("spec.originator")
 _names: Callable[[Allocation], tuple[str, str, str]] = attrgetter("key", "app.id", "uuid")
 
@@ -56,7 +61,18 @@ def has_opted_out(allocation: Allocation) -> bool:
 class VictimPolicy:
     """The preemption policy of one partition."""
 
-    def __init__(self, plugin: PreemptionPolicy, name: str, origin: str, failures: PluginFailures) -> None:
+    def __init__(
+        self,
+        plugin: PreemptionPolicy,
+        name: str,
+        origin: str,
+        failures: PluginFailures,
+        possible: Collection[str] = tuple(MODES),
+    ) -> None:
+        """Read what the plugin declares; `possible` are the modes that the RM can carry out.
+
+        Raises `PluginError` if the mode of all victims is not among them.
+        """
         self.plugin = plugin
         self.name = name
         self._origin = origin
@@ -75,6 +91,13 @@ class VictimPolicy:
         """Method of the plugin; None for that of the base class, which protects nothing."""
         self._cost = None if kind.cost is PreemptionPolicy.cost else read_attribute(plugin, "cost")
         """Method of the plugin; None if each victim costs 1."""
+        self._possible = possible
+        self._mode_of = (
+            None if kind.mode_of is PreemptionPolicy.mode_of else read_attribute(plugin, "mode_of")
+        )
+        """Method of the plugin; None if all victims have the same mode."""
+        self._mode = None if self._mode_of is not None else self._reads_mode()
+        """Mode of all victims; None if each has its own, or if the plugin gives no valid one."""
 
     @property
     def has_costs(self) -> bool:
@@ -99,6 +122,61 @@ class VictimPolicy:
             what = error
         self._failures.report(self._origin, "reading originators", what)
         return "protect"
+
+    def _reads_mode(self) -> PreemptionMode | None:
+        """Return the mode of all victims, or None if the plugin gives no valid one."""
+        try:
+            mode, fault = self._checked(self.plugin.mode)
+        except contained() as error:
+            self._failures.report(self._origin, "reading mode", error)
+            return None
+        if mode is None:
+            self._failures.report(self._origin, "reading mode", fault)
+        elif fault:
+            raise PluginError(self._origin, "mode of preemption", fault)
+        return mode
+
+    def _checked(self, answer: object) -> tuple[PreemptionMode | None, str]:
+        """Return the mode with this name, None if there is none, and why it cannot be carried out if so."""
+        name = text_or_none(answer)
+        mode = MODES.get(name or "")
+        if mode is None:
+            return None, f"{safe_repr(answer)} is none of {listed(map(repr, MODES))}"
+        if name in self._possible:
+            return mode, ""
+        return mode, (
+            f"the resource manager has not declared that it can '{name}': use "
+            f"{' or '.join(map(repr, self._possible))}, or let it declare preemption_modes when it registers"
+        )
+
+    # -- modes --------------------------------------------------------------------------------------
+
+    def modes(
+        self, victims: Iterable[Allocation], cause: PreemptionCause
+    ) -> dict[Allocation, PreemptionMode] | None:
+        """Return how each of the chosen victims makes room; None if any answer of the plugin is invalid."""
+        found: dict[Allocation, PreemptionMode] = {}
+        for victim in victims:
+            mode = PreemptionMode.END if victim.spec.placeholder else self._mode
+            if mode is None:
+                mode = self._own_mode(victim, cause)
+            if mode is None:
+                return None
+            found[victim] = mode
+        return found
+
+    def _own_mode(self, victim: Allocation, cause: PreemptionCause) -> PreemptionMode | None:
+        if self._mode_of is None:
+            return None
+        try:
+            mode, fault = self._checked(self._mode_of(victim, cause))
+        except contained() as error:
+            self._report("choosing the mode of", error, victim)
+            return None
+        if fault:
+            self._report("choosing the mode of", fault, victim)
+            return None
+        return mode
 
     # -- protection ---------------------------------------------------------------------------------
 

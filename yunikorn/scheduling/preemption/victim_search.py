@@ -44,8 +44,10 @@ if TYPE_CHECKING:
 
 def victims_on(
     node: Node, ask: Ask, policy: VictimPolicy, rivals: Iterable[Ask] = ()
-) -> list[Allocation] | None:
-    """Return the victims on `node` for `ask`; empty if pending releases suffice, None if no choice does.
+) -> tuple[list[Allocation] | None, PreemptionCause]:
+    """Return the victims on `node` for `ask`, and the cause.
+
+    There are no victims if pending releases suffice, and None if no choice does.
 
     `rivals` are requests whose victims on the same node have not ended yet.
     """
@@ -67,12 +69,12 @@ def victims_on(
             chosen.append(victim)
             short = shortage(room_on(node, chosen), pairs)
     if short:
-        return None
-    return prune(chosen, lambda _, rest: not shortage(room_on(node, rest), pairs))
+        return None, cause
+    return prune(chosen, lambda _, rest: not shortage(room_on(node, rest), pairs)), cause
 
 
-def victims_of(node: Node, policy: VictimPolicy) -> list[Allocation]:
-    """Return the victims that let the rest fit `node`, as far as possible."""
+def victims_of(node: Node, policy: VictimPolicy) -> tuple[list[Allocation], PreemptionCause]:
+    """Return the victims that let the rest fit `node`, as far as possible, and the cause."""
     snapshot = PreemptionSnapshot()
     short = overuse(node)
     chosen: list[Allocation] = []
@@ -86,7 +88,7 @@ def victims_of(node: Node, policy: VictimPolicy) -> list[Allocation]:
             snapshot.go(victim)
             chosen.append(victim)
             short = overuse(node, chosen)
-    return prune(chosen, lambda _, rest: overuse(node, rest) == short)
+    return prune(chosen, lambda _, rest: overuse(node, rest) == short), cause
 
 
 def overuse(node: Node, going: Iterable[Allocation] = ()) -> Tally:
@@ -101,6 +103,7 @@ class PreemptionPlan:
 
     victims: tuple[Allocation, ...]
     node: Node | None
+    cause: PreemptionCause
 
 
 class Search:
@@ -114,6 +117,7 @@ class Search:
         pool: Pool | KeptPool,
         eligible: EligibleLeaves,
         accepts: Callable[[Ask, Node, Sequence[Allocation]], bool],
+        cause: PreemptionCause,
     ) -> None:
         """Create a search among the candidates of `pool` in `eligible` leaves.
 
@@ -128,6 +132,7 @@ class Search:
         self._pool = pool
         self._eligible = eligible
         self._accepts = accepts
+        self._cause = cause
         self._originators = False
         """True if originators may be victims, too."""
         self._known_above: dict[Queue, Tally | None] = {}
@@ -164,11 +169,14 @@ class Search:
             if next(self._alive(self._pool.any_order()), None) is None:
                 return None
             extras = self._make_bounds_hold([])
-            return None if extras is None else PreemptionPlan(tuple(self._prune(extras, None)), None)
+            return None if extras is None else self._planned(extras, None)
         for node, victims in self._nodes(fits):
             if (plan := self._extend(node, victims)) is not None:
                 return plan
         return None
+
+    def _planned(self, victims: list[Allocation], node: Node | None) -> PreemptionPlan:
+        return PreemptionPlan(tuple(self._prune(victims, node)), node, self._cause)
 
     # -- nodes --------------------------------------------------------------------------------------
 
@@ -371,7 +379,7 @@ class Search:
         self._put_back(victims)
         if extras is None:
             return None
-        return PreemptionPlan(tuple(self._prune([*victims, *extras], node)), node)
+        return self._planned([*victims, *extras], node)
 
     def _make_bounds_hold(self, victims: Sequence[Allocation]) -> list[Allocation] | None:
         """Return further victims, on any node, that restore the bounds; None if there are not enough."""

@@ -23,6 +23,10 @@ TIMEOUT: int
 PREEMPTED_BY_SCHEDULER: int
 PLACEHOLDER_REPLACED: int
 SCHEDULING_FAILED_ON_RM: int
+PreemptionMode: EnumTypeWrapper
+END: int
+REQUEUE: int
+SUSPEND: int
 
 class RegisterResourceManagerRequest(Message):
     rmID: str
@@ -33,7 +37,9 @@ class RegisterResourceManagerRequest(Message):
     config: str
     @property
     def extraConfig(self) -> ScalarMap[str, str]: ...
-    def __init__(self, *, rmID: str = ..., version: str = ..., policyGroup: str = ..., buildInfo: Mapping[str, str] | None = ..., config: str = ..., extraConfig: Mapping[str, str] | None = ...) -> None: ...
+    @property
+    def preemptionModes(self) -> RepeatedScalarFieldContainer[int]: ...
+    def __init__(self, *, rmID: str = ..., version: str = ..., policyGroup: str = ..., buildInfo: Mapping[str, str] | None = ..., config: str = ..., extraConfig: Mapping[str, str] | None = ..., preemptionModes: Iterable[int] | None = ...) -> None: ...
 
 class RegisterResourceManagerResponse(Message):
     def __init__(self) -> None: ...
@@ -105,7 +111,8 @@ class AllocationRelease(Message):
     terminationType: int
     message: str
     allocationKey: str
-    def __init__(self, *, partitionName: str = ..., applicationID: str = ..., terminationType: int = ..., message: str = ..., allocationKey: str = ...) -> None: ...
+    preemptionMode: int
+    def __init__(self, *, partitionName: str = ..., applicationID: str = ..., terminationType: int = ..., message: str = ..., allocationKey: str = ..., preemptionMode: int = ...) -> None: ...
 
 class RejectedAllocation(Message):
     allocationKey: str
