@@ -132,6 +132,73 @@ def test_application_configures_the_fate_of_its_preempted_tasks(registry: Regist
     assert (report.tasks.restarted, report.tasks.failed) == (0, 2)
 
 
+def in_mode(mode: str, queues: str = TEAMS) -> str:
+    """Return the configuration with a mode of preemption."""
+    policy = f"preemption: {{policy: {{name: standard, mode: {mode}}}}}"
+    return queues.replace("- name: default", f"- name: default\n    {policy}")
+
+
+def test_requeued_tasks_start_again_and_never_fail(registry: Registry) -> None:
+    ended, _ = play(registry, TEAMS, BATCH % "", WEB)
+    for preempted in ("restart", "fail"):
+        report, diary = play(registry, in_mode("requeue"), BATCH % "", WEB, preempted=preempted)
+        assert diary.lines[40, "requeued", "batch"] == 2
+        assert lost(report) == [("requeued", 2, 80)]
+        assert (report.preemptions, report.tasks.restarted, report.tasks.failed) == (2, 2, 0)
+        assert report.times == ended.times
+
+
+def test_suspended_tasks_continue_and_lose_no_work(registry: Registry) -> None:
+    for preempted in ("restart", "fail"):
+        report, diary = play(registry, in_mode("suspend"), BATCH % "", WEB, preempted=preempted)
+        assert diary.lines == {
+            (0, "start", "batch"): 4,
+            (40, "suspended", "batch"): 2,
+            (40, "start", "web"): 2,
+            (60, "ended", "web"): 2,
+            (60, "start", "batch"): 2,
+            (100, "ended", "batch"): 2,
+            # The other two had run for 40 of 100 seconds.
+            (120, "ended", "batch"): 2,
+        }
+        assert lost(report) == [("suspended", 2, 0)]
+        assert (report.preemptions, report.tasks.restarted, report.tasks.failed) == (2, 2, 0)
+
+
+def test_task_that_is_suspended_twice_continues_where_it_stopped_last(registry: Registry) -> None:
+    again = WEB.replace("id: web", "id: more").replace("submit: 10", "submit: 61")
+    report, diary = play(registry, in_mode("suspend"), BATCH % "", WEB, again)
+    # Two tasks ran from 0 to 40 and from 60 to 91; the end of the others makes room for them at 100.
+    assert diary.lines[91, "suspended", "batch"] == 2
+    assert diary.lines[100, "ended", "batch"] == 2
+    assert diary.lines[129, "ended", "batch"] == 2
+    assert lost(report) == [("suspended", 4, 0)]
+
+
+def test_suspended_task_has_done_more_on_a_faster_node(registry: Registry) -> None:
+    fast = "{name: n, resources: {vcore: 4}, speed: 2}"
+    long = BATCH.replace("runtime: 100", "runtime: 200")
+    _, diary = play(registry, in_mode("suspend"), long % "", WEB, nodes=fast)
+    # 80 of 200 seconds were done at 40; web takes 10.
+    assert {moment for moment, what, app in diary.lines if (what, app) == ("ended", "batch")} == {100, 110}
+
+
+def test_time_limit_of_a_suspended_task_counts_the_time_that_it_ran(registry: Registry) -> None:
+    limited = BATCH.replace("runtime: 100", "runtime: 200, timeout: 90s")
+    report, diary = play(registry, in_mode("suspend"), limited % "", WEB)
+    assert {moment for moment, what, _ in diary.lines if what == "timed out"} == {90, 110}
+    assert report.tasks.timed_out == 4
+    _, requeued = play(registry, in_mode("requeue"), limited % "", WEB)
+    assert {moment for moment, what, _ in requeued.lines if what == "timed out"} == {90, 150}
+
+
+def test_suspended_task_without_an_end_goes_on(registry: Registry) -> None:
+    service = BATCH.replace("runtime: 100", "runtime: forever")
+    report, diary = play(registry, in_mode("suspend"), service % "", WEB)
+    assert diary.lines[60, "start", "batch"] == 2
+    assert report.tasks.running == 4
+
+
 def test_application_with_all_tasks_preempted_fails(registry: Registry) -> None:
     one = "{id: one, queue: root.batch, tasks: [{resources: {vcore: 4}, runtime: 100}], preempted: fail}"
     report, diary = play(registry, TEAMS, one, WEB)

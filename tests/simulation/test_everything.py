@@ -16,6 +16,7 @@ from yunikorn.resources import Resource
 from yunikorn.simulation.decision_files import REPORT, FolderRecorder
 from yunikorn.simulation.out_folder import OutFolder
 from yunikorn.simulation.report import Report
+from yunikorn.simulation.rm_state import PREEMPTIONS, SUSPENDED
 from yunikorn.simulation.run import simulate
 from yunikorn.simulation.workload import (
     NodeEvent,
@@ -29,6 +30,7 @@ from yunikorn.simulation.workload import (
 CONFIG = """
 partitions:
   - name: default
+    preemption: {policy: {name: standard, mode: MODE}}
     queues:
       - name: root
         submitacl: "*"
@@ -104,8 +106,10 @@ def check(report: Report) -> None:
     assert report.allocations == report.releases + of.running
     assert report.releases == of.ended + sum(loss.tasks for loss in report.lost_work)
     lost = {loss.reason: loss.tasks for loss in report.lost_work}
-    assert of.restarted + of.failed == lost.get("preempted", 0) + lost.get("node left", 0)
-    assert report.preemptions == lost.get("preempted", 0) == sum(queue.preempted for queue in report.queues)
+    preempted = sum(lost.get(reason, 0) for reason in PREEMPTIONS)
+    assert of.restarted + of.failed == preempted + lost.get("node left", 0)
+    assert report.preemptions == preempted == sum(queue.preempted for queue in report.queues)
+    assert all(loss.seconds == 0 for loss in report.lost_work if loss.reason == SUSPENDED)
     if gangs is not None:
         assert gangs.submitted == gangs.whole + gangs.given_up + gangs.waiting
         assert gangs.waiting <= counts.waiting + counts.running
@@ -114,26 +118,31 @@ def check(report: Report) -> None:
 
 
 @given(
-    workload=workloads(), preempted=st.sampled_from(["restart", "fail"]), until=st.sampled_from([None, 25])
+    workload=workloads(),
+    preempted=st.sampled_from(["restart", "fail"]),
+    until=st.sampled_from([None, 25]),
+    mode=st.sampled_from(["end", "requeue", "suspend"]),
 )
 def test_everything_is_counted_once(
     workload: Workload,
     preempted: str,
     until: int | None,
+    mode: str,
     registry: Registry,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     moment = None if until is None else until * SECOND
+    config = CONFIG.replace("MODE", mode)
     folders = [tmp_path_factory.mktemp("out") for _ in range(2)]
     for folder in folders:
         with OutFolder(folder) as out:
             report = simulate(
-                CONFIG, workload, registry, until=moment, recorder=FolderRecorder(out), preempted=preempted
+                config, workload, registry, until=moment, recorder=FolderRecorder(out), preempted=preempted
             )
             out.open(REPORT).write(report.to_json())
     check(report)
     assert report.plugin_faults == []
-    assert Replay(folders[0], CONFIG).failures == []
+    assert Replay(folders[0], config).failures == []
     for path in folders[0].iterdir():
         assert path.read_bytes() == (folders[1] / path.name).read_bytes()
     assert fates(folders[0]) == report.applications.submitted - (
