@@ -19,6 +19,7 @@ from yunikorn.interface.messages import (
     NewNodeInfo,
     NodeAction,
     PredicatesArgs,
+    PreemptionMode,
     RemoveApplicationRequest,
     TerminationType,
     UpdateNodeInfo,
@@ -40,7 +41,7 @@ Predicate = Callable[[PredicatesArgs], str | None]
 
 def empty_history() -> History:
     """Return an empty history."""
-    return {kind: [] for kind in ("placed", "ended", "asks refused", "applications", "nodes")}
+    return {kind: [] for kind in ("placed", "ended", "modes", "asks refused", "applications", "nodes")}
 
 
 class ScenarioRM(ResourceManagerCallback):
@@ -92,6 +93,11 @@ class ScenarioRM(ResourceManagerCallback):
         ]
         history["ended"] += [
             (one.application_id, one.allocation_key, one.termination_type.name, one.message) for one in ended
+        ]
+        history["modes"] += [
+            (one.allocation_key, one.preemption_mode)
+            for one in response.released_allocations
+            if one.preemption_mode is not PreemptionMode.END
         ]
         history["asks refused"] += [
             (one.application_id, one.allocation_key, one.reason) for one in response.rejected_allocations

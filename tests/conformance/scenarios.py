@@ -17,6 +17,7 @@ from yunikorn.interface.messages import (
     NewNodeInfo,
     NodeAction,
     PredicatesArgs,
+    PreemptionMode,
     PreemptionPolicy,
     RemoveApplicationRequest,
     UpdateNodeInfo,
@@ -25,6 +26,7 @@ from yunikorn.interface.messages import (
 from yunikorn.resources import Resource
 
 Run = Callable[[ScenarioRM], None]
+BY_SUSPENDING = {"name": "standard", "mode": "suspend"}
 TWO = configuration(queue("a"), queue("b"))
 
 
@@ -398,6 +400,17 @@ def preemption_restores_a_guarantee(rm: ScenarioRM) -> None:
     assert rm.confirm(victims[0]) == []
     (placed,) = rm.confirm()
     assert placed.startswith("y@")
+
+
+@scenario(configuration(queue("a"), preemption={"policy": BY_SUSPENDING, "shrunknodes": True}))
+def victims_are_told_to_continue_later(rm: ScenarioRM) -> None:
+    rm.node("n1", memory=2)
+    rm.app("one")
+    rm.ask("one", "x", "y", memory=1)
+    rm.send(updated_nodes=[UpdateNodeInfo("n1", schedulable_resource=Resource(memory=1))])
+    (victim,) = rm.to_confirm
+    assert victim.preemption_mode is PreemptionMode.SUSPEND
+    assert rm.confirm() == []
 
 
 # -- gangs ----------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from yunikorn.interface.messages import (
     AllocationRelease,
     AllocationReleasesRequest,
     NewNodeInfo,
+    PreemptionMode,
     RegisterResourceManagerRequest,
     UpdateRequest,
     UpdateResponse,
@@ -32,6 +33,7 @@ from yunikorn.runtime.threaded import ThreadedScheduler
 from yunikorn.service.grpc_server import Server
 from yunikorn.service.service_settings import ServerSettings
 
+REGISTRATION = RegisterResourceManagerRequest("rm", preemption_modes=[*PreemptionMode])
 FENCE = "~fence-"
 """Prefix of the ids in fences: invalid entries, sent only for their answers."""
 
@@ -77,7 +79,7 @@ class InProcess(Transport):
     def register(self, callback: Callback) -> None:
         if not hasattr(self, "_scheduler"):
             self._scheduler = self.make(self.clock)
-        self._scheduler.register_resource_manager(RegisterResourceManagerRequest("rm"), callback)
+        self._scheduler.register_resource_manager(REGISTRATION, callback)
 
     def send(self, request: UpdateRequest) -> None:
         self._scheduler.update(request)
@@ -175,8 +177,9 @@ class OverGrpc(Transport):
         if self._client is not None:
             self._client.disconnect()
         self._fenced = Fenced(callback)
-        request = RegisterResourceManagerRequest("rm")
-        self._client = Client(self._address, request, self._fenced, options=ClientOptions(layout=self.layout))
+        self._client = Client(
+            self._address, REGISTRATION, self._fenced, options=ClientOptions(layout=self.layout)
+        )
         self._client.start(PATIENCE)
 
     def send(self, request: UpdateRequest) -> None:
