@@ -40,7 +40,7 @@ def queues(spare: int = 0, batch: int = 1) -> str:
 class TestLeastLostWork(PreemptionPolicyContract):
     """Contract test of preemption policies."""
 
-    policy = LeastLostWork(spare=60.0, resource="memory", originators="protect")
+    policy = LeastLostWork(spare=60.0, resource="memory", originators="protect", keeps_progress="team")
 
 
 def test_task_with_the_least_work_is_preempted(scheduler: MakeScheduler) -> None:
@@ -70,6 +70,22 @@ def test_node_with_the_least_work_is_chosen(scheduler: MakeScheduler) -> None:
     cluster.run()
     # Two victims lose less than one.
     assert [one.ask for one in cluster.preempted] == ["short", "short"]
+
+
+def test_task_that_keeps_its_progress_is_suspended_first(scheduler: MakeScheduler) -> None:
+    keeping = queues().replace("spare: 0", "spare: 0, keeps_progress: checkpoints")
+    cluster = scheduler(keeping, node("n1", vcore=4), plugins=[LeastLostWork])
+    cluster.submit(application("old", "root.batch"), ask("old", vcore=2, tags={"checkpoints": "true"}))
+    cluster.run()
+    cluster.advance(1000)
+    cluster.submit(application("young", "root.batch"), ask("young", vcore=1), ask("other", vcore=1))
+    cluster.run()
+    cluster.submit(application("urgent", "root.service"), ask("task", vcore=3))
+    cluster.advance(100)
+    cluster.run()
+    modes = {one.ask: one.mode for one in cluster.preempted}
+    assert modes["old"] == "suspend"
+    assert sorted(modes.values()) == ["end", "suspend"]
 
 
 def test_originator_is_preempted_last(scheduler: MakeScheduler) -> None:

@@ -6,6 +6,7 @@ partitions:
       policy:
         name: least-lost-work
         spare: 600
+        keeps_progress: checkpoints
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class LeastLostWork(PreemptionPolicy):
     """Resource type whose use counts as work."""
     originators: Literal["last", "protect"] = "last"
     """Originators are preempted after all other tasks (`last`), or never (`protect`)."""
+    keeps_progress: str = ""
+    """Tag of tasks that lose nothing, with the value `true`: they are suspended, and go first."""
     _now: Callable[[], int] = attrs.field(init=False, default=lambda: 0)
 
     def opened(self, context: Context) -> None:
@@ -53,10 +56,17 @@ class LeastLostWork(PreemptionPolicy):
         """Return the work that is lost; the node with the lowest sum is chosen."""
         return self._lost(victim)
 
+    def mode_of(self, victim: Allocation, cause: PreemptionCause) -> Literal["end", "suspend"]:
+        """Let a task continue later if it keeps its progress."""
+        return "suspend" if self._keeps_progress(victim) else "end"
+
+    def _keeps_progress(self, victim: Allocation) -> bool:
+        return bool(self.keeps_progress) and victim.tags.get(self.keeps_progress) == "true"
+
     def _lost(self, victim: Allocation) -> float:
         """Return resource seconds, at least those of one second, so that fewer victims are better."""
-        seconds = max(self._now() - victim.placed, SECOND) / SECOND
-        return seconds * victim.resource.get(self.resource, 0)
+        lost = 0 if self._keeps_progress(victim) else self._now() - victim.placed
+        return max(lost, SECOND) / SECOND * victim.resource.get(self.resource, 0)
 
 
 @hookimpl
