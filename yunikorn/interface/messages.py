@@ -143,7 +143,7 @@ class AllocationRelease:
     message: str = ""
     allocation_key: str = ""
     preemption_mode: PreemptionMode = PreemptionMode.END
-    """How a preempted task makes room, from the scheduler; the confirmation need not repeat it."""
+    """Way in which a preempted task makes room, from the scheduler; the confirmation need not repeat it."""
 
 
 @attrs.define

@@ -33,7 +33,7 @@ class TerminationType(enum.IntEnum):
 
 
 class PreemptionMode(enum.IntEnum):
-    """How a victim of preemption makes room: an instruction to the RM (`docs/decisions/0204`)."""
+    """Way in which a victim of preemption makes room: an instruction to the RM (`docs/decisions/0204`)."""
 
     END = 0
     """The task ends; what follows is up to the RM."""

@@ -59,7 +59,7 @@ class Placement:
     node: str
     uuid: str
     mode: str = "end"
-    """How the allocation made room, if it was preempted: `end`, `requeue` or `suspend`."""
+    """Way in which the allocation made room, if it was preempted: `end`, `requeue` or `suspend`."""
 
 
 class Cluster:
