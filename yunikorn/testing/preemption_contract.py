@@ -61,6 +61,8 @@ FAULTS = {
     "mode_of": _fault_of_mode,
 }
 """Methods of the policy, each with a function that returns why an answer is not valid."""
+KEPT = ("rank", "protects", "cost")
+"""Methods whose answers `is_constant` concerns; modes are asked for when they are needed."""
 REMEDIES = (
     "candidates are kept from one search to the next, so set is_constant = False, or read only what never "
     "changes while a task runs",
@@ -164,7 +166,7 @@ class PreemptionPolicyContract(AnswersContract):
         self._check_constant(policy, before, pairs, "a day later")
 
     def _answers_of(self, policy: Any, victim: Any, cause: PreemptionCause) -> dict[str, Any]:
-        return {method: getattr(policy, method)(victim, cause) for method in FAULTS}
+        return {method: getattr(policy, method)(victim, cause) for method in KEPT}
 
     def _check_constant(
         self,
