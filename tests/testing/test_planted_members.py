@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import attrs
 import pytest
@@ -431,3 +431,48 @@ class ReadsPrivatePartsOfClasses(NodeSortPolicy):
 )
 def test_private_attributes_of_related_objects_are_found(plugin: Plugin, read: str) -> None:
     assert f"reads {read}, which" in broken_promises(plugin)["test_only_documented_attributes_are_read"]
+
+
+class ModesByATag(PreemptionPolicy):
+    """Returns the text of a tag as the mode, without a look at it."""
+
+    name = "modes-by-a-tag"
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> int:
+        """Return the same rank for all."""
+        return 0
+
+    def mode_of(self, allocation: Allocation, cause: PreemptionCause) -> Any:
+        """Return the tag, or an unknown mode for large tasks."""
+        return allocation.tags.get("mode", "end") if allocation.resource.get("vcore", 0) < 8_000 else "pause"
+
+
+@attrs.define(eq=False)
+class TakesTurns(PreemptionPolicy):
+    """Suspends every other victim."""
+
+    name = "takes-turns"
+    _suspended: bool = attrs.field(init=False, default=False)
+
+    def rank(self, allocation: Allocation, cause: PreemptionCause) -> int:
+        """Return the same rank for all."""
+        return 0
+
+    def mode_of(self, allocation: Allocation, cause: PreemptionCause) -> Literal["end", "suspend"]:
+        """Return the other mode than before."""
+        self._suspended = not self._suspended
+        return "suspend" if self._suspended else "end"
+
+
+class PausesAll(RanksByATuple):
+    """Has an unknown mode for all victims."""
+
+    name = "pauses-all"
+    mode: Any = "pause"
+
+
+def test_unknown_and_changing_modes_are_found() -> None:
+    (message,) = broken_promises(ModesByATag(), "test_modes_are_valid").values()
+    assert "mode_of(large, guarantee) is 'pause': return one of end, requeue, suspend" in message
+    assert "test_modes_are_valid" in broken_promises(PausesAll(), "test_modes_are_valid")
+    assert broken_promises(TakesTurns(), "test_repeated_calls_return_equal_answers")
