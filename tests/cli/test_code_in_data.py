@@ -98,14 +98,46 @@ def test_problems_of_the_configuration_that_was_given_come_alone(run: Run, there
     assert "later.yaml" not in err, "blames an event for what --config loads"
 
 
+MOVING = """    def HOOK(self, *given):
+        import os
+
+        os.chdir("/")
+        return super().HOOK(*given) if "HOOK" != "key" else 0
+
+    def SPARE"""
+LONG = """nodes: [{name: m, resources: {vcore: 1}}]
+applications:
+- {"id": "one", "submit": "1", "queue": "root.a", "tasks": [{"resources": {"vcore": "1"}, "runtime": "30"}]}
+- {"id": "two", "submit": "2", "queue": "root.a", "tasks": [{"resources": {"vcore": "1"}, "runtime": "30"}]}
+"""
+TWICE = "generate: [{id: g, queue: root.a, count: 2, arrivals: {process: poisson, every: 9s}, tasks: TASKS}]"
+
+
+@pytest.mark.parametrize(
+    ("hook", "command", "written"),
+    [
+        ("__init__", "simulate --config queues.yaml", "report.json"),
+        ("key", "simulate --config queues.yaml", "report.json"),
+        ("closed", "simulate --config queues.yaml", "report.json"),
+        ("key", "compare --config queues.yaml --config own.yaml --jobs 1", "compare.json"),
+        ("key", "size --config queues.yaml --seeds 2 --target wait.max<9h --jobs 1", "size.json"),
+    ],
+)
 def test_a_plugin_that_changes_the_working_directory_leaves_relative_names_as_they_are(
-    run: Run, there: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, there: Path, monkeypatch: pytest.MonkeyPatch, hook: str, command: str, written: str
 ) -> None:
-    moving = "    def __init__(self):\n        import os\n        os.chdir('/')\n\n    def key"
-    (there / "mine.py").write_text(MARKING.replace("    def key", moving))
+    (there / "mine.py").write_text(
+        MARKING.replace("    def key", MOVING.replace("HOOK", hook)).replace(
+            "SPARE", "spare" if hook == "key" else "key"
+        )
+    )
+    (there / "own.yaml").write_text(PLAIN)
+    tasks = "[{resources: {vcore: 1}, runtime: 30s}]"
+    drawn = f"nodes: [{{name: m, resources: {{vcore: 1}}}}]\n{TWICE.replace('TASKS', tasks)}\n"
+    (there / "work.yaml").write_text(drawn if "--seeds" in command else LONG)
     monkeypatch.chdir(there)
-    status, _, err = run("simulate", "--config", "queues.yaml", "--workload", "work.yaml", "--out", "out")
-    assert (status, (there / "out" / "report.json").exists()) == (0, True), err
+    status, _, err = run(*command.split(), "--workload", "work.yaml", "--out", "out")
+    assert (status, (there / "out" / written).exists()) == (0, True), err
     assert Path.cwd() == there
 
 

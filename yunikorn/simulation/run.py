@@ -11,6 +11,7 @@ import attrs
 
 from yunikorn.clock import ManualClock
 from yunikorn.config.load import load_config
+from yunikorn.framework.plugin_code import same_folder
 from yunikorn.framework.plugin_failures import PluginFailure
 from yunikorn.framework.registry import Registry
 from yunikorn.interface.scheduler import Scheduler
@@ -30,6 +31,7 @@ PERIODS = Timeouts(retention=0)
 """Timeouts without retention: ended applications are never queried, and long traces have many of them."""
 
 
+@same_folder()
 def simulate(
     config: str,
     workload: Workload,
@@ -50,7 +52,8 @@ def simulate(
     `watch`, `preempted` and `before_decision` are as for `Simulation`. `questions` ask why applications wait;
     the report answers them in their order. `meet` receives the core before the simulation starts, for
     recorders that read its queues, and must not change the core. `limits` measures waits caused by quotas and
-    limits, for recorders that read what is blocked.
+    limits, for recorders that read what is blocked. A plugin that changes the working directory has no effect
+    on the caller.
     """
     workload = _with_checked_reloads(workload, config, registry)
     clock = ManualClock()

@@ -256,6 +256,7 @@ class FileApplications(Arrivals):
     def __init__(self, path: Path, skip: int, size: int) -> None:
         """Prepare the iteration; `skip` is the number of lines before the first application."""
         self._path = path
+        self._place = path.absolute()  # a plugin may change the working directory
         self._skip = skip
         self._size = size
 
@@ -265,7 +266,7 @@ class FileApplications(Arrivals):
     def __iter__(self) -> Iterator[WorkloadApplication]:
         left = self._size
         try:
-            with _open(self._path) as file:
+            with _open(self._place) as file:
                 for application in islice(_entries(islice(file, self._skip, None)), left):
                     yield application
                     left -= 1
