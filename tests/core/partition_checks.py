@@ -173,9 +173,11 @@ def _check_trackers(partition: Partition) -> None:
         apps = [app for app in partition.applications.values() if tracker in app.tracked]
         assert tracker.members == len(apps)
         assert plain(tracker.usage) == total(app.allocated for app in apps), tracker.label
-        # From the first allocation on; one that asks again after it had nothing counts from the next one.
+        # From the first allocation on. One without an allocation still counts if it has waited for more ever
+        # since its latest one; what happened within a step is not known here, only that it had one.
         run = {app.id for app in apps if app.allocations}
-        may_run = {app.id for app in apps if not app.not_started and app.has_unplaced}
+        had_some = [app for app in apps if app.lifetime is not None]
+        may_run = {app.id for app in had_some if not app.not_started and app.has_unplaced}
         assert run <= set(tracker.applications) <= run | may_run, tracker.label
         assert tracker.full == tracker.is_full, tracker.label
 
