@@ -124,6 +124,16 @@ def test_a_saved_result_is_read_as_it_was(call: Call, tmp_path: Path) -> None:
     assert pack_result(found) == (tmp_path / "out" / RESULT).read_bytes()
 
 
+def test_a_result_of_an_earlier_version_has_no_dates(call: Call, tmp_path: Path) -> None:
+    call("simulate", "out")
+    path = tmp_path / "out" / RESULT
+    content = json.loads(gzip.decompress(path.read_bytes()))
+    del content["history"]["origin"], content["report"]["began"]
+    path.write_bytes(gzip.compress(json.dumps(content).encode()))
+    found = read_result(tmp_path / "out")
+    assert (found.history.origin, found.report.began) == (None, None)
+
+
 def test_finished_runs_are_taken_over(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = call("compare", "out", "--set", f"{POLICY}=fifo,fair", "--json")
     before = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}

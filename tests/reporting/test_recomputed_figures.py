@@ -56,6 +56,7 @@ ELSEWHERE = {
     "workload": "text of the input",
     "format": "text of the input",
     "origin": "number of the input",
+    "began": "number of the input",
     "outcome": "tests/simulation/test_engine.py",
     "rejections": "tests/simulation/test_run.py",
     "failures": "tests/reporting/test_verdict.py",

@@ -67,6 +67,7 @@ def test_recorded_waits_last_from_creation_to_scheduling() -> None:
 def test_times_count_from_the_first_creation_and_missing_ones_are_replaced_and_counted() -> None:
     workload = read(PODS + "p4,1,1,0,0,,,,,,\n" + "p5,1,1,0,0,,LS,Running,130,,135\n")
     by_name = {application.id: application for application in workload.applications}
+    assert workload.began is None
     assert workload.origin == 0.0  # p4 has no time and arrives at 0
     assert by_name["p1"].submit == 100 * SECOND
     assert by_name["p3"].tasks[0].runtime == 30 * SECOND

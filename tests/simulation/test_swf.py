@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from yunikorn.clock import SECOND
 from yunikorn.errors import UsageError
 from yunikorn.framework.registry import Registry
 from yunikorn.resources import Resource
+from yunikorn.simulation.adjustments import Adjustments
 from yunikorn.simulation.input_source import InputError
 from yunikorn.simulation.reader import read_workload
 from yunikorn.simulation.run import simulate
@@ -88,6 +90,25 @@ def test_times_count_from_the_earliest_submission() -> None:
     workload = read(line(1, submit=epoch), line(2, submit=epoch + 60))
     assert [application.submit for application in workload.applications] == [0, 60 * SECOND]
     assert workload.origin == epoch
+    assert workload.began == epoch
+
+
+@pytest.mark.parametrize(
+    ("header", "submit", "began"),
+    [
+        ("; UnixStartTime: 1027839845", 60, 1_027_839_905),
+        (";UnixStartTime:1027839845", 1_027_839_999, 1_027_839_999),
+        ("; UnixStartTime: 0", 60, None),
+        ("; Version: 2.2", 60, None),
+    ],
+)
+def test_dates_are_those_of_the_header_or_of_the_submissions(
+    header: str, submit: int, began: float | None
+) -> None:
+    workload = read(header, line(1, submit=submit))
+    assert (workload.origin, workload.began) == (submit, began)
+    assert Adjustments(speed_up=Fraction(2)).apply(workload).began is None
+    assert Adjustments(nodes_fraction=Fraction(2)).apply(workload).began == began
 
 
 def test_floats_extra_columns_gaps_and_comments_are_accepted() -> None:

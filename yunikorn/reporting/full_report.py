@@ -117,7 +117,7 @@ def _user_histories(observer: Observer, figures: Figures, lengths: list[int]) ->
     return observer.users.histories([user.name for user in ranked], TOP_USERS, lengths)
 
 
-def _history(observer: Observer, figures: Figures) -> RunHistory:
+def _history(observer: Observer, figures: Figures, origin: float | None) -> RunHistory:
     timeline = observer.timeline
     start = timeline.start or 0
     end = max(observer.last, start)
@@ -153,6 +153,7 @@ def _history(observer: Observer, figures: Figures) -> RunHistory:
             for partition, path, observation in observer.queues
         ],
         nodes=NodeHistory(rows.nodes, rows.per_row, rows.names, rows.shares(len(lengths))),
+        origin=origin,
         users=_user_histories(observer, figures, lengths),
     )
 
@@ -218,6 +219,6 @@ def study(
     )
     observer.close(round(report.times.stopped * SECOND))
     figures = _figures(observer)
-    history = _history(observer, figures)
+    history = _history(observer, figures, report.began)
     verdict = judge(report, figures, history)
     return FullReport(report, figures, history, _curves(observer), verdict=verdict)

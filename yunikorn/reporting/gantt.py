@@ -119,6 +119,8 @@ class GanttChart:
     """Bars in the order of their starts."""
     notes: list[str]
     """Rows and bars that the chart does not show, and how to choose them."""
+    origin: float | None = None
+    """Unix time (s) of 0 of simulated time; None without dates."""
 
     @property
     def has_several_partitions(self) -> bool:
@@ -142,14 +144,14 @@ class GanttRecorder(Recorder):
         """Number of rows that are left out."""
         self._more_bars = 0
 
-    def chart(self, stopped: float) -> GanttChart:
-        """Return the chart after the end of the run (seconds)."""
+    def chart(self, stopped: float, origin: float | None = None) -> GanttChart:
+        """Return the chart after the end of the run (seconds); `origin` is the Unix time of its start."""
         request, last = self._request, round(stopped * SECOND)
         rows, bars = self._close(last)
         stop = max(last if request.stop is None else min(request.stop, last), request.start)
         bars = sorted(bars, key=lambda bar: (bar.start, bar.row, bar.task))
         notes = [*self._notes(len(rows), len(bars), stopped)]
-        return GanttChart(request, request.start, stop, rows, bars, notes)
+        return GanttChart(request, request.start, stop, rows, bars, notes, origin)
 
     def _close(self, last: int) -> tuple[list[Row], list[GanttBar]]:
         """Return rows and bars at the end of the run (ns)."""

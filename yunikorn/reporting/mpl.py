@@ -56,12 +56,6 @@ _STYLE: dict[Any, Any] = {
     "text.parse_math": False,
 }
 
-_TIMES = (
-    (3 * 86_400, 86_400, "days"),
-    (3 * 3_600, 3_600, "hours"),
-    (3 * 60, 60, "minutes"),
-    (0, 1, "seconds"),
-)
 _SIZES = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "bytes"))
 
 
@@ -114,25 +108,12 @@ def capacity_line(axes: Axes, edges: Sequence[float], capacity: Sequence[float],
     """Draw a capacity over the amounts below it, and scale the axes to both."""
     axes.stairs(capacity, edges, baseline=None, color=INK, lw=1.2, label="capacity")
     axes.set_ylim(0, top(capacity))
-    axes.set_xlim(edges[0], edges[-1])
     axes.set_ylabel(unit)
 
 
 def line(style: Style, width: float = 1.6) -> dict[str, Any]:
     """Return the options of a line in the style of a queue."""
     return {"color": style.colour, "linestyle": DASHES[style.pattern], "linewidth": width}
-
-
-def time_scale(edges: Sequence[float]) -> tuple[float, str]:
-    """Return the divisor of seconds for an axis, and the name of its unit."""
-    span = max(edges) - min(0.0, min(edges)) if edges else 0.0
-    return next((unit, name) for least, unit, name in _TIMES if span >= least)
-
-
-def time_axis(edges: Sequence[float]) -> tuple[list[float], str]:
-    """Return times (seconds) in the unit of an axis, and the label of the axis."""
-    unit, name = time_scale(edges)
-    return [edge / unit for edge in edges], f"simulated time ({name})"
 
 
 def amount_scale(name: str, largest: float) -> tuple[float, str]:
@@ -173,20 +154,6 @@ def _joint_label(names: Sequence[str]) -> str:
     shown = [shorten(name, 30) for name in names[:MOST_NAMES]]
     more = [f"{len(names) - MOST_NAMES} more"] if len(names) > MOST_NAMES else []
     return "\n= ".join([*shown, *more])
-
-
-def duration_ticks(largest: float) -> list[float]:
-    """Return the ticks of an axis of waiting times, in seconds from one second up."""
-    marks = [1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400]
-    return [mark for mark in marks if mark <= max(largest, 1) * 1.5]
-
-
-def duration_text(seconds: float) -> str:
-    """Return a short duration such as `10 s`, `6 h` or `7 d`."""
-    for unit, text in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= unit:
-            return f"{seconds / unit:g} {text}"
-    return f"{seconds:g} s"
 
 
 def top(values: Sequence[float], *more: float) -> float:

@@ -10,16 +10,19 @@ from matplotlib.ticker import FuncFormatter
 
 from yunikorn.reporting.comparison_result import Comparison, FigureRow
 from yunikorn.reporting.figures import MEAN_WAIT
-from yunikorn.reporting.mpl import INK, amount_scale, different_curves, line, paper, shorten, time_scale, top
+from yunikorn.reporting.mpl import INK, amount_scale, different_curves, line, paper, shorten, top
 from yunikorn.reporting.palette import LIGHT, line_style
 from yunikorn.reporting.plot_waits import plot_distributions
 from yunikorn.reporting.plots import busiest_type
 from yunikorn.reporting.run_figures import Curves
 from yunikorn.reporting.run_history import QueueHistory, RunHistory
+from yunikorn.reporting.time_axes import label_durations, label_times, shared_origin
 
 SHOWN = len(LIGHT)
 """Maximum number of drawn variants, the first ones; each has a colour of its own."""
 QUEUES = 8
+TICKS = 5
+"""Maximum number of steps between ticks of an axis of half the width."""
 BARS = (
     (MEAN_WAIT, "Wait until the last task started, mean", True),
     ("bounded slowdown, mean", "Bounded slowdown, mean", False),
@@ -45,10 +48,10 @@ def plot_bars(comparison: Comparison) -> Figure | None:
     variants = comparison.variants[:SHOWN]
     figure, axes = paper(1.4 + 0.22 * most * (len(variants) + 1), 1, 2)
     for one, (title, is_time, rows) in zip(axes, found, strict=True):
-        means = [cell.value.mean for row in rows for cell in row.cells if cell.value]
-        unit, text = time_scale(means) if is_time else (1, "times")
-        _bars(one, rows, len(variants), unit)
-        one.set_title(f"{title} ({text})")
+        _bars(one, rows, len(variants))
+        one.set_title(title if is_time else f"{title} (times)")
+        if is_time:
+            label_durations(one.xaxis, 0, one.get_xlim()[1], TICKS)
     handles, _ = axes[0].get_legend_handles_labels()
     labels = [shorten(variant.name, 40) for variant in variants]
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 3))
@@ -62,18 +65,18 @@ def _rows(comparison: Comparison, name: str) -> list[FigureRow]:
     return [row for row in rows if row in ranked[:QUEUES]]
 
 
-def _bars(axes: Axes, rows: list[FigureRow], variants: int, unit: float) -> None:
+def _bars(axes: Axes, rows: list[FigureRow], variants: int) -> None:
     width = 0.8 / variants
     for number in range(variants):
         values = [row.cells[number].value for row in rows]
         places = [at - 0.4 + width * (number + 0.5) for at in range(len(rows))]
         axes.barh(
             places,
-            [value.mean / unit if value else 0.0 for value in values],
+            [value.mean if value else 0.0 for value in values],
             height=width * 0.92,
             color=line_style(number).colour,
             label=str(number),
-            xerr=[(value.half or 0.0) / unit if value else 0.0 for value in values]
+            xerr=[(value.half or 0.0) if value else 0.0 for value in values]
             if any(value and value.half for value in values)
             else None,
             error_kw={"lw": 1, "capsize": 2},
@@ -92,7 +95,6 @@ def plot_over_time(comparison: Comparison) -> Figure | None:
         return None
     longest = max(histories, key=lambda history: history.end)
     name = busiest_type(longest)
-    time, text = time_scale(longest.edges)
     figure, (use, waiting) = paper(5.0, 2, share=True)
     heights = [0.0]
     curves = [(history.edges, _shares(history, name), _lengths(history)) for history in histories]
@@ -100,7 +102,6 @@ def plot_over_time(comparison: Comparison) -> Figure | None:
         edges, shares, lengths = curves[number]
         if not lengths:
             continue
-        edges = [edge / time for edge in edges]
         heights += lengths
         style = line(line_style(number), _width(number))
         use.stairs(shares, edges, baseline=None, label=label, **style)
@@ -111,8 +112,7 @@ def plot_over_time(comparison: Comparison) -> Figure | None:
     waiting.set_title("Waiting tasks")
     waiting.set_ylabel("tasks")
     waiting.set_ylim(0, top(heights))
-    waiting.set_xlabel(f"simulated time ({text})")
-    waiting.set_xlim(longest.start / time, longest.end / time)
+    waiting.set_xlabel(label_times(waiting, longest.start, longest.end, shared_origin(histories)))
     figure.legend(loc="outside right upper")
     return figure
 
@@ -151,7 +151,6 @@ def plot_shares(comparison: Comparison) -> Figure | None:
     if not ranked:
         return None
     shown = sorted(ranked)
-    time, text = time_scale(longest.edges)
     figure, axes = paper(1.0 + 1.8 * len(shown), len(shown), share=True)
     queues = [[_queue_of(history, key) for key in shown] for history in histories]
     curves = [
@@ -160,11 +159,10 @@ def plot_shares(comparison: Comparison) -> Figure | None:
     ]
     drawn = different_curves([variant.name for variant in variants], curves)
     for one, key in zip(axes, shown, strict=True):
-        _share(one, histories, key, name, time, [number for number, _ in drawn])
+        _share(one, histories, key, name, [number for number, _ in drawn])
         several = len({partition for partition, _ in shown}) > 1
         one.set_title(shorten(f"{key[0]}: {key[1]}" if several else key[1], 60))
-        one.set_xlim(longest.start / time, longest.end / time)
-    axes[-1].set_xlabel(f"simulated time ({text})")
+    axes[-1].set_xlabel(label_times(axes[-1], longest.start, longest.end, shared_origin(histories)))
     handles, _ = axes[0].get_legend_handles_labels()
     labels = [label for _, label in drawn]
     title = f"{shorten(name, 30)}\n(dashed: guarantee\nof the first variant)"
@@ -181,7 +179,6 @@ def _share(
     histories: list[RunHistory],
     key: tuple[str, str],
     name: str,
-    time: float,
     different: Collection[int],
 ) -> None:
     """Plot the usage of one queue under the variants whose curves are `different`."""
@@ -196,13 +193,13 @@ def _share(
     unit, text = amount_scale(name, max(heights))
     for number in different:
         history, queue = drawn[number]
-        edges = [edge / time for edge in history.edges]
         used = queue.used.get(name) if queue is not None else None
         values = [value / unit for value in used] if used else [0.0] * history.count
-        axes.stairs(values, edges, baseline=None, label="used", **line(line_style(number), _width(number)))
+        style = line(line_style(number), _width(number))
+        axes.stairs(values, history.edges, baseline=None, label="used", **style)
     history, queue = drawn[0]
     if queue is not None and any(step.guaranteed.get(name) for step in queue.quotas):
-        times = [max(step.time, history.start) / time for step in queue.quotas] + [history.end / time]
+        times = [max(step.time, history.start) for step in queue.quotas] + [history.end]
         guaranteed = [step.guaranteed.get(name, 0) / unit for step in queue.quotas]
         axes.stairs(guaranteed, times, baseline=None, color=INK, lw=1.2, ls="--")
     axes.set_ylim(0, top([height / unit for height in heights]))

@@ -16,9 +16,10 @@ from matplotlib.patches import Patch
 
 from yunikorn.clock import SECOND
 from yunikorn.reporting.gantt import NODES, PLACEHOLDER, REGULAR, WAITING, GanttBar, GanttChart, Row
-from yunikorn.reporting.mpl import INK, LIMIT, OTHERS, area, paper, shorten, time_scale
+from yunikorn.reporting.mpl import INK, LIMIT, OTHERS, area, paper, shorten
 from yunikorn.reporting.palette import HATCHES, LIGHT, QueueColours, Style
 from yunikorn.reporting.tables import queue_label
+from yunikorn.reporting.time_axes import label_times
 
 HEIGHTS = {True: 0.3, False: 0.2}
 """Heights of a row in inches, of nodes and of applications."""
@@ -51,11 +52,10 @@ def plot_gantt(chart: GanttChart, colours: QueueColours) -> Figure | None:
         return None
     nodes = chart.request.of == NODES
     figure, (axes,) = paper(1.4 + HEIGHTS[nodes] * len(chart.rows))
-    unit, text = time_scale([0.0, chart.stop / SECOND])
     styles = _styles(chart, colours)
     places = list(_lanes(chart) if nodes else _heights(chart))
-    _draw(axes, chart, places, styles, unit * SECOND)
-    axes.set_xlim(chart.start / SECOND / unit, chart.stop / SECOND / unit)
+    _draw(axes, chart, places, styles)
+    time = label_times(axes, chart.start / SECOND, chart.stop / SECOND, chart.origin)
     axes.set_ylim(len(chart.rows), 0)
     axes.set_yticks(
         [index + 0.5 for index in range(len(chart.rows))],
@@ -63,7 +63,7 @@ def plot_gantt(chart: GanttChart, colours: QueueColours) -> Figure | None:
         fontsize=7,
     )
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("\n".join([f"simulated time ({text})", *chart.notes]), fontsize=8)
+    axes.set_xlabel("\n".join([time, *chart.notes]), fontsize=8)
     axes.set_title("Tasks by node" if nodes else "Applications")
     figure.legend(handles=_legend(chart.bars, styles), loc="outside upper right", ncols=4)
     return figure
@@ -120,13 +120,13 @@ def _heights(chart: GanttChart) -> Iterator[_Place]:
         yield _Place(bar, middle - half, middle + half)
 
 
-def _draw(axes: Axes, chart: GanttChart, places: list[_Place], styles: Styles, scale: float) -> None:
+def _draw(axes: Axes, chart: GanttChart, places: list[_Place], styles: Styles) -> None:
     boxes: dict[tuple[Style | None, bool, bool], list[Corners]] = {}
     for place in places:
         bar, style = place.bar, styles[_queue(place.bar)][1]
         left = max(bar.start, chart.start)
         right = max(chart.stop if bar.end is None else min(bar.end, chart.stop), left)
-        ends = left / scale, right / scale
+        ends = left / SECOND, right / SECOND
         if bar.kind == WAITING:
             axes.plot(ends, [place.upper] * 2, color=_colour(style), lw=1, solid_capstyle="butt")
             continue
@@ -135,7 +135,7 @@ def _draw(axes: Axes, chart: GanttChart, places: list[_Place], styles: Styles, s
         boxes.setdefault((style, bar.kind == PLACEHOLDER, is_narrow), []).append(corners)
     for (style, is_pale, is_narrow), corners_of in boxes.items():
         axes.add_collection(_boxes(corners_of, style, is_pale=is_pale, is_narrow=is_narrow))
-    _mark_ends(axes, chart, places, scale)
+    _mark_ends(axes, chart, places)
 
 
 def _boxes(corners: list[Corners], style: Style | None, *, is_pale: bool, is_narrow: bool) -> PolyCollection:
@@ -161,9 +161,9 @@ def _sides(place: _Place) -> tuple[float, float, float, float]:
     return place.upper, place.upper, place.lower, place.lower
 
 
-def _mark_ends(axes: Axes, chart: GanttChart, places: list[_Place], scale: float) -> None:
+def _mark_ends(axes: Axes, chart: GanttChart, places: list[_Place]) -> None:
     marked = [
-        (place.bar.end / scale, (place.upper + place.lower) / 2)
+        (place.bar.end / SECOND, (place.upper + place.lower) / 2)
         for place in places
         if place.bar.end is not None and place.bar.end <= chart.stop and _is_marked(place.bar)
     ]

@@ -11,11 +11,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from yunikorn.reporting.mpl import (
     INK,
     amount_scale,
-    duration_text,
-    duration_ticks,
     paper,
     shorten,
-    time_scale,
     top,
 )
 from yunikorn.reporting.palette import DASHES, Dashes, QueueColours, line_style
@@ -29,9 +26,12 @@ from yunikorn.reporting.setting_curves import (
     CurveFigure,
     SettingCurve,
 )
+from yunikorn.reporting.time_axes import label_durations, short_duration, wide_ticks
 
 FAR = 20
 """Ratio of the largest lines of a panel from which the axis of waits is logarithmic."""
+TICKS = 5
+"""Maximum number of steps between ticks of an axis of durations."""
 HEIGHT = 2.7
 """Height of a row of panels (inches)."""
 _PANELS = ("Wait until the first task started", "The same by queue, mean", "Mean use", "Counts")
@@ -45,11 +45,13 @@ def plot_curve(curve: SettingCurve, colours: QueueColours) -> Figure:
     figure, axes = paper(0.4 + HEIGHT * ((len(panels) + 1) // 2), (len(panels) + 1) // 2, 2)
     for one, (title, figures) in zip(axes, panels, strict=False):
         one.set_title(title)
-        divisor = _label_values(one, title, figures)
+        _label_values(one, title, figures)
         for number, each in enumerate(figures):
-            _plot(one, numbers, each, divisor, _style(each, number, colours))
+            _plot(one, numbers, each, _style(each, number, colours))
         one.legend(loc="best")
         one.set_xlabel(text)
+        if curve.numeric.kind == DURATION:
+            label_durations(one.xaxis, *one.get_xlim(), TICKS)
     for one in axes[len(panels) :]:
         one.set_axis_off()
     return figure
@@ -72,37 +74,32 @@ def _scale(curve: SettingCurve) -> tuple[float, str]:
     """Return the divisor of the numbers of a curve for the axis, and its label."""
     name = shorten(curve.setting, 50)
     numeric = curve.numeric
-    if numeric.kind == DURATION:
-        unit, text = time_scale(curve.numbers)
-        return unit, f"{name} ({text})"
     if numeric.kind == AMOUNT:
         unit, text = amount_scale(numeric.resource_type, max(curve.numbers))
         return unit, f"{name} ({text})"
     return 1, f"{name} (%)" if numeric.kind == PERCENTAGE else name
 
 
-def _label_values(axes: Axes, title: str, figures: Sequence[CurveFigure]) -> float:
-    """Scale and label the vertical axis; returns the divisor of its values."""
+def _label_values(axes: Axes, title: str, figures: Sequence[CurveFigure]) -> None:
+    """Scale and label the vertical axis."""
     highest = [band.high for figure in figures for band in figure.bands if band is not None]
     if title == _PANELS[2]:
         axes.set_ylim(0, 1.05)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-        return 1
+        return
     if title == _PANELS[3]:
         axes.set_ylim(0, top(highest))
         axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-        return 1
+        return
     if _are_far_apart(figures):
         axes.set_yscale("symlog", linthresh=1, linscale=0.3)
         axes.set_ylim(0, max(highest) * 1.5)
-        axes.yaxis.set_major_locator(FixedLocator([0, *duration_ticks(max(highest))]))
+        axes.yaxis.set_major_locator(FixedLocator([0, *wide_ticks(max(highest))]))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration_text(value)))
-        return 1
-    unit, text = time_scale(highest)
-    axes.set_ylabel(text)
-    axes.set_ylim(0, top([value / unit for value in highest]))
-    return unit
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short_duration(value)))
+        return
+    axes.set_ylim(0, top(highest))
+    label_durations(axes.yaxis, *axes.get_ylim(), TICKS)
 
 
 def _are_far_apart(figures: Sequence[CurveFigure]) -> bool:
@@ -120,9 +117,7 @@ def _style(figure: CurveFigure, number: int, colours: QueueColours) -> tuple[str
     return style.colour, DASHES[style.pattern]
 
 
-def _plot(
-    axes: Axes, numbers: Sequence[float], figure: CurveFigure, divisor: float, style: tuple[str, Dashes]
-) -> None:
+def _plot(axes: Axes, numbers: Sequence[float], figure: CurveFigure, style: tuple[str, Dashes]) -> None:
     """Draw the line of the means and the band from the lowest to the highest value."""
     known = [(at, band) for at, band in zip(numbers, figure.bands, strict=True) if band is not None]
     places = [at for at, _ in known]
@@ -130,12 +125,12 @@ def _plot(
     colour, dashes = style
     axes.fill_between(
         places,
-        [band.low / divisor for _, band in known],
-        [band.high / divisor for _, band in known],
+        [band.low for _, band in known],
+        [band.high for _, band in known],
         color=colour,
         alpha=0.2,
         lw=0,
     )
     label = figure.section if is_queue else figure.name
-    means = [band.mean / divisor for _, band in known]
+    means = [band.mean for _, band in known]
     axes.plot(places, means, ls=dashes, marker="o", ms=3.5, lw=1.5, color=colour, label=shorten(label, 40))

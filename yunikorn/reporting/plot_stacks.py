@@ -20,12 +20,12 @@ from yunikorn.reporting.mpl import (
     paper,
     shorten,
     stack,
-    time_axis,
     top,
 )
 from yunikorn.reporting.palette import LIGHT, QueueColours, line_style
 from yunikorn.reporting.plots import busiest_type, plot_types
 from yunikorn.reporting.run_history import PartitionHistory, RunHistory, UserHistory
+from yunikorn.reporting.time_axes import label_times
 
 _STYLES = {cause: line_style(number) for number, cause in enumerate(CAUSES)}
 """A style for each cause, the same in all pictures."""
@@ -76,13 +76,13 @@ def plot_users(history: RunHistory) -> Figure | None:
     ]
     unit, text = amount_scale(name, max(capacity))
     figure, (use, waiting) = paper(5.6, 2, share=True)
-    edges, label = time_axis(history.edges)
+    edges = history.edges
     used = [[value / unit for value in user.used.get(name, nothing)] for user in history.users]
     _stack_users(use, edges, history.users, used)
     capacity_line(use, edges, [value / unit for value in capacity], text)
     use.set_title(f"Use of {shorten(name, 40)} by user")
     highest = _stack_users(waiting, edges, history.users, [user.waiting for user in history.users])
-    _label_waiting_tasks(waiting, edges, highest, "user", label)
+    _label_waiting_tasks(waiting, history, highest, "user")
     handles, labels = use.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper")
     return figure
@@ -110,7 +110,7 @@ def plot_lengths(history: RunHistory, colours: QueueColours) -> Figure | None:
     if not any(total):
         return None
     ranked = sorted(leaves, key=lambda queue: -sum(queue.waiting))
-    edges, text = time_axis(history.edges)
+    edges = history.edges
     figure, (axes,) = paper(3.4)
     below = [0.0] * history.count
     for queue in ranked[:QUEUES]:
@@ -119,17 +119,14 @@ def plot_lengths(history: RunHistory, colours: QueueColours) -> Figure | None:
     if len(ranked) > QUEUES:
         label = f"{len(ranked) - QUEUES} more queues"
         axes.stairs(total, edges, baseline=below, fill=True, color=OTHERS, label=label)
-    _label_waiting_tasks(axes, edges, total, "queue", text)
+    _label_waiting_tasks(axes, history, total, "queue")
     figure.legend(loc="outside right upper")
     return figure
 
 
-def _label_waiting_tasks(
-    axes: Axes, edges: Sequence[float], heights: Sequence[float], of: str, time: str
-) -> None:
+def _label_waiting_tasks(axes: Axes, history: RunHistory, heights: Sequence[float], of: str) -> None:
     axes.set_title(f"Waiting tasks by {of}")
     axes.set_ylabel("tasks")
-    axes.set_xlabel(time)
-    axes.set_xlim(edges[0], edges[-1])
+    axes.set_xlabel(label_times(axes, history.start, history.end, history.origin))
     axes.set_ylim(0, top(heights))
     axes.yaxis.set_major_locator(MaxNLocator(integer=max(heights) > 1))

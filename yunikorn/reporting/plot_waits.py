@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from yunikorn.reporting.calibration import CalibrationCurves
-from yunikorn.reporting.mpl import INK, USED, different_curves, duration_text, duration_ticks, line, paper
+from yunikorn.reporting.mpl import INK, USED, different_curves, line, paper
 from yunikorn.reporting.palette import LIGHT, QueueColours, Style, line_style
 from yunikorn.reporting.run_figures import Curves
+from yunikorn.reporting.time_axes import short_duration, wide_ticks
 
 SHOWN = len(LIGHT)
 """Maximum number of lines."""
@@ -76,12 +77,12 @@ def _draw(axes: Axes, values: Sequence[float], **options: Any) -> None:
 
 def _label_waits(axes: Axes, title: str, longest: float) -> None:
     """Scale and label the axes of waits, logarithmic from one second up."""
-    ticks = duration_ticks(longest)
+    ticks = wide_ticks(longest)
     axes.set_xscale("log")
     axes.set_xlim(0.9, max(longest, ticks[-1]) * 1.1)
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
-    first = FuncFormatter(lambda value, _: "≤ 1 s" if value <= 1 else duration_text(value))
+    first = FuncFormatter(lambda value, _: "≤ 1s" if value <= 1 else short_duration(value))
     axes.xaxis.set_major_formatter(first)
     axes.set_title(title)
     axes.set_xlabel("waited no longer than")

@@ -23,12 +23,11 @@ from yunikorn.reporting.mpl import (
     capacity_line,
     paper,
     shorten,
-    time_axis,
-    time_scale,
     top,
 )
 from yunikorn.reporting.palette import QueueColours, Style
 from yunikorn.reporting.run_history import PartitionHistory, QueueHistory, RunHistory
+from yunikorn.reporting.time_axes import label_times
 
 CLUSTER_PLOTS = 8
 QUEUE_PLOTS = 12
@@ -63,13 +62,12 @@ def plot_types(
     """
     shown = wanted[:CLUSTER_PLOTS]
     figure, axes = paper(margin + 1.9 * len(shown), len(shown), share=True)
-    edges, text = time_axis(history.edges)
     for one, (each, name) in zip(axes, shown, strict=True):
-        draw(one, edges, each, name)
+        draw(one, history.edges, each, name)
         one.set_title(shorten(history.label(each.partition, name), 60))
     if len(wanted) > len(shown):
         figure.suptitle(f"{len(shown)} of {len(wanted)} resource types; all are in {file}", fontsize=9)
-    axes[-1].set_xlabel(text)
+    axes[-1].set_xlabel(label_times(axes[-1], history.start, history.end, history.origin))
     return figure, axes
 
 
@@ -114,25 +112,25 @@ def plot_queues(history: RunHistory, colours: QueueColours) -> Figure | None:
         label = history.label(queue.partition, queue.queue)
         _queue(one, history, queue, name, unit, colours[label])
         one.set_title(shorten(label, 34 if columns > 1 else 80))
+    time = label_times(axes[-1], history.start, history.end, history.origin, columns=columns)
     for spare in axes[len(shown) :]:
         spare.set_axis_off()
     _queue_legend(figure, axes, len(leaves) - len(shown), name)
     figure.supylabel(text, fontsize=9)
-    figure.supxlabel(time_axis(history.edges)[1], fontsize=9)
+    figure.supxlabel(time, fontsize=9)
     return figure
 
 
 def _queue(
     axes: Axes, history: RunHistory, queue: QueueHistory, name: str, unit: float, style: Style
 ) -> None:
-    time, _ = time_scale(history.edges)
-    edges, _ = time_axis(history.edges)
+    edges = history.edges
     used = [value / unit for value in queue.used.get(name, [0.0] * history.count)]
     axes.stairs(used, edges, label="used", **area(style))
     guaranteed = [step.guaranteed.get(name, 0) / unit for step in queue.quotas]
     limits = [step.max[name] / unit if name in step.max else None for step in queue.quotas]
     highest = max(*used, *guaranteed)
-    times = [max(step.time, history.start) / time for step in queue.quotas] + [edges[-1]]
+    times = [max(step.time, history.start) for step in queue.quotas] + [edges[-1]]
     seen = [limit for limit in limits if limit is not None and limit <= FAR * highest]
     if any(guaranteed):
         axes.stairs(guaranteed, times, baseline=None, color=INK, lw=1.6, ls="--", label="guaranteed")
@@ -144,7 +142,6 @@ def _queue(
         right_top = {"ha": "right", "va": "top"}
         axes.text(0.98, 0.94, text, right_top, fontsize=7.5, color=LIMIT, transform=axes.transAxes)
     axes.set_ylim(0, top(used, *guaranteed, *seen))
-    axes.set_xlim(edges[0], edges[-1])
 
 
 def _queue_legend(figure: Figure, axes: list[Axes], more: int, name: str) -> None:
@@ -177,13 +174,12 @@ def plot_nodes(history: RunHistory) -> Figure | None:
         return None
     means = {name: _mean(rows) for name, rows in nodes.shares.items()}
     shown = sorted(sorted(means, key=lambda name: (-means[name], name))[:TYPES])
-    edges, text = time_axis(history.edges)
     figure, axes = paper(0.7 + 2.3 * len(shown), len(shown), share=True)
     colours = colormaps["viridis"].with_extremes(bad=NOTHING)
     for one, name in zip(axes, shown, strict=True):
         rows = [[math.nan if share is None else share for share in row] for row in nodes.shares[name]]
         borders = [float(min(number * nodes.per_row, nodes.nodes)) for number in range(len(rows) + 1)]
-        mesh = one.pcolormesh(edges, borders, rows, cmap=colours, vmin=0, vmax=1, rasterized=True)
+        mesh = one.pcolormesh(history.edges, borders, rows, cmap=colours, vmin=0, vmax=1, rasterized=True)
         one.set_facecolor(NOTHING)
         one.grid(False)
         one.set_ylim(nodes.nodes, 0)
@@ -195,6 +191,7 @@ def plot_nodes(history: RunHistory) -> Figure | None:
         bar.set_label("used")
     merged = f"; each row is {nodes.per_row} nodes" if nodes.per_row > 1 else ""
     more = f"; {len(means) - len(shown)} more resource types are not shown" if len(means) > len(shown) else ""
+    text = label_times(axes[-1], history.start, history.end, history.origin)
     axes[-1].set_xlabel(f"{text}; nodes in order of registration, grey: not registered{merged}{more}")
     return figure
 

@@ -146,7 +146,7 @@ class ResultFiles(Recorders):
             write_users(self._folder.open(csv_files.USERS), history)
         chart = None
         if self._gantt is not None:
-            chart = self._gantt.chart(result.report.times.stopped)
+            chart = self._gantt.chart(result.report.times.stopped, history.origin)
             self.gantt_notes = chart.notes
             write_table(self._folder.open(GANTT_TABLE), chart)
         return write_pictures(self._folder, result, chart) if self._pictures else ""

@@ -89,6 +89,8 @@ class RunHistory:
     queues: list[QueueHistory]
     """Queues sorted by path, so that parents precede their children."""
     nodes: NodeHistory
+    origin: float | None = None
+    """Unix time (seconds) of 0 of simulated time; None without dates, and in runs of earlier versions."""
     users: list[UserHistory] = attrs.Factory(list)
     """Users with the highest use, highest first, then all others together; empty without several users."""
 

@@ -101,6 +101,8 @@ class Report:
     input: dict[str, int]
     """Counts of skipped or replaced values of the input."""
     remarks: list[str]
+    began: float | None = None
+    """Unix time (seconds) that corresponds to 0 in the simulation; None if the input has no dates."""
     waiting: list[RefusalReason] = attrs.Factory(list)
     """Reasons why tasks wait at the end, with the number of tasks and the first application per reason."""
     explanations: list[ExplainAnswer] = attrs.Factory(list)
@@ -143,6 +145,7 @@ def make_report(
         workload=workload.name,
         format=workload.format,
         origin=workload.origin,
+        began=workload.began,
         outcome=outcome,
         applications=attrs.evolve(
             counters.applications,

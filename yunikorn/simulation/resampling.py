@@ -74,6 +74,7 @@ def _changed(workload: Workload, drawn: Block, seed: int, remark: str, resampled
     return attrs.evolve(
         workload,
         applications=applications,
+        began=None,
         remarks=[*workload.remarks, remark],
         seed=seed,
         resampled=resampled,

@@ -7,6 +7,7 @@ checks predecessors. Missing values are replaced as described here and in docs/w
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -34,10 +35,11 @@ from yunikorn.simulation.swf_memory import AUTO, SETTINGS, Machine, MemoryReadin
 from yunikorn.simulation.swf_node_columns import ExtraColumns
 from yunikorn.simulation.trace_dependencies import AUTO as NO_FILLER
 from yunikorn.simulation.trace_dependencies import DEPENDENCIES, SwfDependencies
-from yunikorn.simulation.trace_line import UNKNOWN, BadLine, check_templates
+from yunikorn.simulation.trace_line import UNKNOWN, BadLine, check_templates, date_of
 from yunikorn.simulation.workload import Workload, WorkloadApplication, WorkloadNode, WorkloadTaskGroup
 from yunikorn.text import number_of
 
+_START = re.compile(r"[;#]\s*UnixStartTime\s*:\s*(\d{1,12})(?!\d)", re.IGNORECASE)
 DEFAULT_RUNTIME = 3600
 """Run time (seconds) of a job whose run time and requested time are both unknown."""
 
@@ -154,7 +156,15 @@ def read_swf(
     origin = jobs.earliest
     applications = SwfApplications(jobs, options, choice.reading, nodes, origin)
     counts = dict(lines.counts + dependencies.counts)
-    return Workload(name, "swf", nodes, applications, remarks=remarks, counts=counts, origin=origin)
+    began = date_of(origin, _start_of(lines.header))
+    return Workload(
+        name, "swf", nodes, applications, remarks=remarks, counts=counts, origin=origin, began=began
+    )
+
+
+def _start_of(header: list[str]) -> float:
+    """Return the Unix time at which a trace begins; 0 if its header does not say it."""
+    return next((float(match[1]) for each in header if (match := _START.match(each.strip()))), 0.0)
 
 
 def _on_speeds(nodes: list[WorkloadNode]) -> str:

@@ -139,6 +139,20 @@ def _careful(lines: Iterator[list[str]], file: str) -> Iterator[list[str]]:
 # -- applications -----------------------------------------------------------------------------------------
 
 
+DATED = 500_000_000
+"""Times of a trace from which they count as Unix times (s): all since November 1985, and no shorter trace."""
+
+
+def date_of(origin: float, start: float = 0.0) -> float | None:
+    """Return the Unix time (s) of the time `origin` in a trace, None if the trace does not say it.
+
+    `start` is the Unix time at which the trace begins, 0 if it names none.
+    """
+    if origin >= DATED:
+        return origin
+    return start + origin if start >= DATED else None
+
+
 class TraceApplications:
     """Applications as a reader makes them, and counts of what it skips or replaces; the base of readers."""
 
@@ -171,7 +185,9 @@ class TraceApplications:
         moved = [attrs.evolve(each, submit=each.submit - origin) for each in self.applications]
         moved.sort(key=lambda application: application.submit)
         counts = {what: count for what, count in self.counts.items() if count}
-        return Workload(name, format, nodes, moved, remarks=remarks, counts=counts, origin=origin / SECOND)
+        found = Workload(name, format, nodes, moved, remarks=remarks, counts=counts, origin=origin / SECOND)
+        found.began = date_of(found.origin)
+        return found
 
 
 # -- templates ------------------------------------------------------------------------------------------

@@ -235,6 +235,8 @@ class Workload:
     """Numbers of skipped or replaced items of the input, by kind."""
     origin: float = 0.0
     """Time in the input (seconds) that corresponds to 0 of simulated time."""
+    began: float | None = None
+    """Unix time (seconds) that corresponds to 0 of simulated time; None if the input has no dates."""
     reloads: list[ConfigEvent] = attrs.Factory(list)
     """Configurations that replace the initial one, with their times."""
 
