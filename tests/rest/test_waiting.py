@@ -166,6 +166,31 @@ def test_attempts_count_on_when_a_predicate_changes_the_class_of_a_request() -> 
         assert log_of(rm, "waits") == [("Not enough queue quota", count, count)]
 
 
+class Alternating(Regrouping):
+    """Changes the classes of all requests between two, and refuses all."""
+
+    name = "alternating"
+
+    def check(self, ask: Ask, node: Node) -> str | None:
+        return "refused"
+
+    def ask_class(self, ask: Ask) -> int:
+        return self.version % 2
+
+
+def test_attempts_count_once_when_a_request_returns_to_an_earlier_class() -> None:
+    rm = RM(configuration(queue("a"), predicates=["alternating"]), with_plugins(predicates=[Alternating]))
+    rm.node("n1", vcore=8_000)
+    rm.app()
+    rm.ask(vcore=1_000)
+    for _ in range(9):
+        Alternating.version += 1
+        rm.pass_time(1)
+        rm.schedule()
+    [(_, number, latest)] = log_of(rm)
+    assert number == latest
+
+
 def test_request_over_a_limit_says_so() -> None:
     limits = [{"limit": "", "users": ["user"], "maxresources": {"vcore": "2"}}]
     rm = RM(configuration(queue("a", limits=limits)))

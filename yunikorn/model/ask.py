@@ -148,6 +148,7 @@ class AskExtras:
     __slots__ = (
         "attempt_change",
         "barred_until",
+        "earlier",
         "eviction",
         "failed_starts",
         "gang",
@@ -196,6 +197,8 @@ class AskExtras:
         self.limit_reported = self.quota_reported = self.unschedulable = self.gang_blocked = False
         self.eviction = self.reserved = self.gang = self.failed_starts = None
         self.log = None
+        self.earlier: tuple[FailedAttempts, ...] = ()
+        """Failed attempts in earlier pending classes, apart from `log`, which has those of this ask alone."""
         self.made = self.tries = 0
         self.barred_until = INT64_MIN
         self.attempt_change = -1
@@ -352,17 +355,28 @@ class Ask(WithSpec):
         return self.ask_class.refusals if self.ask_class.unschedulable else NOTHING_REFUSED
 
     def move_to(self, pending_class: PendingClass) -> None:
-        """Join another pending class; failed attempts so far stay in the ask's own log."""
-        if pending_class is not self.pending_class and (attempts := self._attempts_by_class()):
-            extras = self.ensure_extras()
-            extras.log = extras.log or AttemptLog()
-            extras.log.keep(merged(attempts))
+        """Join another pending class; the ask keeps failed attempts that the other class does not count."""
+        if pending_class is self.pending_class:
+            return
+        attempts = merged(self._attempts_by_class())
         self.pending_class = pending_class
+        if attempts:
+            extras = self.ensure_extras()
+            extras.earlier = ()
+            # The ask may have been in that class before, whose log then has some of these attempts.
+            counted = {one.reason: one.number for one in merged(self._attempts_by_class())}
+            extras.earlier = tuple(
+                FailedAttempts(reason, more, latest)
+                for reason, number, latest in attempts
+                if (more := number - counted.get(reason, 0)) > 0
+            )
 
     @property
     def failed_attempts(self) -> list[FailedAttempts]:
         """Failed attempts to place the ask or equivalent ones, by reason, the latest last."""
         found, gang = self._attempts_by_class(), self.app.atomic
+        if self.extras is not None and self.extras.log is not None:
+            found += self.extras.log.since(INT64_MIN, is_stopped=True)
         if gang is not None and self.key in gang.needed and gang.request is not None:
             found += gang.request.failed_attempts
         return merged(found)
@@ -370,8 +384,8 @@ class Ask(WithSpec):
     def _attempts_by_class(self) -> list[FailedAttempts]:
         pending_class, created = self.pending_class, self.created
         ask_class, number, found = pending_class.ask_class, pending_class.number, list[FailedAttempts]()
-        if self.extras is not None and self.extras.log is not None:
-            found += self.extras.log.since(INT64_MIN, is_stopped=True)
+        if self.extras is not None:
+            found += self.extras.earlier
         if ask_class.log is not None:
             found += ask_class.log.since(created, is_stopped=ask_class.unschedulable)
         if pending_class.log is not None:
