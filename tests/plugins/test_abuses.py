@@ -84,6 +84,7 @@ UNCALLED = {
     "__class__": "the core asks for the type of a plugin, which no plugin can change",
     "close_before_open": "read from the class, where a property is only true",
     "normalised": "read from the class, where only True counts",
+    "key_range": "read where the policy is a factor of another one",
     "counts_foreign": "read from the class, where only True and False are accepted",
     "on_reservation": "read from the class, where only True and False are accepted",
     "blocking": "read where threads ask",

@@ -44,7 +44,9 @@ class ServedScheduler:
 
     def __init__(self) -> None:
         self.sinks, self.workers = BufferedSinks(), PolicyWorkers()
-        self.core = ThreadedScheduler(self._make, ManualClock(), workers=self.workers)
+        self.clock = ManualClock()
+        """Clock that the core follows."""
+        self.core = ThreadedScheduler(self._make, self.clock, workers=self.workers)
 
     def _make(self, clock: Clock) -> Scheduler:
         return Scheduler(
@@ -63,8 +65,8 @@ class ServedScheduler:
         self.sinks.finish()
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("clock", "failures"):
-            return self.core.call(lambda core: getattr(core, name))
+        if name == "failures":
+            return self.core.call(lambda core: core.failures)
         return functools.partial(self._call, name)
 
     def _call(self, name: str, *arguments: Any, **named: Any) -> Any:

@@ -54,6 +54,9 @@ IS_GRPC = (
     " http://127.0.0.1:9080 unless `yunikorn serve --rest` says otherwise"
 )
 
+NO_HTTP = ("without sending a response", "illegal request line")
+"""Parts of the errors of a plain connection to a server with TLS."""
+
 
 class NotFound(click.ClickException):
     """The server has no object of the wanted name: exit status 1."""
@@ -321,7 +324,7 @@ class RestConnection:
             hint = ""
             if isinstance(error, httpx.RemoteProtocolError):
                 self._check_grpc()
-                if self._client.base_url.scheme == "http":
+                if self._client.base_url.scheme == "http" and any(one in str(error) for one in NO_HTTP):
                     hint = " (a server with TLS has an address with https://)"
             raise UsageError(f"{self._shown}: {_brief(error)}{unknown}{hint}") from error
 
