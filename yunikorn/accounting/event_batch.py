@@ -26,7 +26,7 @@ RELEASED = "released"
 ASKED = "asked"
 """Entry `(ASKED, time, asks, resources, path of the queue)`; all asks are of one application."""
 USED = "used"
-"""Entry `(USED, time, change, path of the queue, user, group, pairs)`; the group may be empty."""
+"""Entry `(USED, time, change, path of the queue, user, group, pairs)`; empty names have no event."""
 
 Entry = Event | tuple[Any, ...]
 Source = tuple[str, str]
@@ -186,7 +186,7 @@ def number_of(entries: Iterable[Entry], wanted: Wanted) -> int:
         elif entry[0] is ALLOCATED:
             number += of_allocation
         elif entry[0] is USED:
-            number += of_user + (of_group if entry[5] else 0)
+            number += (of_user if entry[4] else 0) + (of_group if entry[5] else 0)
         elif entry[0] is ASKED:
             number += of_ask * len(entry[2])
         else:
@@ -199,4 +199,4 @@ def _number_in(entry: Entry) -> int:
     if isinstance(entry, Event):
         return 1
     kind = entry[0]
-    return len(entry[2]) if kind is ASKED else 1 if kind is USED and not entry[5] else 2
+    return len(entry[2]) if kind is ASKED else bool(entry[4]) + bool(entry[5]) if kind is USED else 2
