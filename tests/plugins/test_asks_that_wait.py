@@ -126,7 +126,8 @@ def test_an_application_keeps_its_place_while_an_ask_waits() -> None:
     assert rm.schedule() == [("two", "z", "n1")]
 
 
-def test_a_hard_gang_does_not_fail_while_its_first_real_ask_waits() -> None:
+def hard_gang_with_a_real_ask() -> tuple[Any, Any]:
+    """Return an RM with a complete gang and a real ask about which a policy is asked, and the workers."""
     rm, workers = start(make=GangRM)
     rm.gang("g", "Hard", seconds=5, vcore=2)
     workers.answer_all()
@@ -134,6 +135,11 @@ def test_a_hard_gang_does_not_fail_while_its_first_real_ask_waits() -> None:
     workers.answer_all()
     rm.scheduler.schedule()
     rm.task("g", "r", "tg", vcore=1)
+    return rm, workers
+
+
+def test_a_hard_gang_does_not_fail_while_its_first_real_ask_waits() -> None:
+    rm, workers = hard_gang_with_a_real_ask()
     rm.pass_time(6)
     workers.answer_all()
     rm.scheduler.schedule()
@@ -145,13 +151,7 @@ def test_a_hard_gang_does_not_fail_while_its_first_real_ask_waits() -> None:
 
 
 def test_a_hard_gang_fails_when_its_first_real_ask_is_refused() -> None:
-    rm, workers = start(make=GangRM)
-    rm.gang("g", "Hard", seconds=5, vcore=2)
-    workers.answer_all()
-    rm.task("g", "p", "tg", count=2, placeholder=True, vcore=1)
-    workers.answer_all()
-    rm.scheduler.schedule()
-    rm.task("g", "r", "tg", vcore=1)
+    rm, _ = hard_gang_with_a_real_ask()
     rm.pass_time(16)
     rm.confirm()
     assert rm.find_app("g").state == "Failed"

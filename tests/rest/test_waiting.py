@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, ClassVar
 
 import pytest
@@ -15,6 +16,7 @@ from tests.rest.kit import Rest
 from yunikorn.api import Ask, Node, Predicate
 from yunikorn.clock import SECOND
 from yunikorn.metrics.core_figures import read_figures
+from yunikorn.model.attempt_log import MOST
 from yunikorn.runtime.sliced_reads import read_at_once
 
 _ = pytest.fixture(autouse=True)(clear)
@@ -144,10 +146,24 @@ class Regrouping(Predicate):
         return self.version
 
     def check(self, ask: Ask, node: Node) -> str | None:
-        return None
+        return f"not in version {self.version}" if ask.key == "refused" else None
 
-    def ask_class(self, ask: Ask) -> int:
-        return self.version
+    def ask_class(self, ask: Ask) -> Hashable:
+        return self.version, ask.key == "refused"
+
+
+def test_attempts_in_a_hundred_classes_are_bounded() -> None:
+    rm = RM(configuration(queue("a"), predicates=["regrouping"]), with_plugins(predicates=[Regrouping]))
+    rm.node("n1", vcore=8_000)
+    rm.app()
+    rm.ask(key="refused", vcore=1_000)
+    for _ in range(100):
+        Regrouping.version += 1
+        rm.pass_time(1)
+        rm.schedule()
+    log = log_of(rm, "refused")
+    assert log[-1][0] == f"not in version {Regrouping.version}"
+    assert len(log) <= 2 * MOST
 
 
 def test_attempts_count_on_when_a_predicate_changes_the_class_of_a_request() -> None:

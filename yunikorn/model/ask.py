@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from yunikorn.model.ask_class import NOTHING_REFUSED
-from yunikorn.model.attempt_log import AttemptLog, FailedAttempts, merged
+from yunikorn.model.attempt_log import MOST, AttemptLog, FailedAttempts, merged
 from yunikorn.resources import INT64_MIN, Resource
 from yunikorn.states import ASK
 
@@ -367,7 +367,7 @@ class Ask(WithSpec):
             counted = {one.reason: one.number for one in merged(self._attempts_by_class())}
             extras.earlier = tuple(
                 FailedAttempts(reason, more, latest)
-                for reason, number, latest in attempts
+                for reason, number, latest in attempts[-MOST:]
                 if (more := number - counted.get(reason, 0)) > 0
             )
 

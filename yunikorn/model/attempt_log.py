@@ -37,11 +37,6 @@ class AttemptLog:
         self.latest = 0
         """Time of the latest attempt (ns)."""
 
-    def keep(self, attempts: Iterable[FailedAttempts]) -> None:
-        """Replace all attempts by these, the latest last."""
-        self._entries = {one.reason: one for one in attempts}
-        self.latest = max((one.latest for one in self._entries.values()), default=0)
-
     def note(self, reasons: Mapping[str, int], now: int) -> None:
         """Count an attempt that failed for these reasons."""
         entries, self.latest = self._entries, now
