@@ -52,9 +52,14 @@ def test_the_files_that_readme_names_exist() -> None:
     assert all((CHECKOUT / file).is_file() for file in files)
 
 
-def test_every_command_is_in_the_readme() -> None:
+def test_every_command_is_on_the_page_of_commands() -> None:
+    page = (CHECKOUT / "docs" / "commands.md").read_text("utf-8")
     for name in COMMANDS:
-        assert f"`yunikorn {name}`" in README
+        assert f"`yunikorn {name}`" in page
+
+
+def test_readme_shows_the_first_five_commands() -> None:
+    assert len(re.findall(r"^\| `yunikorn ", README, re.MULTILINE)) == 5
 
 
 # -- links and commands everywhere --------------------------------------------------------------------
