@@ -1,4 +1,4 @@
-"""Filters of placement rules (docs/decisions/0006)."""
+"""Filters of placement rules (docs/decisions/archive/0006)."""
 
 from __future__ import annotations
 

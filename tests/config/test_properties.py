@@ -1,4 +1,4 @@
-"""Queue properties: inheritance, typed values, and errors (docs/decisions/0009)."""
+"""Queue properties: inheritance, typed values, and errors (docs/decisions/archive/0009)."""
 
 from __future__ import annotations
 

@@ -303,7 +303,8 @@ def check_places(at: PartitionScheduler, placed: Iterable[Placed], closed: set[s
 def check_victims(victims: Sequence[Allocation], ask: Ask | None, promised: Iterable[Ask]) -> None:
     """Assert that these victims may be preempted, and that every queue keeps its guaranteed share.
 
-    Queues of the request itself are exempt: a victim may be larger than the request (docs/decisions/0049).
+    Queues of the request itself are exempt: a victim may be larger than the request
+    (docs/decisions/archive/0049).
     """
     promises = list(promised)
     daemon = ask is not None and ask.ask_class.required

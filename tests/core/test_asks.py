@@ -1,4 +1,4 @@
-"""The life of asks and allocations (docs/decisions/0026 to 0029)."""
+"""The life of asks and allocations (docs/decisions/archive/0026 to 0029)."""
 
 from __future__ import annotations
 

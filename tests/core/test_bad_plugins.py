@@ -1,4 +1,7 @@
-"""Plugins that misbehave are contained, named and counted while scheduling goes on (docs/decisions/0043)."""
+"""Plugins that misbehave are contained, named and counted while scheduling goes on.
+
+See docs/decisions/archive/0043.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Execution timeouts of applications and of the allocations of an ask (docs/decisions/0022)."""
+"""Execution timeouts of applications and of the allocations of an ask (docs/decisions/archive/0022)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scheduling states of pending asks, reported to RMs that implement the call (docs/decisions/0037)."""
+"""Scheduling states of pending asks, reported to RMs that implement the call.
+
+See docs/decisions/archive/0037.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Asks and allocations that the RM sends again with other tags or another size (docs/decisions/0121)."""
+"""Asks and allocations that the RM sends again with other tags or another size.
+
+See docs/decisions/archive/0121.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests whose tasks the RM could not start wait again (docs/decisions/0120)."""
+"""Requests whose tasks the RM could not start wait again (docs/decisions/archive/0120)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stateaware policy: new applications start one by one (docs/decisions/0018)."""
+"""The stateaware policy: new applications start one by one (docs/decisions/archive/0018)."""
 
 from __future__ import annotations
 

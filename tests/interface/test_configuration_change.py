@@ -1,4 +1,4 @@
-"""A configuration change at runtime: checked, saved by the RM, then applied (docs/decisions/0038)."""
+"""A configuration change at runtime: checked, saved by the RM, then applied (docs/decisions/archive/0038)."""
 
 from __future__ import annotations
 

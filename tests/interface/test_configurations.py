@@ -1,4 +1,4 @@
-"""The configuration of a registration: that of its policy group, or its own (docs/decisions/0035)."""
+"""The configuration of a registration: that of its policy group, or its own (docs/decisions/archive/0035)."""
 
 from __future__ import annotations
 

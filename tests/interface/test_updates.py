@@ -1,4 +1,7 @@
-"""Every kind of entry of an update, as the scheduler interface specifies (docs/decisions/0027 to 0030)."""
+"""Every kind of entry of an update, as the scheduler interface specifies.
+
+See docs/decisions/archive/0027 to 0030.
+"""
 
 from __future__ import annotations
 

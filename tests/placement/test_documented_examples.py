@@ -194,7 +194,7 @@ def test_access_control(registry: Registry, user: str, result: str | None) -> No
 
 def test_access_to_a_parent_includes_its_descendants(registry: Registry) -> None:
     # "all other users use their own queue" is left out: it would require other semantics of ACLs
-    # (docs/decisions/0013).
+    # (docs/decisions/archive/0013).
     rules = "- name: fixed\n  value: root.production\n- name: user\n  create: true\n"
     rm = ResourceManager(registry, config(rules, "- name: production\n  submitacl: john,bob\n"))
     assert rm.submit("alice") == "root.production"

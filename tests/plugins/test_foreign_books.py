@@ -1,4 +1,4 @@
-"""Foreign tasks in the books of plugins with `counts_foreign` (docs/decisions/0117)."""
+"""Foreign tasks in the books of plugins with `counts_foreign` (docs/decisions/archive/0117)."""
 
 from __future__ import annotations
 

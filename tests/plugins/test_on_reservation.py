@@ -1,4 +1,4 @@
-"""Predicates that are not asked about reservations (docs/decisions/0118)."""
+"""Predicates that are not asked about reservations (docs/decisions/archive/0118)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Modes of preemption: how a victim makes room, as the policy says and the RM can (docs/decisions/0204)."""
+"""Modes of preemption: how a victim makes room, as the policy says and the RM can.
+
+See docs/decisions/archive/0204.
+"""
 
 from __future__ import annotations
 

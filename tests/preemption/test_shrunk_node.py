@@ -1,4 +1,4 @@
-"""Nodes that became smaller than their allocations (docs/decisions/0036)."""
+"""Nodes that became smaller than their allocations (docs/decisions/archive/0036)."""
 
 from __future__ import annotations
 

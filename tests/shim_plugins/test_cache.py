@@ -1,4 +1,7 @@
-"""Cache updates for RMs with a node cache: allocations to assume and to forget (docs/decisions/0037)."""
+"""Cache updates for RMs with a node cache: allocations to assume and to forget.
+
+See docs/decisions/archive/0037.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Naming the plugin in which the core hangs, from another thread (docs/decisions/0045)."""
+"""Naming the plugin in which the core hangs, from another thread (docs/decisions/archive/0045)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Installed predicates that an RM's callback puts in force (docs/decisions/0119)."""
+"""Installed predicates that an RM's callback puts in force (docs/decisions/archive/0119)."""
 
 from __future__ import annotations
 

@@ -142,7 +142,10 @@ def test_our_fields_use_distinct_numbers(name: str) -> None:
 
 
 EXPECTED = ("TerminationType", "SCHEDULING_FAILED_ON_RM")
-"""Value that the next published file has, with the number that follows the last (docs/decisions/0120)."""
+"""Value that the next published file has, with the number that follows the last.
+
+See docs/decisions/archive/0120.
+"""
 
 
 def enum_names(name: str) -> set[str]:

@@ -75,7 +75,7 @@ def test_explicit_zero_priority_differs_from_none() -> None:
 
 
 def test_missing_fields_of_an_ask_have_the_wire_defaults() -> None:
-    # Unlike our own class, where a count of 0 is refused (docs/decisions/0028).
+    # Unlike our own class, where a count of 0 is refused (docs/decisions/archive/0028).
     assert ask(wire.AllocationAsk()) == AllocationAsk("", max_allocations=0)
 
 

@@ -3,7 +3,7 @@
 The tasks in the books are the allocations on nodes, with one difference: from the decision to replace a
 placeholder, the real task counts instead of the placeholder, so that nothing else takes its place before the
 resource manager has ended the placeholder. See `docs/decisions/0066`. Plugins with `counts_foreign` also get
-the foreign tasks of the nodes (`docs/decisions/0117`).
+the foreign tasks of the nodes (`docs/decisions/archive/0117`).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A decision makes several events: for the application, for the node, and for the usage of the user and of the
 group that counts. Their construction costs as much as the decision. The event recorder therefore notes
 references to unchanging values, and a batch makes the events for the sinks that read them, in the thread that
-reads them (`docs/decisions/0081`).
+reads them (`docs/decisions/archive/0081`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Placements that permit policies hold: booked like any other, and unknown to the RM.
 
 The RM is informed when the policies permit a placement. One that is refused, or that loses its node or its
-request, is taken back: its request is pending again, as the RM believes all the time (docs/decisions/0069).
+request, is taken back: its request is pending again, as the RM believes all the time
+(docs/decisions/archive/0069).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Refusal:
 
 @attrs.frozen(slots=True)
 class SchedulingState:
-    """Scheduling state of a request, reported separately from responses (`docs/decisions/0037`)."""
+    """Scheduling state of a request, reported separately from responses (`docs/decisions/archive/0037`)."""
 
     application_id: str
     key: str

@@ -262,7 +262,7 @@ class PendingAccounting:
         self._states.conclude(app)
 
     def change_pending(self, ask: Ask, pending: int) -> None:
-        """Set the number of pending replicas; existing allocations stay (docs/decisions/0028)."""
+        """Set the number of pending replicas; existing allocations stay (docs/decisions/archive/0028)."""
         difference = pending - ask.pending
         if not difference:
             return

@@ -18,7 +18,7 @@ class PermitPolicy(Plugin):
     blocking: ClassVar[bool] = False
     """True if `permit` may wait, for example for a network: a service then calls it in a worker thread. The
     argument is a copy without allocations of others, also where there are no workers. Such a policy keeps no
-    books (`docs/decisions/0184`)."""
+    books (`docs/decisions/archive/0184`)."""
     calls_at_once: ClassVar[int] = 1
     """Maximum number of worker threads that call `permit` at the same time."""
     counts_foreign: ClassVar[bool] = False

@@ -36,7 +36,7 @@ class QuotaPolicy(Plugin):
     blocking: ClassVar[bool] = False
     """True if `quota` may wait, for example for a network: a service then calls it in a worker thread, and
     the previous answer stays in force meanwhile. The argument is a copy, also where there are no workers.
-    Such a policy cannot watch siblings (`docs/decisions/0184`)."""
+    Such a policy cannot watch siblings (`docs/decisions/archive/0184`)."""
     calls_at_once: ClassVar[int] = 1
     """Maximum number of worker threads that call `quota` at the same time."""
     watches_siblings: ClassVar[bool] = False

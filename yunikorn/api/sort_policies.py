@@ -94,7 +94,7 @@ class AppSortPolicy(Plugin):
         """Return the class under which `admission_limits` counts `app`.
 
         Only for policies that schedule a limited number of applications at a time; see
-        `docs/decisions/0041`.
+        `docs/decisions/archive/0041`.
         """
         return None
 
@@ -160,7 +160,7 @@ class NodeSortPolicy(Plugin):
     shall count as 0 and 1, instead of the ends of `score_range`.
 
     For scores whose range is not known beforehand, such as numbers of tasks. See
-    `docs/decisions/0201`.
+    `docs/decisions/archive/0201`.
     """
 
     def ask_class(self, ask: Ask) -> Hashable:

@@ -96,7 +96,7 @@ class SubmitPolicy(Plugin):
 
     blocking: ClassVar[bool] = True
     """False if `submit` and `submit_ask` never wait for anything: a service then calls them in the core's
-    thread, else in a worker thread (`docs/decisions/0076`)."""
+    thread, else in a worker thread (`docs/decisions/archive/0076`)."""
     calls_at_once: ClassVar[int] = 1
     """Maximum number of worker threads that call the policy at the same time."""
 
@@ -122,7 +122,7 @@ class AdmissionPolicy(Plugin):
     blocking: ClassVar[bool] = False
     """True if `admit` may wait, for example for a network: a service then calls it in a worker thread. The
     argument of `admit` is a copy without allocations, also where there are no workers
-    (`docs/decisions/0076`)."""
+    (`docs/decisions/archive/0076`)."""
     calls_at_once: ClassVar[int] = 1
     """Maximum number of worker threads that call `admit` at the same time."""
 
@@ -141,7 +141,7 @@ class PlacementRule(Plugin):
     blocking: ClassVar[bool] = False
     """True if `place` may wait, for example for a network: a service then calls it in a worker thread. The
     argument is a copy of the application, also where there are no workers, and there is no second one
-    (`docs/decisions/0183`)."""
+    (`docs/decisions/archive/0183`)."""
     calls_at_once: ClassVar[int] = 1
     """Maximum number of worker threads that call `place` at the same time."""
 
@@ -160,7 +160,7 @@ class UserGroupResolver(Plugin):
 
     blocking: ClassVar[bool] = True
     """False if `groups` never waits for anything: a service then calls it in the core's thread, else in a
-    worker thread (`docs/decisions/0076`)."""
+    worker thread (`docs/decisions/archive/0076`)."""
     calls_at_once: ClassVar[int] = 1
     """Maximum number of worker threads that call `groups` at the same time."""
 

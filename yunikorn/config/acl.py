@@ -1,7 +1,7 @@
 """Access control lists, for submission and administration, and legal names of queues, users and groups.
 
 The text of a list is `*` for all users, or `USER,USER GROUP,GROUP`. A leading blank means that there are only
-groups. An empty text allows no user. See `docs/decisions/0013`.
+groups. An empty text allows no user. See `docs/decisions/archive/0013`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Parser of YAML into a tree of nodes with line and column; scalars stay text.
 
 Scalars such as `name: no`, `vcore: 4` and `t: 1:30` are all text here. The reader of a key converts them,
-since it knows the type (see `docs/decisions/0001`). Only the first document of a text is read. Duplicate keys
-are refused. Merge keys (`<<`) and aliases are supported, within limits on recursion and expansion.
+since it knows the type (see `docs/decisions/archive/0001`). Only the first document of a text is read.
+Duplicate keys are refused. Merge keys (`<<`) and aliases are supported, within limits on recursion and
+expansion.
 """
 
 from __future__ import annotations

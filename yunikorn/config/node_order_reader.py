@@ -1,6 +1,6 @@
 """Reader of node orders: one node sort policy, or several with weights.
 
-See `docs/decisions/0010` for named orders, and `docs/decisions/0070` for weights.
+See `docs/decisions/archive/0010` for named orders, and `docs/decisions/archive/0070` for weights.
 """
 
 from __future__ import annotations

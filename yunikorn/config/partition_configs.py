@@ -133,7 +133,7 @@ def _read_resolver(partition: YamlTable, plugins: PluginCheck) -> ResolverRef | 
     return ref
 
 
-# -- one hierarchy in all partitions, see docs/decisions/0008 -----------------------------------------
+# -- one hierarchy in all partitions, see docs/decisions/archive/0008 ------------------------------------
 
 
 @attrs.define(eq=False)

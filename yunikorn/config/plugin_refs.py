@@ -195,7 +195,7 @@ _ORIGINAL = frozenset({"fifo", "fair", "stateaware"})
 class QueuePolicyCheck:
     """Check of the policies that queue properties name, on the effective properties of each queue.
 
-    See `docs/decisions/0009`.
+    See `docs/decisions/archive/0009`.
     """
 
     def __init__(self, plugins: PluginCheck, node_sorts: Mapping[str, object]) -> None:

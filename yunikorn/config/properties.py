@@ -1,7 +1,7 @@
 """Properties of queues: inherited free-form texts, and a typed view of the known ones.
 
 An invalid value never invalidates a configuration: the reader uses the default and adds a warning. Only names
-of policies are checked strictly, by `yunikorn.config.plugin_refs`. See `docs/decisions/0009`.
+of policies are checked strictly, by `yunikorn.config.plugin_refs`. See `docs/decisions/archive/0009`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The schema of a kind accepts everything that `yunikorn validate` accepts without a problem or a warning. It
 describes the output of a YAML parser, so a text may also be a number or a boolean (see
-`docs/decisions/0001`). It may accept more: constraints that need the whole file, such as sums, references to
-names, or a number in quotes, are only checked by `yunikorn validate`.
+`docs/decisions/archive/0001`). It may accept more: constraints that need the whole file, such as sums,
+references to names, or a number in quotes, are only checked by `yunikorn validate`.
 """
 
 from __future__ import annotations

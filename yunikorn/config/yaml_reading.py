@@ -236,7 +236,7 @@ def read_integer(node: YamlNode) -> int:
     """Return a whole number such as `10`, `1_000`, `0x1F` or `1e3`. Raises `ValueError`.
 
     YuniKorn's YAML cuts off fractions and reads a leading zero as octal. Both are refused here, because
-    they are probably mistakes (see `docs/decisions/0001`).
+    they are probably mistakes (see `docs/decisions/archive/0001`).
     """
     text = _number_text(node, "a whole number")
     if _DECIMAL.match(text):

@@ -1,7 +1,7 @@
 """Subscriptions of event sinks: the types, details and reasons of the events that a sink wants.
 
 A sink declares them by `wants` (`yunikorn.api.EventSink`). The union of all open sinks tells the event
-recorder which events to make; each sink receives only its own selection (`docs/decisions/0081`).
+recorder which events to make; each sink receives only its own selection (`docs/decisions/archive/0081`).
 """
 
 from __future__ import annotations

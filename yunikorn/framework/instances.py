@@ -1,4 +1,4 @@
-"""Instances of plugin classes, kept over reloads of a configuration (`docs/decisions/0044`).
+"""Instances of plugin classes, kept over reloads of a configuration (`docs/decisions/archive/0044`).
 
 An instance whose class and options are unchanged in a new configuration stays in use with its state, such as
 file contents or learned data, and is notified by `reloaded`. An instance that failed to open is replaced, so

@@ -52,7 +52,7 @@ class PluginKind:
     core_names: tuple[str, ...] = ()
     """Names with a meaning of their own in the configuration; no plugin may have one of them."""
     ignore_case: bool = False
-    """True if names are compared without regard to case; see `docs/decisions/0005`."""
+    """True if names are compared without regard to case; see `docs/decisions/archive/0005`."""
     name_form: NameForm = ANY_NAME
 
     def normal(self, name: str) -> str:

@@ -1,7 +1,8 @@
 """Strict conversion from text to types, for the configuration and for plugin options.
 
-YAML scalars stay text until their type is known (see `docs/decisions/0001`), so all numbers and booleans are
-converted here. A value that does not fit is refused and never coerced: `"false"` never becomes True.
+YAML scalars stay text until their type is known (see `docs/decisions/archive/0001`), so all numbers and
+booleans are converted here. A value that does not fit is refused and never coerced: `"false"` never becomes
+True.
 """
 
 from __future__ import annotations

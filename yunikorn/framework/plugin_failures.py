@@ -3,7 +3,7 @@
 Failures that plugins report themselves by `context.report`, from any thread, are kept until the core records
 them. They are bounded, so that a plugin that reports without end neither fills the memory nor the log: by the
 number of kinds per plugin, and by the number of texts that are kept until the core takes the reports. What is
-suppressed is counted (`docs/decisions/0082`).
+suppressed is counted (`docs/decisions/archive/0082`).
 """
 
 from __future__ import annotations

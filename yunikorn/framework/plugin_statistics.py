@@ -3,7 +3,8 @@
 A registry that counts (`Registry.counting`) gives every object that it makes a class derived from that of the
 plugin, whose methods pass each call on. Calls and refusals are counted exactly. The time of one call in
 `SAMPLED` is measured, and stands for the others. Searches for a node count their calls of predicates
-themselves (`SearchCount`). Without statistics nothing is added to a call. See `docs/decisions/0083`, `0133`.
+themselves (`SearchCount`). Without statistics nothing is added to a call. See `docs/decisions/archive/0083`,
+`0133`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Calls of policies that may block, made by worker threads, and their answers (`docs/decisions/0076`).
+"""Calls of policies that may block, made by worker threads, and their answers.
+
+See `docs/decisions/archive/0076`.
 
 The core starts a call, continues, and receives the answer as an input like any other. An answer therefore is
 plain data that a recording can contain. All code of the plugin runs in the worker: the call, the checks of

@@ -1,4 +1,4 @@
-"""Requests of plugins to be asked again, from any thread (`docs/decisions/0200`).
+"""Requests of plugins to be asked again, from any thread (`docs/decisions/archive/0200`).
 
 A plugin whose answers depend on something outside calls `context.wake(kind)` when that has changed. The
 requests wait here until the core applies them as commands. Equal ones are one request, so their number is

@@ -203,7 +203,7 @@ def _is_sound(amount: Resource, sound: dict[int, Resource]) -> bool:
 
 
 def _implicit_application(at: PartitionScheduler, ask: AllocationAsk) -> tuple[str, str]:
-    # An ask without an application gets an application of its own (docs/decisions/0027).
+    # An ask without an application gets an application of its own (docs/decisions/archive/0027).
     app_id = ask.allocation_key
     if app_id not in at.partition.applications and app_id not in at.waiting:
         submission = ApplicationSpec(app_id, user=NOBODY, groups=(NO_GROUP,), tags=ask.tags, implicit=True)

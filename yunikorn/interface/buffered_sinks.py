@@ -1,4 +1,4 @@
-"""Event sinks that run outside of the core's thread, behind a bounded buffer (`docs/decisions/0044`).
+"""Event sinks that run outside of the core's thread, behind a bounded buffer (`docs/decisions/archive/0044`).
 
 A core that serves others must not wait for a disk or a network. `Scheduler(buffer_sinks=BufferedSinks())`
 puts a buffer and a thread before each event sink of a configuration. All methods of the sink are called in
@@ -10,7 +10,7 @@ The core waits for `opened`, for a limited time, so that a sink that cannot be o
 does not wait for the end of a sink, which may hang: a second thread gives the sink a limited time to take the
 events that are left. Until that time has passed no other sink of the same plugin is opened, because the new
 sink may write to the same file. A sink that raises, or a call of which does not return, is switched off and
-reported under the name of its plugin (`docs/decisions/0082`).
+reported under the name of its plugin (`docs/decisions/archive/0082`).
 """
 
 from __future__ import annotations

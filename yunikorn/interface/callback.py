@@ -11,8 +11,9 @@ callback behind the `rm` of a configuration.
 The plugins of a resource manager are its callback as `rm` and its own plugins. They apply to its partitions
 only, and end with its session. Its predicates and event sinks are in use even if a configuration does not
 name them (those that need options only if it does). A configuration that names one sets its position among
-the others and its options; `plugins: {disable: [...]}` switches it off (`docs/decisions/0046`). A callback
-may also name installed predicates that are in use in this way (`predicates_in_force`, `docs/decisions/0119`).
+the others and its options; `plugins: {disable: [...]}` switches it off (`docs/decisions/archive/0046`). A
+callback may also name installed predicates that are in use in this way (`predicates_in_force`,
+`docs/decisions/archive/0119`).
 """
 
 from __future__ import annotations
@@ -117,12 +118,12 @@ class ResourceManagerCallback:
     def update_container_scheduling_state(self, request: UpdateContainerSchedulingStateRequest) -> None:
         """Apply a new scheduling state of a pending ask, such as the hint for an autoscaler.
 
-        See `docs/decisions/0037`.
+        See `docs/decisions/archive/0037`.
         """
         raise NotImplementedError
 
     def resync_scheduler_cache(self, args: ReSyncSchedulerCacheArgs) -> None:
-        """Forget and assume these allocations in the RM's cache (`docs/decisions/0037`)."""
+        """Forget and assume these allocations in the RM's cache (`docs/decisions/archive/0037`)."""
         raise NotImplementedError
 
     def send_events(self, events: Sequence[EventRecord]) -> None:

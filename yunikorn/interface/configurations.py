@@ -2,7 +2,7 @@
 
 The owner of the scheduler names a source for each policy group (`Configurations`): a text, or a reader that
 is called for every registration and reload. Resource managers with the same configuration register with the
-same `policyGroup` (`docs/decisions/0035`).
+same `policyGroup` (`docs/decisions/archive/0035`).
 
 `LoadedAhead` has the configurations that other threads load before their use, so that a large one does not
 block the core. `ReloadPlan` has everything that a new configuration needs, before anything is changed.

@@ -1,4 +1,6 @@
-"""Current activity of the core's thread, by which a watchdog names a hanging plugin (`docs/decisions/0045`).
+"""Current activity of the core's thread, by which a watchdog names a hanging plugin.
+
+See `docs/decisions/archive/0045`.
 
 A hanging plugin cannot be interrupted, but it can be named. Scheduling records nothing for this purpose: the
 watchdog reads the stack of the core's thread from another thread. The innermost frame of a plugin or callback

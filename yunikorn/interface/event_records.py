@@ -4,7 +4,8 @@ Changes for RMs that keep a cache of their nodes: allocations to assume and to f
 an allocation before the RM gets the response with that allocation, because the next predicate may be asked at
 once. The cache forgets an allocation that the core ends without a confirmation of the RM: its node was
 removed, or its application failed or was removed. An allocation that the core only asks the RM to end
-(preempted, timed out, replaced) still runs, and the RM forgets it when it ends. See `docs/decisions/0037`.
+(preempted, timed out, replaced) still runs, and the RM forgets it when it ends. See
+`docs/decisions/archive/0037`.
 """
 
 from __future__ import annotations

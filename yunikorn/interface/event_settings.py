@@ -1,7 +1,7 @@
 """Settings of events that a resource manager sends beside its configuration, with the names of YuniKorn 1.9.
 
 A resource manager sends them with its registration, in `extra_config`. They concern the store of events and
-its readers, and never a decision (`docs/decisions/0101`).
+its readers, and never a decision (`docs/decisions/archive/0101`).
 """
 
 from __future__ import annotations

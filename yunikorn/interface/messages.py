@@ -1,4 +1,4 @@
-"""Messages of the scheduler interface, in process: one class per message (`docs/decisions/0021`).
+"""Messages of the scheduler interface, in process: one class per message (`docs/decisions/archive/0021`).
 
 Each class has the fields of release v0.11.0 and of the newer layout; the codecs of `wire` translate per
 layout. Quantities are 64-bit integers by resource type (`vcore` in milli-vcores, `memory` in bytes),
@@ -257,7 +257,7 @@ class RejectedAllocationAsk:
 
 @attrs.define
 class FailedNodeUpdate:
-    """Notice that the update of a node failed; in process only (`docs/decisions/0036`)."""
+    """Notice that the update of a node failed; in process only (`docs/decisions/archive/0036`)."""
 
     node_id: str
     reason: str
@@ -316,7 +316,10 @@ class PredicatesArgs:
 
 @attrs.define
 class NodePredicatesArgs:
-    """The query of `PredicatesArgs` for many nodes, answered in one round trip (`docs/decisions/0032`)."""
+    """The query of `PredicatesArgs` for many nodes, answered in one round trip.
+
+    See docs/decisions/archive/0032.
+    """
 
     allocation_key: str
     application_id: str = ""

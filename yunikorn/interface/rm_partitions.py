@@ -32,7 +32,10 @@ class RMPartitions:
         return iter(self.by_name.values())
 
     def internal_name(self, config_name: str) -> str:
-        """Return the name of a partition in the core, which is unique over all RMs (docs/decisions/0039)."""
+        """Return the name of a partition in the core, which is unique over all RMs.
+
+        See docs/decisions/archive/0039.
+        """
         return self._prefix + config_name
 
     def find(self, name: str) -> PartitionScheduler | None:

@@ -1,4 +1,7 @@
-"""Change of a configuration: checked, saved by the resource manager, then used (`docs/decisions/0038`)."""
+"""Change of a configuration: checked, saved by the resource manager, then used.
+
+See docs/decisions/archive/0038.
+"""
 
 from __future__ import annotations
 

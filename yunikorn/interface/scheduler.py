@@ -74,7 +74,7 @@ class Scheduler:
         self.started = clock.now()
         """Time at which the scheduler was created (ns)."""
         self.configurations = configurations
-        """Configurations by policy group; if None, each RM brings its own (`docs/decisions/0035`)."""
+        """Configurations by policy group; if None, each RM brings its own (`docs/decisions/archive/0035`)."""
         self.measurements = measurements
         core_context = CoreContext.on(clock, timeouts, measurements, workers, wake_requests)
         self._timers = core_context.timers
@@ -335,7 +335,9 @@ class Scheduler:
     def update_configuration(
         self, rm_id: str, request: UpdateConfigurationRequest
     ) -> UpdateConfigurationResponse:
-        """Check a configuration, let the resource manager save it, and use it (`docs/decisions/0038`).
+        """Check a configuration, let the resource manager save it, and use it.
+
+        See `docs/decisions/archive/0038`.
 
         The response reports success of all three steps, or the reason of the failure, in which case the old
         configuration stays in use. Raises `UsageError` if the resource manager is not registered.
@@ -352,7 +354,9 @@ class Scheduler:
     # -- operators ------------------------------------------------------------------------------------
 
     def fail_application(self, rm_id: str, partition: str, app_id: str, reason: str) -> None:
-        """Fail an application: its asks are removed, its allocations released (`docs/decisions/0038`).
+        """Fail an application: its asks are removed, its allocations released.
+
+        See `docs/decisions/archive/0038`.
 
         The application is `Failing`, then `Failed`. Raises `UsageError` if there is no such application, or
         it has ended.
@@ -431,7 +435,7 @@ class Scheduler:
     def core_activity(self, thread_id: int) -> CoreActivity | None:
         """Return the current activity of a thread in which this scheduler works, or None for no such thread.
 
-        Called from another thread, by a watchdog that names a hanging plugin (`docs/decisions/0045`).
+        Called from another thread, by a watchdog that names a hanging plugin (`docs/decisions/archive/0045`).
         """
         return core_activity(thread_id, lambda cls: origin_of(cls, list(self._sessions.by_rm.values())))
 

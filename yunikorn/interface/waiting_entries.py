@@ -1,7 +1,7 @@
 """Entries of an update about applications whose checks wait for a worker: kept back, in their order.
 
 Everything else of the update is applied at once, so that a policy that hangs delays only its own
-applications (`docs/decisions/0076`).
+applications (`docs/decisions/archive/0076`).
 """
 
 from __future__ import annotations

@@ -29,11 +29,14 @@ class TerminationType(enum.IntEnum):
     PREEMPTED_BY_SCHEDULER = 3
     PLACEHOLDER_REPLACED = 4
     SCHEDULING_FAILED_ON_RM = 5
-    """The RM could not start the task: the request waits again (`docs/decisions/0120`)."""
+    """The RM could not start the task: the request waits again (`docs/decisions/archive/0120`)."""
 
 
 class PreemptionMode(enum.IntEnum):
-    """Way in which a victim of preemption makes room: an instruction to the RM (`docs/decisions/0204`)."""
+    """Way in which a victim of preemption makes room: an instruction to the RM.
+
+    See docs/decisions/archive/0204.
+    """
 
     END = 0
     """The task ends; what follows is up to the RM."""
@@ -291,7 +294,7 @@ class Allocation(WithSpec):
 class PlacementHold:
     """Placement that permit policies hold, or those of all members of an atomic gang.
 
-    Held placements are booked, and not announced to the RM (docs/decisions/0069).
+    Held placements are booked, and not announced to the RM (docs/decisions/archive/0069).
     """
 
     __slots__ = (

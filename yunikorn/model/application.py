@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class ExecutionTimeout:
-    """Time limit of an application (ns), counted from its first start (docs/decisions/0022)."""
+    """Time limit of an application (ns), counted from its first start (docs/decisions/archive/0022)."""
 
     __slots__ = ("amount", "deadline", "timer")
 
@@ -280,7 +280,7 @@ class Application(QueueMember):
 
     @property
     def fair_total(self) -> Mapping[str, int]:
-        """Resources that the fair share is relative to (docs/decisions/0017)."""
+        """Resources that the fair share is relative to (docs/decisions/archive/0017)."""
         return self._queue.measures()[1] if self._queue is not None else NOTHING
 
     def is_schedulable(self) -> bool:

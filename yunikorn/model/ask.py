@@ -57,7 +57,7 @@ class AskSpec:
         self.may_preempt = may_preempt
         """True if the request may preempt other allocations."""
         self.may_be_preempted = may_be_preempted
-        """True if the allocations may be preempted for other requests (docs/decisions/0023)."""
+        """True if the allocations may be preempted for other requests (docs/decisions/archive/0023)."""
         self.originator = originator
         """True for the originator (driver) of an application, a victim of preemption after all others."""
         self.execution_timeout = execution_timeout
@@ -118,7 +118,7 @@ class WithSpec:
 
     @property
     def may_be_preempted(self) -> bool:
-        """True if the allocations may be preempted for other requests (docs/decisions/0023)."""
+        """True if the allocations may be preempted for other requests (docs/decisions/archive/0023)."""
         return self.spec.may_be_preempted
 
     @property

@@ -1,7 +1,7 @@
 """Failed starts of a request: allocations that the resource manager could not start.
 
 A request that failed to start is tried again, on other nodes first: a node is avoided for a while after each
-failure there. From the second failure on the request pauses as well. See `docs/decisions/0120`.
+failure there. From the second failure on the request pauses as well. See `docs/decisions/archive/0120`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A scheduler measures only if it is given an object of this class; no decision depends on one. Changes are
 counted where they are booked, allocations once per response. The durations come from a stopwatch that is
-passed in (docs/decisions/0090-metrics.md).
+passed in (docs/decisions/archive/0090-metrics.md).
 """
 
 from __future__ import annotations

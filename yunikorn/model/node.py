@@ -86,7 +86,7 @@ class Node:
         self.domains: tuple[Domain, ...] = ()
         """Domain of the node for each predicate that declares domains."""
         self.drained_by_rm = self.drained_by_operator = False
-        """The node is `Draining` while one of the two is True (docs/decisions/0093)."""
+        """The node is `Draining` while one of the two is True (docs/decisions/archive/0093)."""
         shrink(self.available, self.occupied)
 
     @property

@@ -1,7 +1,7 @@
 """Decisions of the core, as records for operators: what was decided, about what, and why.
 
 A decision is read from the entries of an event batch (`yunikorn.accounting.event_batch`), in the thread that
-asks for it. So a decision costs nothing more when it is made than its events (`docs/decisions/0100`).
+asks for it. So a decision costs nothing more when it is made than its events (`docs/decisions/archive/0100`).
 """
 
 from __future__ import annotations

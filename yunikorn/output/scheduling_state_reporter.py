@@ -2,7 +2,7 @@
 
 FAILED is reported once for a request that fits its quotas and limits but no node; SKIPPED while a quota, a
 limit or its position in the order blocks the request; RESERVED when a node is reserved for it; SCHEDULED when
-it is allocated. Only changes are reported, and only if the RM asks for them (`docs/decisions/0037`).
+it is allocated. Only changes are reported, and only if the RM asks for them (`docs/decisions/archive/0037`).
 
 FAILED requests count against the quotas for later requests, so that no more nodes are added than quotas allow
 to use. Requests are examined a second after nothing more can be placed, and only if something has changed

@@ -2,7 +2,7 @@
 
 A stream has a position in the store and no queue: a client that reads slowly delays neither the core nor
 other streams. When the store has forgotten the event at its position, the stream ends with the number of
-events that the client has missed (`docs/decisions/0092`).
+events that the client has missed (`docs/decisions/archive/0092`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ want. So a question about one application looks at few of a hundred thousand dec
 
 Placements and their usual ends are the most, and the first to be forgotten. Refusals, preemptions, holds and
 failures remain for longer, because someone who asks why something waits looks for these
-(`docs/decisions/0100`).
+(`docs/decisions/archive/0100`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The core appends each batch of events as it is. Nothing is made or copied until a reader asks for events. A
 reader has a position in the store and no queue of its own, so a slow reader does not delay the core, and can
-tell how many events it has missed (`docs/decisions/0092`).
+tell how many events it has missed (`docs/decisions/archive/0092`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Worker threads that call policies for a core, so that a policy that blocks does not block the core.
 
-The core decides which call may start, and for how long it may take (`docs/decisions/0076`). Here are only the
-threads: each call gets an idle thread or a new one, and a call that the core gives up keeps its thread until
-it returns. The threads are daemons, so none of them keeps the process from ending.
+The core decides which call may start, and for how long it may take (`docs/decisions/archive/0076`). Here are
+only the threads: each call gets an idle thread or a new one, and a call that the core gives up keeps its
+thread until it returns. The threads are daemons, so none of them keeps the process from ending.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 A forced application (`application.create.force`) already runs and must come back: submit policies may change
 its tags and priority, but neither reject nor move it. A policy that fails or answers wrongly rejects the
-application (docs/decisions/0073).
+application (docs/decisions/archive/0073).
 
 With workers, the checks stop at a policy that may block, and continue with its answer
-(docs/decisions/0183).
+(docs/decisions/archive/0183).
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 A held application is accepted and its asks are booked, but the cycle does not see it: it is in no order of
 its queue, so that any number of held applications costs nothing per decision. Policies are asked again by
 timers of the core. Applications that the same policy holds share timers, and are asked about in the order of
-their arrival (docs/decisions/0074).
+their arrival (docs/decisions/archive/0074).
 
 With workers, an application is held while the answer of a policy that may block is awaited
-(docs/decisions/0076).
+(docs/decisions/archive/0076).
 """
 
 from __future__ import annotations

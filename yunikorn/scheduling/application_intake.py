@@ -1,7 +1,7 @@
 """Submission of applications: checks, placement in a queue, and the acceptance or the rejection.
 
 An application whose checks or placement need a worker waits, and continues with the answer
-(`docs/decisions/0183`).
+(`docs/decisions/archive/0183`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks of single asks by the submit policies that have `submit_ask`, before they are admitted.
 
 Without such a policy no ask comes here. An ask whose check needs a worker waits beside the partition; a
-release of the ask, or another ask with the same key, ends the wait (`docs/decisions/0202`).
+release of the ask, or another ask with the same key, ends the wait (`docs/decisions/archive/0202`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A key depends on the ask alone, so it is computed when the ask is taken in or ch
 gives the queue another policy. Pending requests are sorted by their keys within every change of the accounts,
 where a comparison that raises would leave the change incomplete. Therefore only numbers, texts and tuples of
 them are keys, and the keys of a queue have one form: these always compare. The form is a part of the key, so
-that keys of different policies compare as well, as after a reload. See docs/decisions/0203.
+that keys of different policies compare as well, as after a reload. See docs/decisions/archive/0203.
 """
 
 from __future__ import annotations

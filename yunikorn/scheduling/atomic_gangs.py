@@ -1,9 +1,9 @@
 """Atomic gangs: all members are placed in one decision, or none.
 
 A gang holds no resources while it waits. To prevent starvation, a gang that has found no room for the
-configured time (`docs/decisions/0051`) is overdue and holds back the requests after it in the order: all
-requests if nodes lack room, or those of a queue or user whose quota is exhausted. Requests before the gang
-are still served. See `docs/decisions/0024`.
+configured time (`docs/decisions/archive/0051`) is overdue and holds back the requests after it in the order:
+all requests if nodes lack room, or those of a queue or user whose quota is exhausted. Requests before the
+gang are still served. See `docs/decisions/0024`.
 """
 
 from __future__ import annotations

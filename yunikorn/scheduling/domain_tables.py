@@ -1,7 +1,7 @@
 """Domains of all predicates of a chain: one table per predicate, or per scope of a predicate that has scopes.
 
 `Node.domains` has the domain of the node in each table, in order. A table of a new scope is made at the first
-refusal of the scope. See `docs/decisions/0067` and `docs/decisions/0123`.
+refusal of the scope. See `docs/decisions/archive/0067` and `docs/decisions/archive/0123`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A refusal of an ask class in a domain is remembered (`Domain.closed`), and the n
 of the ask class in `Node.unfit` when a search meets them, so that later searches skip them like nodes without
 room. When a task is released, the refusals that have a subject in common with it are checked again before the
 next decision: only where the predicate now accepts, the bits are cleared and the ask class becomes
-schedulable. See `docs/decisions/0067`.
+schedulable. See `docs/decisions/archive/0067`.
 """
 
 from __future__ import annotations

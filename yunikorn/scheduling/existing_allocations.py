@@ -313,7 +313,9 @@ def _spec(one: ExistingAllocation, app: Application) -> AskSpec:
 
 
 def _change_tags(accounting: AllocationAccounting, allocation: Allocation, tags: Mapping[str, str]) -> None:
-    """Change the tags of an allocation, and of its ask if no other replica exists (docs/decisions/0121).
+    """Change the tags of an allocation, and of its ask if no other replica exists.
+
+    See docs/decisions/archive/0121.
 
     The allocation leaves the books with its previous tags, and enters them again. Refusals of its node may
     have ended, as after a change of the node.
@@ -336,7 +338,7 @@ def _change_tags(accounting: AllocationAccounting, allocation: Allocation, tags:
 
 
 def _note_end(accounting: AllocationAccounting, allocation: Allocation) -> None:
-    """Count an allocation as one that ends if its tags say so (docs/decisions/0146)."""
+    """Count an allocation as one that ends if its tags say so (docs/decisions/archive/0146)."""
     ends = allocation.spec.tags.get(TERMINATING_TAG) == "true"
     if ends and allocation.eviction is None and allocation.releasing is None:
         accounting.ends.add([allocation])

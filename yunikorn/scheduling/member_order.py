@@ -8,7 +8,7 @@ assigns every application of the queue, pending or not, to an admission class, a
 admitted applications per class. Each class keeps its admitted applications and the others in two sorted
 lists. A change of an application or of a limit moves only applications across the border between these lists,
 and empty classes are dropped. The cost of a decision is therefore independent of the number of applications
-and classes. See `docs/decisions/0041`.
+and classes. See `docs/decisions/archive/0041`.
 """
 
 from __future__ import annotations

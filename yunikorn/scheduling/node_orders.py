@@ -2,7 +2,7 @@
 
 A named alternative exists while a pending request uses it. A policy whose scores depend on the request has
 one order per ask class; such an order is kept for a while after the last request of its class, for requests
-of the same class that arrive later. See `docs/decisions/0010` and `docs/decisions/0047`.
+of the same class that arrive later. See `docs/decisions/archive/0010` and `docs/decisions/archive/0047`.
 """
 
 from __future__ import annotations

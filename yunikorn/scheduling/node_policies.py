@@ -1,6 +1,6 @@
 """Node sort policies as node orders use them: one policy, or several with weights.
 
-See `docs/decisions/0070` for the normalisation of scores.
+See `docs/decisions/archive/0070` for the normalisation of scores.
 """
 
 from __future__ import annotations

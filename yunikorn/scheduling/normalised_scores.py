@@ -1,4 +1,6 @@
-"""Scores that are mapped by the lowest and highest score of the present nodes (`docs/decisions/0201`).
+"""Scores that are mapped by the lowest and highest score of the present nodes.
+
+See `docs/decisions/archive/0201`.
 
 The range is that of the nodes in one order. When an end of the range moves, the positions of all nodes
 change; they are computed from scores that were kept, without a call of a policy. To bound the cost, this

@@ -3,14 +3,14 @@
 A placement is booked first, and the policies are asked afterwards, so that they see the cluster as it would
 be. One that they hold stays booked, so that nothing else takes its place. Policies are asked again by timers
 of the core, and about the placements of one group also when another of the group is permitted
-(docs/decisions/0069).
+(docs/decisions/archive/0069).
 
 Held placements cost nothing per decision. A permitted placement leads to questions about its group, in order
 of placement, up to the first that still waits. A new one that is held leads to questions about the rest of
 its group only when nothing more can be placed, and about `MOST_AT_ONCE` of them.
 
 With workers, a placement is held while the answer of a policy that may block is awaited
-(docs/decisions/0184).
+(docs/decisions/archive/0184).
 """
 
 from __future__ import annotations
@@ -508,7 +508,7 @@ class Permits:
 
         Unless the refusal came `at_once`, the end of the placement is a change. If the placement was new, the
         requests pause as well: those that are placed and refused in turn would keep the core busy without an
-        end (docs/decisions/0105).
+        end (docs/decisions/archive/0105).
         """
         now = self._partition.clock.now()
         pausing = not at_once and now - hold.since < PAUSE

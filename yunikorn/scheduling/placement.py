@@ -4,7 +4,7 @@ Rules are tried in order. The first rule that names a queue which accepts the ap
 rule ends the placement; a rule without a match passes on to the next. If no rule matches, forced applications
 are placed in the recovery queue, and others in `root.default` if that queue exists, as in YuniKorn 1.9.
 Unlike 1.9, a forced application is placed in the recovery queue even if a rule fails, and a rejection lists
-the results of all rules (`docs/decisions/0015`).
+the results of all rules (`docs/decisions/archive/0015`).
 
 Placement creates no queues. A missing queue is returned as a path if the queue can be created and its nearest
 existing ancestor allows the user to submit.

@@ -1,4 +1,4 @@
-"""Questions of one partition to policies that worker threads call (`docs/decisions/0076`).
+"""Questions of one partition to policies that worker threads call (`docs/decisions/archive/0076`).
 
 Order, time limits and back-off are decided here, in the core, by timers of its clock. The only input from
 outside are the answers, so a replay of the answers repeats everything. Each policy object has a lane, in

@@ -4,7 +4,7 @@ A request that found no room is offered a reservation. If the policy refuses, th
 looked at again, with all its requests, when a reservation ends or a delay is over. Such a look visits the
 queues, applications and requests in the order of their policies, and leaves out queues and applications whose
 bound is reached. Reservations are counted when they begin and end, per application and queue, so that nothing
-is counted again for a decision (docs/decisions/0079).
+is counted again for a decision (docs/decisions/archive/0079).
 
 Not subject to the policy, and not counted, are reservations of required nodes and of nodes on which victims
 make room.

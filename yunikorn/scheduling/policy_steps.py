@@ -2,7 +2,7 @@
 
 The steps are a generator that yields a question where a worker has to be asked, receives the answer, and
 returns the result. So a sequence of policies is written once, with and without workers
-(`docs/decisions/0183`).
+(`docs/decisions/archive/0183`).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 first that accepts the request. With one question per node, each node would cost a round trip. The first
 unanswered node is therefore sent together with the nodes that follow; the batch size doubles with every
 question. Answers are valid for one search only, because anything may change between two searches. Decisions
-are the same as with one question at a time. See `docs/decisions/0032`.
+are the same as with one question at a time. See `docs/decisions/archive/0032`.
 """
 
 from __future__ import annotations

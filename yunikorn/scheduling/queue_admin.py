@@ -3,7 +3,7 @@
 A stopped queue keeps its allocations and accepts applications, but nothing new is placed in the queue or its
 descendants. A queue stopped by a call stays stopped after a reload, until a call starts it. A queue stopped
 by the property `queue.state` can only be started by a new configuration. A node is schedulable if neither its
-RM nor a call drains it (`docs/decisions/0093`).
+RM nor a call drains it (`docs/decisions/archive/0093`).
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 A policy declares what its answers depend on, so that no queue is visited without need. Questions that depend
 on the time share timers: queues whose answers change at the same time, or that refresh in the same interval,
 have one timer together. A policy that watches siblings is asked where it matters, before a placement in its
-queue, and once per round of decisions for its waiting requests (docs/decisions/0080-quota-policies.md). One
-that may block is called by workers, and its previous answer stays in force meanwhile (docs/decisions/0184).
+queue, and once per round of decisions for its waiting requests
+(docs/decisions/archive/0080-quota-policies.md). One that may block is called by workers, and its previous
+answer stays in force meanwhile (docs/decisions/archive/0184).
 """
 
 from __future__ import annotations

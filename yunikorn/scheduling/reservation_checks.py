@@ -1,6 +1,6 @@
 """Checks of a reservation where some predicates, with `on_reservation = False`, are not asked.
 
-See `docs/decisions/0118`.
+See `docs/decisions/archive/0118`.
 """
 
 from __future__ import annotations

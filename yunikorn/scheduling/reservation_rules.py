@@ -1,7 +1,7 @@
 """Reservation policy of a partition: the plugin's answers, checked, with its failures contained.
 
 A request for which the plugin fails makes no reservation, and is asked about again after a while or after a
-change (docs/decisions/0079).
+change (docs/decisions/archive/0079).
 """
 
 from __future__ import annotations

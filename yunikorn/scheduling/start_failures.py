@@ -1,7 +1,8 @@
 """Allocations that an RM could not start: their requests wait again, and avoid the node for a while.
 
-See `docs/decisions/0120`. The request keeps its key, its creation time and with it its place in the order. If
-the RM has withdrawn the request, or if the allocation was recovered, a new request is made of the allocation.
+See `docs/decisions/archive/0120`. The request keeps its key, its creation time and with it its place in the
+order. If the RM has withdrawn the request, or if the allocation was recovered, a new request is made of the
+allocation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Applications by what their keys depend on, for application sort policies that keep books.
 
 A task that is placed or released changes the keys of all applications with the subject of its application.
-Their queues compute these keys again before the next decision; all others stay (docs/decisions/0199).
+Their queues compute these keys again before the next decision; all others stay (docs/decisions/archive/0199).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Applications whose checks or placement wait for a worker, with the entries of their RM that concern them.
 
 Such an application is neither accepted nor rejected, and not part of the partition. Its asks and releases are
-kept, and applied in their order when the application is accepted or rejected (`docs/decisions/0076`).
+kept, and applied in their order when the application is accepted or rejected (`docs/decisions/archive/0076`).
 """
 
 from __future__ import annotations

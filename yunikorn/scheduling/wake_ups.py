@@ -1,4 +1,7 @@
-"""Policies of one partition that are asked again because a plugin has said so (`docs/decisions/0200`)."""
+"""Policies of one partition that are asked again because a plugin has said so.
+
+See docs/decisions/archive/0200.
+"""
 
 from __future__ import annotations
 

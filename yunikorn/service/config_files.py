@@ -1,7 +1,7 @@
 """Configuration files of a service: reading, reloading, and detection of changes.
 
-A file is a queues.yaml, or has the ConfigMaps with one (`docs/decisions/0166`). There is one file per policy
-group (`docs/decisions/0035`). A reload uses all of them, or none (`docs/decisions/0011`).
+A file is a queues.yaml, or has the ConfigMaps with one (`docs/decisions/archive/0166`). There is one file per
+policy group (`docs/decisions/archive/0035`). A reload uses all of them, or none (`docs/decisions/0011`).
 
 `FileWatch` detects changed files by polling. Polling is enough for a handful of files, and detects changes
 that notifications miss: files that are replaced as a whole, links that are moved to another version (as

@@ -228,7 +228,7 @@ class RemoteRM:
 
     def _deliver(self, response: UpdateResponse) -> None:
         for failed in response.failed_node_updates:
-            # Not every layout has a message for failed node updates (`docs/decisions/0036`).
+            # Not every layout has a message for failed node updates (`docs/decisions/archive/0036`).
             _log.warning(
                 "resource manager %s: node %s was not updated: %s",
                 printable(self.rm_id),

@@ -5,7 +5,7 @@ A plugin that hangs cannot be interrupted, but can be reported (`Watchdog`).
 `Budgets` reports slow plugins by the duration of single calls, and by their share of the core's time. Nothing
 is measured while scheduling. The event loop samples at intervals which plugin runs in the core's thread, as a
 sampling profiler does, so plugin calls cost no more than before. The results are only reported; scheduling
-does not depend on them (`docs/decisions/0045`).
+does not depend on them (`docs/decisions/archive/0045`).
 
 Event sinks run in threads of their own, and delay no decision when they hang. `watch_sinks` switches them
 off, and reports them under the name of their plugin.

@@ -3,7 +3,7 @@
 A bound volume must be accessible from the node by its node affinity. A claim that waits for its first
 consumer needs a free volume that no other placed pod gets, or a storage class that can make one for the
 node. The rules are those of the plugin VolumeBinding of kube-scheduler; see
-`docs/decisions/0125-volumes-as-input.md`.
+`docs/decisions/archive/0125-volumes-as-input.md`.
 
 The books contain the claims of placed pods whose volume is still open, with the volumes that suit each. They
 decide only whether volumes suffice; the shim chooses the volumes when it binds.

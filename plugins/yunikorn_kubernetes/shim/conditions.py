@@ -8,7 +8,7 @@ What stops a request may change later without a report of the core. Applications
 therefore explained again from time to time, and the conditions written again whose kinds of reasons differ,
 or whose numbers are old. A core that is busy for long reports nothing; its waiting pods are explained in the
 same way after a while. Members of a gang that collects room have no request yet: their conditions repeat
-that of a placeholder. See docs/decisions/0131-conditions-of-pending-pods.md.
+that of a placeholder. See docs/decisions/archive/0131-conditions-of-pending-pods.md.
 """
 
 from __future__ import annotations

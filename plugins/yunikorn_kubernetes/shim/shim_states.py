@@ -3,8 +3,9 @@
 The tables of applications and tasks are those of Apache YuniKorn's Kubernetes shim 1.9, with the events of
 the same names. The machines of nodes and of the scheduler are those of its release 0.12.2, whose
 documentation ("Scheduler Object States") has all four; later releases replaced these two by a sequence of
-calls. Three rows are ours, see docs/decisions/0128-states-of-the-shim.md: an application may fail while it is
-resuming, a task whose binding failed waits again, and a bound pod that is first seen enters `Bound`.
+calls. Three rows are ours, see docs/decisions/archive/0128-states-of-the-shim.md: an application may fail
+while it is resuming, a task whose binding failed waits again, and a bound pod that is first seen enters
+`Bound`.
 """
 
 from __future__ import annotations

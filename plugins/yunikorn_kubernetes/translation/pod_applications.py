@@ -155,7 +155,7 @@ def owner_references(pod: Pod) -> tuple[OwnerReference, ...]:
 
     The originator, which is the pod itself, owns them. A placeholder that is found first, after a restart,
     names the originator as its own owner. No owner is blocked: for that some clusters demand a right to the
-    finalizers of pods (`docs/decisions/0152`).
+    finalizers of pods (`docs/decisions/archive/0152`).
     """
     if is_placeholder(pod):
         found = pod.metadata.owner_references

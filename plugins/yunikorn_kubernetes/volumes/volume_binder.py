@@ -1,7 +1,7 @@
 """Binding of the volumes that were chosen for a pod: writes to the API server, and the wait for the result.
 
 Kubernetes binds: its controllers complete what the scheduler has begun. The order and the conditions are
-those of kube-scheduler (plugin VolumeBinding); see `docs/decisions/0127-binding-of-volumes.md`.
+those of kube-scheduler (plugin VolumeBinding); see `docs/decisions/archive/0127-binding-of-volumes.md`.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def test_verdicts_agree_on_random_clusters(reference: Reference) -> None:
 
 
 def test_a_pod_whose_claims_compete_is_placed_where_a_choice_one_by_one_fails(reference: Reference) -> None:
-    """Check the only known difference, see docs/decisions/0126-matching-of-volumes.md."""
+    """Check the only known difference, see docs/decisions/archive/0126-matching-of-volumes.md."""
     made = RandomCluster(0)
     made.cluster["storageclasses"][:] = [
         {

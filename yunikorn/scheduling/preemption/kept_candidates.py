@@ -5,7 +5,7 @@ candidates of the cluster for it would cost far more than the search. If the pol
 the candidates are therefore kept by node, in order, and renewed only on nodes that changed. Nodes report
 their changes themselves, so that a search pays for what changed, and not for the number of nodes.
 
-The victims are those of a search that keeps nothing (`docs/decisions/0169`).
+The victims are those of a search that keeps nothing (`docs/decisions/archive/0169`).
 """
 
 from __future__ import annotations

@@ -441,7 +441,7 @@ class Preemptor:
         """Return True if `ask` will have room once allocations end that the RM is ending by itself.
 
         These may be victims of a scheduler that ended meanwhile: for the same request nothing more is
-        preempted (`docs/decisions/0146`).
+        preempted (`docs/decisions/archive/0146`).
         """
         ends, pairs = self._partition.accounting.ends.allocations, ask.ask_class.pairs
         if not ends or not snapshot.has_room(quotas(ask.app.chain[0]), pairs):

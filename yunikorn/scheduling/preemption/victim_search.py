@@ -9,8 +9,8 @@ On a node that a request requires, neither guarantees nor fences protect victims
 no other node. Free room counts first, so that nothing is preempted for room that already exists.
 
 Optionally, victims are also chosen on nodes with less capacity than usage (shrunk nodes). Off by default:
-YuniKorn 1.9 keeps running allocations and places nothing new (`docs/decisions/0036`). Queues keep their
-guarantees and protected allocations stay, so that a node may remain overcommitted.
+YuniKorn 1.9 keeps running allocations and places nothing new (`docs/decisions/archive/0036`). Queues keep
+their guarantees and protected allocations stay, so that a node may remain overcommitted.
 """
 
 from __future__ import annotations
