@@ -35,7 +35,7 @@ HOT = {
         "booking",
         "pending_accounting",
         "event_recorder",
-        "node_reservations",
+        "reservation_accounting",
         "allocation_accounting",
         "lifetime_usage",
         "changes",

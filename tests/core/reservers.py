@@ -16,7 +16,7 @@ from yunikorn.model.ask import Ask
 from yunikorn.model.queue import Queue
 from yunikorn.scheduling.obstacles import obstacles
 from yunikorn.scheduling.partition_scheduler import PartitionScheduler
-from yunikorn.scheduling.policy_reservations import PolicyReservations
+from yunikorn.scheduling.reservations.reservations import Reservations
 from yunikorn.states import STOPPED
 
 NEVER = -1.0
@@ -104,10 +104,11 @@ def reservings(draw: Any, without: int = 3) -> dict[str, Any]:
 
 def check_reserving(at: PartitionScheduler) -> None:
     """Assert that no bound is exceeded, that counts are right, and that every reservation has a reason."""
-    found = at.cycle.reservations.by_policy
+    found = at.cycle.reservations
     held = {ask for node in at.partition.nodes.values() for ask in node.reservations}
-    if found is None:
-        assert at.partition.changes.readers.reservation_ended == []
+    if not found.restricted:
+        assert not found._counted
+        assert not found._waiting
         return
     counts: Counter[Queue | Application] = Counter()
     for ask, counted in found._counted.items():
@@ -140,8 +141,8 @@ def check_age(at: PartitionScheduler, policy: api.ReservationPolicy, ask: Ask) -
 
 def check_none_forgotten(at: PartitionScheduler) -> None:
     """Assert, after all decisions, that each request without a reservation is refused or finds no node."""
-    found = at.cycle.reservations.by_policy
-    if found is None or found.due or found.now < found._rest_until or at.partition.state == STOPPED:
+    found = at.cycle.reservations
+    if not found.restricted or found.due or found.now < found._rest_until or at.partition.state == STOPPED:
         return
     if at.partition.gangs.formation.overdue:
         # An overdue gang may hold back any of them, and its end leads to another look.
@@ -157,7 +158,7 @@ def check_none_forgotten(at: PartitionScheduler) -> None:
                 check_refused(at, found, ask)
 
 
-def check_refused(at: PartitionScheduler, found: PolicyReservations, ask: Ask) -> None:
+def check_refused(at: PartitionScheduler, found: Reservations, ask: Ask) -> None:
     """Assert that the policy refuses a request whose class waits, or that a quota stops the request."""
     if next(obstacles(ask, to_start=True), at.partition.queues.root) is not at.partition.queues.root:
         return

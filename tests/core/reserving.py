@@ -8,7 +8,7 @@ from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue, with_plugins
 from yunikorn import api
 from yunikorn.model.context import Timeouts
-from yunikorn.scheduling.policy_reservations import PolicyReservations
+from yunikorn.scheduling.reservations.reservations import Reservations
 
 
 def cluster(
@@ -46,18 +46,18 @@ def reserved(rm: RM) -> dict[str, str]:
     return {node.id: ",".join(ask.key for ask in node.reservations) for node in nodes if node.reservations}
 
 
-def by_policy(rm: RM) -> PolicyReservations:
-    found = rm.at_work().cycle.reservations.by_policy
-    assert found is not None
+def reservations(rm: RM) -> Reservations:
+    """Return the reservations under a policy that restricts them."""
+    found = rm.at_work().cycle.reservations
+    assert found.restricted
     return found
 
 
 def check_counts(rm: RM) -> None:
     """Assert that the counts are those of a recount."""
-    found = rm.at_work().cycle.reservations.by_policy
-    if found is None:
-        return
+    found = rm.at_work().cycle.reservations
     counts: dict[Any, int] = {}
+    assert found.restricted or not found._counted
     for ask in found._counted:
         assert ask.reserved is not None
         for owner in (*ask.app.chain, ask.app):

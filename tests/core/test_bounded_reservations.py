@@ -8,7 +8,7 @@ import pytest
 
 from tests.core.gangs import GangRM
 from tests.core.kit import configuration, queue
-from tests.core.reserving import big, by_policy, cluster, free, reserved, why
+from tests.core.reserving import big, cluster, free, reservations, reserved, why
 from yunikorn.clock import SECOND
 from yunikorn.interface.messages import NodeAction
 from yunikorn.model.context import Timeouts
@@ -21,9 +21,13 @@ REQUIRED = "yunikorn.apache.org/requiredNode"
 
 def test_default_without_options_asks_nothing_and_counts_nothing() -> None:
     rm = cluster(policy="standard")
-    assert rm.at_work().cycle.reservations.by_policy is None
+    assert not rm.at_work().cycle.reservations.restricted
     rm = cluster(pause=5)
-    assert rm.at_work().cycle.reservations.by_policy is None
+    big(rm, "x")
+    rm.pass_time(3)
+    assert list(reserved(rm).values()) == ["x"]
+    found = rm.at_work().cycle.reservations
+    assert (found.restricted, found.counts) == (False, {})
 
 
 def test_delay_overrides_that_of_the_partition() -> None:
@@ -222,7 +226,7 @@ def test_required_nodes_are_not_subject_to_the_policy() -> None:
     ((node, _),) = reserved(rm).items()
     big(rm, "daemon", "root.b", vcore=2, tags={REQUIRED: node})
     assert set(reserved(rm).values()) == {"daemon", "x"}
-    assert by_policy(rm).counts[rm.at_work().partition.queues.root] == 1
+    assert reservations(rm).counts[rm.at_work().partition.queues.root] == 1
     none = cluster(total=0)
     big(none, "daemon", vcore=2, tags={REQUIRED: "n1"})
     assert reserved(none) == {"n1": "daemon"}
@@ -246,7 +250,7 @@ def preempting(**reservations: Any) -> GangRM:
 def test_room_of_victims_is_kept_whatever_the_policy_says(keys: dict[str, Any]) -> None:
     rm = preempting(**keys)
     ((node, _),) = reserved(rm).items()
-    assert by_policy(rm).counts == {}
+    assert reservations(rm).counts == {}
     rm.pass_time(50)
     assert reserved(rm) == {node: "x"}
     rm.ask("small", "more", 9, vcore=1)
@@ -388,7 +392,7 @@ def test_reservations_of_a_queue_that_ends_are_forgotten() -> None:
     for app in ("x", "y", "small"):
         rm.remove_app(app)
     rm.schedule()
-    found = by_policy(rm)
+    found = reservations(rm)
     assert found.counts == {}
     assert found._counted == {}
     assert found._bits == 0 or found._waiting
@@ -400,7 +404,7 @@ def test_long_visits_are_followed_by_a_pause() -> None:
         big(rm, f"x{number}", vcore=10)
     rm.pass_time(3)
     assert reserved(rm) == {}
-    found = by_policy(rm)
+    found = reservations(rm)
     assert found._pause_until > rm.clock.now()
     rm.reload(rm_text(rm, perapplication=1))
     assert len(reserved(rm)) == 1

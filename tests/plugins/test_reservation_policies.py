@@ -9,7 +9,7 @@ import pytest
 
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, queue
-from tests.core.reserving import big, by_policy, cluster, free, reserved, why
+from tests.core.reserving import big, cluster, free, reservations, reserved, why
 from yunikorn import api
 from yunikorn.errors import ConfigError
 
@@ -116,7 +116,7 @@ def test_bits_of_dropped_classes_are_forgotten() -> None:
     big(rm, "x", tags={"after": "never"})
     assert reserved(rm) == {}
     rm.release_ask("x", "x")
-    found = by_policy(rm)
+    found = reservations(rm)
     assert found._bits
     for number in range(600):
         rm.ask("x", f"{number}", memory=number + 1, vcore=1)
@@ -132,7 +132,7 @@ def test_bounds_of_parents_count_all_queues_below() -> None:
     values = sorted(reserved(rm).values())
     assert "c1" in values
     assert len(values) == 3
-    assert len(by_policy(rm).counts) == 7
+    assert len(reservations(rm).counts) == 7
 
 
 def test_policy_ranks_all_nodes_and_one_for_which_it_fails_is_left_out() -> None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from yunikorn.accounting.booking import book, book_decision
 from yunikorn.accounting.key_indexes import AllocationKeyIndex
 from yunikorn.accounting.lifetime_usage import credit_recovered, record_change, record_end, record_withdrawal
-from yunikorn.accounting.node_reservations import NodeReservations
 from yunikorn.accounting.pending_accounting import PendingAccounting
+from yunikorn.accounting.reservation_accounting import ReservationAccounting
 from yunikorn.event_types import EventChange
 from yunikorn.model.allocation import ALLOCATION_EVENT, Allocation, ReportedEnds, TerminationType
 from yunikorn.model.application import COUNTED, REACTIVATED
@@ -64,7 +64,7 @@ class AllocationAccounting:
         """Uuids of recovered allocations whose application has not been reported yet."""
         self.changed_nodes: list[Node] = []
         """Nodes whose available resources changed since the node orders were last updated."""
-        self.node_reservations = NodeReservations(changes, self.node_changed)
+        self.node_reservations = ReservationAccounting(changes, self.node_changed)
         self.pending_accounting = PendingAccounting(
             pending_classes, usage, self.node_reservations, changes, states
         )

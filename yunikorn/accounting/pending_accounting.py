@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from yunikorn.accounting.changes import Changes
     from yunikorn.accounting.key_indexes import AskIndex
-    from yunikorn.accounting.node_reservations import NodeReservations
+    from yunikorn.accounting.reservation_accounting import ReservationAccounting
     from yunikorn.accounting.user_group_limits import UserGroupLimits
     from yunikorn.model.application import Application, ApplicationStates
     from yunikorn.model.ask import Ask
@@ -54,7 +54,7 @@ class PendingAccounting:
         self,
         pending_classes: PendingClasses,
         usage: UserGroupLimits,
-        node_reservations: NodeReservations,
+        node_reservations: ReservationAccounting,
         changes: Changes,
         states: ApplicationStates,
     ) -> None:

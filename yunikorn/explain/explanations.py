@@ -141,7 +141,7 @@ def explain(at: PartitionScheduler, app: Application, key: str = "") -> list[Exp
             continue
         ask = app.asks[each]
         # A reservation policy may answer differently for each request.
-        likeness = (likeness_of(at, ask), at.cycle.reservations.by_policy and ask.key)
+        likeness = (likeness_of(at, ask), at.cycle.reservations.restricted and ask.key)
         if likeness not in known:
             known[likeness] = answers(at, ask)
         found.append(
@@ -453,8 +453,6 @@ def _of_nodes(at: PartitionScheduler, ask: Ask, scan: NodeScan) -> Iterator[Reas
 
 def _of_reservation(at: PartitionScheduler, ask: Ask) -> Iterator[Reason]:
     """Yield why a request that found no room has no reservation, if the reservation policy is the reason."""
-    by_policy = at.cycle.reservations.by_policy
-    if by_policy is not None and not by_policy.is_settled(ask.ask_class):
-        refusal = by_policy.explain(ask)
-        if refusal is not None:
-            yield Reason("reservation", refusal.summary, refusal.detail)
+    refusal = at.cycle.reservations.explain(ask)
+    if refusal is not None:
+        yield Reason("reservation", refusal.summary, refusal.detail)

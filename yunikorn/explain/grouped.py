@@ -194,8 +194,8 @@ def _explain_requests(
             continue
         found.waiting += pending
         # A reservation policy may answer differently for each request.
-        by_policy = at.cycle.reservations.by_policy
-        key = (likeness_of(at, ask), by_policy and ask.key, ask.priority, tuple(sorted(ask.resource.items())))
+        of_one = at.cycle.reservations.restricted and ask.key
+        key = (likeness_of(at, ask), of_one, ask.priority, tuple(sorted(ask.resource.items())))
         group = known.get(key)
         if group is None and len(known) < limit:
             scan = yield from _scan(at, ask)

@@ -19,7 +19,7 @@ from yunikorn.scheduling.atomic_gangs import AtomicGangs
 from yunikorn.scheduling.obstacles import Holder, first_obstacle
 from yunikorn.scheduling.predicate_chain import counted
 from yunikorn.scheduling.replacement import Replacement
-from yunikorn.scheduling.reservations import Reservations
+from yunikorn.scheduling.reservations.reservations import Reservations
 from yunikorn.scheduling.unschedulable_queue import AppBackoff, UnschedulableQueue
 from yunikorn.states import STOPPED
 
@@ -112,9 +112,8 @@ class Cycle:
         while True:
             wanted = 0 if self.atomic.stops else root.bits & pending_classes.schedulable
             if not wanted:
-                by_policy = self.reservations.by_policy
-                if by_policy is not None:
-                    self.atomic.look(by_policy.look)
+                if self.reservations.restricted:
+                    self.atomic.look(self.reservations.look)
                 if self._accounting.node_reservations.inheritable and self.reservations.give_up_inheritable():
                     return self._decide_again()
                 if self._accounting.changed_nodes:
@@ -166,8 +165,7 @@ class Cycle:
                 del self._excluding[leaf]
             elif leaf.sorted_members.version != leaf.cluster.version or leaf.order.would_be_due(now):
                 self.resort(leaf)
-        by_policy = self.reservations.by_policy
-        if by_policy is not None and by_policy.due:
+        if self.reservations.due:
             return True
         # Not by the bits of root alone: a look at silenced queues leaves theirs in the queues above, and sets
         # them again as soon as a dead end has cleared them.

@@ -43,7 +43,7 @@ from yunikorn.scheduling.placement import PlacementChain
 from yunikorn.scheduling.predicate_calls import keeper_of, keeps_books
 from yunikorn.scheduling.preemption.victim_policy import MODES, VictimPolicy
 from yunikorn.scheduling.queue_quotas import check_declarations
-from yunikorn.scheduling.reservation_rules import ReservationRules
+from yunikorn.scheduling.reservations.reservation_rules import ReservationRules
 from yunikorn.scheduling.subject_index import SubjectIndex
 from yunikorn.scheduling.user_groups import UserGroups
 

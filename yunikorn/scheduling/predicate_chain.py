@@ -24,7 +24,6 @@ from yunikorn.containment import (
 from yunikorn.framework.plugin_failures import read_seconds
 from yunikorn.scheduling.domain_tables import DomainTables
 from yunikorn.scheduling.predicate_calls import AskedAhead, ClassVersions, Condition, Prepared, keeper_of
-from yunikorn.scheduling.reservation_checks import ReservationChecks
 from yunikorn.scheduling.shared_verdicts import SharedVerdicts
 
 if TYPE_CHECKING:
@@ -35,6 +34,10 @@ if TYPE_CHECKING:
     from yunikorn.model.domain import Closing, Domain
     from yunikorn.model.node import Node
     from yunikorn.scheduling.predicate_calls import SearchState
+
+
+_RESERVING = object()
+"""Marks the verdicts about reservations among those of all predicates."""
 
 
 def counted(refusals: Mapping[str, int]) -> str:
@@ -67,8 +70,8 @@ class PredicateChain:
         """True if a predicate declares domains."""
         self.exhausted = False
         """True if a predicate turned out to refuse the ask class everywhere during this search."""
-        self._for_reservations: ReservationChecks | None = None
-        """Checks of reservations, if some predicates are not asked about reservations."""
+        self._all_on_reservation = True
+        """True if every predicate is asked about reservations."""
         self.is_hypothetical = False
         """True while books lack tasks that run: no answer is then remembered."""
         self._reasons: list[str] = []
@@ -111,11 +114,7 @@ class PredicateChain:
         self._versions = ClassVersions(self._classifying, self._failures)
         self.changes_classes = bool(self._versions)
         self._verdicts = SharedVerdicts(self._classifying, self._lasting)
-        self._for_reservations = None
-        if not all(condition.on_reservation for condition in conditions):
-            self._for_reservations = ReservationChecks(
-                self._lasting, self._domains, self._passing, self._answer
-            )
+        self._all_on_reservation = all(condition.on_reservation for condition in conditions)
         self._sole = self._passing[0] if len(self._passing) == 1 and not self._passing[0].by_ask else None
         self.asks_ahead = bool(self._ahead)
         seconds = [
@@ -389,11 +388,32 @@ class PredicateChain:
 
     def judge_reservation(self, ask: Ask, node: Node) -> str | None:
         """Return None if `node` may be reserved for `ask`, else the reason."""
-        if self._for_reservations is None:
+        if self._all_on_reservation:
             return self.judge(ask, node, reserve=True)
         if self.prepared and not self.expects:
             self.prepare_again()
-        return self._for_reservations.refusal(ask, node)
+        # Verdicts are those of all predicates, and so are refusals remembered for the ask class. See
+        # docs/decisions/archive/0118.
+        verdicts, key = ask.ask_class.verdicts, (_RESERVING, node.classes)
+        if key not in verdicts:
+            verdicts[key] = self._first_refusal(self._lasting, ask, node)
+        reason = verdicts[key]
+        if reason is not None:
+            return reason
+        for number, condition in enumerate(self._domains.conditions):
+            if condition.on_reservation:
+                reason = self._domains.refusal(number, ask, node)
+                if reason is not None:
+                    return reason
+        return self._first_refusal(self._passing, ask, node, reserve=True)
+
+    def _first_refusal(
+        self, conditions: Sequence[Condition], ask: Ask, node: Node, *, reserve: bool = False
+    ) -> str | None:
+        """Return the first refusal of the predicates that are asked about reservations."""
+        asked = (one for one in conditions if one.on_reservation)
+        answers = (self._answer(one, ask, node, reserve=reserve) for one in asked)
+        return next((reason for reason in answers if reason is not None), None)
 
     def excludes(self, ask: Ask, node: Node) -> bool:
         """Return True if a predicate refuses `ask` on `node` regardless of other allocations there."""

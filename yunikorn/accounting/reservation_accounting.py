@@ -19,7 +19,7 @@ class NodeChange(Protocol):
         ...
 
 
-class NodeReservations:
+class ReservationAccounting:
     """Reservations of one partition, and the follow-up work for the scheduling layer."""
 
     def __init__(self, changes: Changes, changed: NodeChange) -> None:
