@@ -1,4 +1,4 @@
-"""Checks of docs/compatibility.md: the listed differences from YuniKorn 1.9 exist."""
+"""Differences that docs/compatibility.md lists exist, and so do the tests that docs/statements.md names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from tests.core.gangs import GangRM
 from tests.core.kit import RM, configuration, document, partition, queue, with_plugins
 from yunikorn.api import UserGroupResolver
-from yunikorn.cli.main import main
 from yunikorn.errors import ConfigError, UsageError
 from yunikorn.interface.messages import (
     AddApplicationRequest,
@@ -27,14 +26,17 @@ from yunikorn.interface.messages import (
 from yunikorn.resources import Resource
 
 TESTS = Path(__file__).parent
-PAGE = (TESTS.parent / "docs" / "compatibility.md").read_text("utf-8")
+NAMING = (TESTS.parent / "docs" / "statements.md").read_text("utf-8")
 FORCED = {"application.create.force": "true"}
 ONE_CORE = Resource(vcore=1)
 
 
 def test_the_tests_that_the_page_names_exist() -> None:
     tests = "".join(path.read_text("utf-8") for path in TESTS.rglob("test_*.py"))
-    named, existing = set(re.findall(r"`(test_\w+)`", PAGE)), set(re.findall(r"\bdef (test_\w+)", tests))
+    named, existing = (
+        set(re.findall(r"`(test_\w+)`", NAMING)),
+        set(re.findall(r"\bdef (test_\w+)", tests)),
+    )
     assert named
     assert not named - existing
 
@@ -552,16 +554,3 @@ def test_first_max_counts_as_lowered_and_originators_are_preempted_last() -> Non
     rm.reload(configuration({**delayed, "resources": {"max": {"memory": 1}}}, preemption=switch))
     rm.pass_time(10)
     assert sorted(rm.evicted) == ["task#2", "task#3"]
-
-
-# -- not in this version ------------------------------------------------------------------------------
-
-LATER = PAGE.partition("## Decided, not in this version")[2]
-LONG = "it is there now? Then the table 'Decided, not in this version' of docs/compatibility.md is too long"
-
-
-def test_serving_is_not_listed_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "--help"]) == 0
-    assert "SIGHUP" in capsys.readouterr().out
-    assert "gRPC" not in LATER, LONG
-    assert "REST" not in LATER, LONG
